@@ -226,7 +226,7 @@ AGAINST_SIMULATOR = [
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
 LONG = bool(os.environ.get("CLONEPROOF_LONG"))  # `make test-long`
-RUNS = 1500 if LONG else 500
+RUNS = 1500 if LONG else 250
 PLANTED = [(16, {"agent_rounds": 4}), (21, {"max_arms": 1}), (9, {"arm_rounds": 2}), *[(0, {"constant": 0.25})] * LONG]
 MORE_RUNS = 5000 if LONG else 1000  # where another mechanism must be noticed
 STANDARD_ERRORS = 6.5  # under 100 comparisons, each a false alarm with chance 8e-11
@@ -264,7 +264,7 @@ def test_the_comparison_would_notice_another_mechanism(number, changed):
 # ---- whatever is asked of it
 
 
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50 if LONG else 20, suppress_health_check=[HealthCheck.too_slow])
 @given(cases(max_horizon=6) | cases(max_horizon=5, composed=True))
 def test_rewards_are_conserved(case):
     """What agents earn and what the platform regrets add up to the best original's rewards."""

@@ -4,29 +4,14 @@ import math
 from collections import Counter
 
 import numba
-import numpy as np
 import pytest
 
 import cloneproof as cp
 from cloneproof._discovery import factories
-from cloneproof.engines.monte_carlo.stepping import functions as user_functions
 from cloneproof.mechanisms import rule_names
 from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs
 
 NEEDED = {"etc": {"rounds": 3}}
-
-
-@pytest.mark.parametrize("name", rule_names())
-def test_every_rule_compiles_as_it_is(name):
-    rule = cp.rule(name, **NEEDED.get(name, {}))
-    compiled = user_functions.with_callees(rule.priority)
-    random = np.random.default_rng(1)
-    for _ in range(50):
-        pulls = float(random.integers(1, 30))
-        mean = float(random.integers(0, int(pulls) + 1)) / pulls
-        clock = pulls + float(random.integers(1, 50))
-        inputs = PriorityInputs(clock, math.log(clock), pulls, mean, random.random(), random.random(), 4.0)
-        assert compiled(inputs, *rule.parameters) == pytest.approx(rule.priority(inputs, *rule.parameters), rel=1e-12)
 
 
 def test_a_users_own_bonus_compiles_with_the_rule():
@@ -44,13 +29,9 @@ def test_a_rule_is_restored_from_its_data(name):
 
 @pytest.mark.parametrize("name", rule_names())
 def test_every_rule_makes_conforming_mechanisms(name):
-    """A new rule file is covered from its first day: flat, above ETC, and below the uniform choice of agents."""
+    """A new rule file is covered from its first day, on both levels; slots are drawn from arms, never from agents."""
     rule = cp.rule(name, **NEEDED.get(name, {}))
-    mechanisms = [cp.Mechanism(arm=rule), cp.Mechanism(agent=cp.rule("uniform"), arm=rule)]
-    if not rule.draws:  # slots are drawn from arms, never from agents
-        mechanisms.append(cp.Mechanism(agent=rule, arm=cp.rule("etc", rounds=2)))
-    for mechanism in mechanisms:
-        cp.check_mechanism(mechanism)
+    cp.check_mechanism(cp.Mechanism(agent=cp.rule("uniform") if rule.draws else rule, arm=rule))
 
 
 def test_epsilon_greedy_explores_with_probability_ck_over_t():
@@ -113,8 +94,8 @@ def test_epsilon_greedy_takes_the_best_when_it_does_not_explore():
 
 @pytest.mark.parametrize(("name", "shape"), [("s-ucb", {"ana": 4, "bo": 2}), ("rh-ucb", {"ana": 6, "bo": 1})])
 def test_samples_are_uniform(name, shape):
-    """floor(ln 8) = 2 of 6 arms are kept: each with probability 1/3; 3,000 seeds, Hoeffding at one in a million."""
-    seeds, counts = 3000, Counter()
+    """floor(ln 8) = 2 of 6 arms are kept: each with probability 1/3; 600 seeds, Hoeffding at one in a million."""
+    seeds, counts = 600, Counter()
     for seed in range(seeds):
         live = cp.session(cp.mechanism(name, sample_factor=1.0), shape, 8, seed)
         kept = set()
@@ -130,8 +111,8 @@ def test_samples_are_uniform(name, shape):
 
 
 def test_the_k_th_arrival_is_admitted_with_the_stated_chance():
-    """rand-ucb with M = 2 of 6 arms: each is kept with probability (2 + 2/3 + 2/4 + 2/5 + 2/6) / 6; 3,000 seeds."""
-    seeds, counts, sizes = 3000, Counter(), Counter()
+    """rand-ucb with M = 2 of 6 arms: each is kept with probability (2 + 2/3 + 2/4 + 2/5 + 2/6) / 6; 1,200 seeds."""
+    seeds, counts, sizes = 1200, Counter(), Counter()
     shape, made = {"ana": 4, "bo": 2}, cp.mechanism("rand-ucb", first_arms=2)
     for seed in range(seeds):
         live, kept = cp.session(made, shape, 6, seed), set()
@@ -181,17 +162,17 @@ def test_a_hold_out_score_counts_its_first_w_rewards_and_no_more():
 
 
 def test_thompson_flips_a_coin_of_the_rewards_probability():
-    """2,000 rewards of 0.3 make binomial coins: off by 0.06 or more less than once in a million."""
-    live = cp.session(cp.mechanism("thompson"), {"ana": 1}, 2000, seed=0)
-    for _ in range(2000):
+    """500 rewards of 0.3 make binomial coins: off by 0.121 or more less than once in a million (Hoeffding)."""
+    live = cp.session(cp.mechanism("thompson"), {"ana": 1}, 500, seed=0)
+    for _ in range(500):
         live.reward(live.decide().id, 0.3)
-    assert abs(live.state.level.total[0] / 2**60 / 2000 - 0.3) < 0.06
+    assert abs(live.state.level.total[0] / 2**60 / 500 - 0.3) < 0.121
 
 
 def test_the_award_draws_its_own_orders():
     """In block order, the first arm of the award is as often the first arm of the trial as not."""
     same = 0
-    for seed in range(1000):
+    for seed in range(400):
         live = cp.session(cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2, order="block"), {"ana": 2}, 8, seed)
         arms = []
         for _ in range(5):
@@ -199,7 +180,7 @@ def test_the_award_draws_its_own_orders():
             live.reward(decision.id, 0.5)
             arms.append(decision.arm)
         same += arms[0] == arms[4]
-    assert abs(same - 500) < 85  # Hoeffding: 1.1e-6
+    assert abs(same - 200) < 54  # Hoeffding: 1e-6
 
 
 def test_h_ucb_with_one_agent_is_not_quite_ucb1():

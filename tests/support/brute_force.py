@@ -29,15 +29,16 @@ from math import comb
 from typing import NamedTuple
 
 import flint
+from flint import fmpq
 
 from cloneproof.market import Copies, Market, arms_of, full_copies
 from cloneproof.mechanisms import Admission, Doubling, HoldOut, Mechanism, Sample
 from cloneproof.mechanisms.rule import Rule
 
-ONE = Fraction(1)
-Law = dict[int, Fraction]  # a distribution over the candidates of a level
-Event = tuple[int, Fraction]  # a round as a level sees it: the candidate and its reward
-Arms = tuple[tuple[Fraction, ...], ...]  # the mean of every arm of every agent
+ZERO, ONE = fmpq(0), fmpq(1)
+Law = dict[int, fmpq]  # a distribution over the candidates of a level
+Event = tuple[int, fmpq]  # a round as a level sees it: the candidate and its reward
+Arms = tuple[tuple[fmpq, ...], ...]  # the mean of every arm of every agent
 
 
 class Pull(NamedTuple):
@@ -45,7 +46,7 @@ class Pull(NamedTuple):
 
     agent: int
     arm: int
-    reward: Fraction
+    reward: fmpq
 
 
 History = tuple[Pull, ...]
@@ -55,8 +56,11 @@ class Level(NamedTuple):
     """All that a level knows: pulls and rewards of each candidate, and its first pick after exploration."""
 
     pulls: tuple[int, ...]
-    sums: tuple[Fraction, ...]
+    sums: tuple[fmpq, ...]
     first_pick: int | None
+
+    def __hash__(self) -> int:
+        return hash((self.pulls, tuple((total.p, total.q) for total in self.sums), self.first_pick))
 
 
 class State(NamedTuple):
@@ -65,7 +69,7 @@ class State(NamedTuple):
     round: int
     agents: Level | None
     arms: tuple[Level, ...]
-    held_out: tuple[tuple[int, Fraction], ...]
+    held_out: tuple[tuple[int, fmpq], ...]
 
 
 # ---- the expectation
@@ -78,11 +82,11 @@ def brute_force(
     registered = full_copies(market.agents, copies)
     running = mechanism.at_horizon(len(registered), horizon)
     names = list(registered)
-    earned = [Fraction(0)] * len(names)
-    regret = Fraction(0)
+    earned = [ZERO] * len(names)
+    regret = ZERO
 
     @cache
-    def outcome(arms: Arms) -> tuple[Fraction, ...]:
+    def outcome(arms: Arms) -> tuple[fmpq, ...]:
         return _totals(running, arms, market.family.name, horizon)
 
     for probability, means in _realisations(market):
@@ -94,17 +98,18 @@ def brute_force(
             regret += weight * (horizon * best - pulled)
             for agent, reward in enumerate(rewards):
                 earned[agent] += weight * reward
-    return {name: Fraction(market.share) * total for name, total in zip(names, earned, strict=True)}, regret
+    share = _exact(market.share)
+    return {name: _fraction(share * total) for name, total in zip(names, earned, strict=True)}, _fraction(regret)
 
 
-def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple[Fraction, ...]]]]:
+def _realisations(market: Market) -> Iterator[tuple[fmpq, Mapping[str, tuple[fmpq, ...]]]]:
     """Every vector of means with its probability; the weights as given, divided by their exact sum."""
     laws = []
     for agent in market.agents:
         for prior in agent.priors:
             assert prior.atoms is not None, "only discrete priors can be enumerated"
-            total = sum(Fraction(weight) for _, weight in prior.atoms)
-            laws.append([(Fraction(value), Fraction(weight) / total) for value, weight in prior.atoms])
+            total = sum((_exact(weight) for _, weight in prior.atoms), ZERO)
+            laws.append([(_exact(value), _exact(weight) / total) for value, weight in prior.atoms])
     for draw in product(*laws):
         probability, means, values = ONE, {}, iter(draw)
         for agent in market.agents:
@@ -115,7 +120,7 @@ def _realisations(market: Market) -> Iterator[tuple[Fraction, Mapping[str, tuple
         yield probability, means
 
 
-def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[Fraction, Arms]]:
+def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Iterator[tuple[fmpq, Arms]]:
     """Every possible sample of the registered arms, all equally likely."""
     if sample is None:
         yield ONE, arms
@@ -132,34 +137,41 @@ def _samples(sample: Sample | Admission | None, arms: Arms, horizon: int) -> Ite
         subsets = combinations(labels, min(size, len(labels)))
         deals = [tuple(tuple(m for a, m in subset if a == agent) for agent in range(len(arms))) for subset in subsets]
     for deal in deals:
-        yield Fraction(1, len(deals)), deal
+        yield fmpq(1, len(deals)), deal
 
 
-def _admissions(first: int, arms: Arms) -> Iterator[tuple[Fraction, Arms]]:
-    """Arms in every order, the k-th kept with probability min(1, first / k): the definition, coin by coin."""
+def _admissions(first: int, arms: Arms) -> Iterator[tuple[fmpq, Arms]]:
+    """Every set of arms that may be admitted, with its probability."""
     labels = [(agent, place) for agent, own in enumerate(arms) for place in range(len(own))]
-    chances: dict[tuple[tuple[int, int], ...], Fraction] = {}
-    orders = list(permutations(labels))
+    for admitted, weight in _admitted(first, len(labels)).items():
+        kept = [labels[number] for number in admitted]
+        yield weight, tuple(tuple(arms[a][p] for a, p in kept if a == agent) for agent in range(len(arms)))
+
+
+@cache
+def _admitted(first: int, arms: int) -> dict[tuple[int, ...], fmpq]:
+    """Arms in every order, the k-th kept with probability min(1, first / k): the definition, coin by coin."""
+    chances: dict[tuple[int, ...], fmpq] = {}
+    orders = list(permutations(range(arms)))
     for order in orders:
-        for coins in product((True, False), repeat=len(order)):
-            weight = Fraction(1, len(orders))
+        for coins in product((True, False), repeat=arms):
+            weight = fmpq(1, len(orders))
             for k, kept in enumerate(coins, 1):
-                chance = min(ONE, Fraction(first, k))
+                chance = min(ONE, fmpq(first, k))
                 weight *= chance if kept else 1 - chance
             if weight:
-                key = tuple(sorted(label for label, kept in zip(order, coins, strict=True) if kept))
-                chances[key] = chances.get(key, Fraction(0)) + weight
-    for key, weight in chances.items():
-        yield weight, tuple(tuple(arms[a][p] for a, p in key if a == agent) for agent in range(len(arms)))
+                key = tuple(sorted(arm for arm, kept in zip(order, coins, strict=True) if kept))
+                chances[key] = chances.get(key, ZERO) + weight
+    return chances
 
 
-def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[Fraction, ...]:
+def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tuple[fmpq, ...]:
     """Expected rewards of each agent and the expected sum of the means pulled, over every history of these arms."""
-    known: dict[State, tuple[Fraction, ...]] = {}
-    nothing = (Fraction(0),) * (len(arms) + 1)
+    known: dict[State, tuple[fmpq, ...]] = {}
+    nothing = (ZERO,) * (len(arms) + 1)
     counts = [len(own) for own in arms]
 
-    def ahead(history: History) -> tuple[Fraction, ...]:
+    def ahead(history: History) -> tuple[fmpq, ...]:
         if len(history) == horizon:
             return nothing
         state = _observed(mechanism, counts, history)
@@ -180,12 +192,12 @@ def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tupl
     return ahead(())
 
 
-def _rewards(family: str, mean: Fraction) -> list[tuple[Fraction, Fraction]]:
+def _rewards(family: str, mean: fmpq) -> list[tuple[fmpq, fmpq]]:
     """The possible rewards of a pull as (probability, reward)."""
     if family == "deterministic":
         return [(ONE, mean)]
     assert family == "bernoulli", f"no brute force for {family} rewards"
-    return [(p, r) for p, r in ((mean, ONE), (1 - mean, Fraction(0))) if p > 0]
+    return [(p, r) for p, r in ((mean, ONE), (1 - mean, ZERO)) if p > 0]
 
 
 # ---- what a mechanism knows, picks
@@ -206,19 +218,19 @@ def _observed(mechanism: Mechanism, counts: Sequence[int], history: History) -> 
         _level([(pull.arm, pull.reward) for pull in since if pull.agent == agent], count, mechanism.arm.explore)
         for agent, count in enumerate(counts)
     )
-    held_out: list[tuple[int, Fraction]] = []
+    held_out: list[tuple[int, fmpq]] = []
     if isinstance(mechanism.score, HoldOut):
         for agent, count in enumerate(counts):
             counted = history[:trial] if mechanism.agent.commits else history
             own = [pull.reward for pull in counted if pull.agent == agent]
             explored = (count if mechanism.agent.commits else mechanism.score.max_arms) * mechanism.arm.explore
             fresh = own[explored : explored + mechanism.score.rounds]
-            held_out.append((len(fresh), sum(fresh, Fraction(0))))
+            held_out.append((len(fresh), sum(fresh, ZERO)))
     return State(now, agents, inside, tuple(held_out))
 
 
 def _level(events: Sequence[Event], candidates: int, explore: int) -> Level:
-    pulls, sums, first_pick = [0] * candidates, [Fraction(0)] * candidates, None
+    pulls, sums, first_pick = [0] * candidates, [ZERO] * candidates, None
     for candidate, reward in events:
         if first_pick is None and min(pulls) >= explore:
             first_pick = candidate
@@ -227,7 +239,7 @@ def _level(events: Sequence[Event], candidates: int, explore: int) -> Level:
     return Level(tuple(pulls), tuple(sums), first_pick)
 
 
-def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Iterator[tuple[Fraction, int, int]]:
+def _choices(mechanism: Mechanism, counts: Sequence[int], state: State) -> Iterator[tuple[fmpq, int, int]]:
     """Every (probability, agent, arm) that the mechanism may pull now."""
     if state.agents is None:
         _, explore = _epoch(mechanism, state.round)
@@ -254,7 +266,7 @@ def _places(counts: Sequence[int]) -> list[tuple[int, int]]:
     return [(agent, arm) for agent, count in enumerate(counts) for arm in range(count)]
 
 
-def _averages(level: Level) -> list[Fraction | None]:
+def _averages(level: Level) -> list[fmpq | None]:
     return [total / n if n else None for n, total in zip(level.pulls, level.sums, strict=True)]
 
 
@@ -273,7 +285,7 @@ def _epoch(mechanism: Mechanism, now: int) -> tuple[int, int]:
 
 
 def _pick(
-    rule: Rule, explore: int, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None = None
+    rule: Rule, explore: int, level: Level, scores: Sequence[fmpq | None], fresh: Sequence[int] | None = None
 ) -> Law:
     everybody = range(len(level.pulls))
     if min(level.pulls) < explore:
@@ -292,8 +304,8 @@ def _pick(
         some = [score for score in scores if score is not None]
         return _evenly([k for k in everybody if scores[k] == (max(some) if some else None)])
     if rule.name == "epsilon-greedy":
-        epsilon = min(ONE, Fraction(rule.options["c"]) * len(scores) / rounds)
-        means = [score or Fraction(0) for score in scores]
+        epsilon = min(ONE, _exact(rule.options["c"]) * len(scores) / rounds)
+        means = [score or ZERO for score in scores]
         law = {k: epsilon * chance for k, chance in _evenly(everybody).items()}
         for k, chance in _evenly([k for k in everybody if means[k] == max(means)]).items():
             law[k] += (1 - epsilon) * chance
@@ -311,7 +323,7 @@ def _pick(
     return _evenly([k for k in everybody if known[k] == best])
 
 
-def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh: Sequence[int] | None) -> Law:
+def _steadily(rule: Rule, level: Level, scores: Sequence[fmpq | None], fresh: Sequence[int] | None) -> Law:
     """The highest mean + sqrt(constant ln T / n) over the rewards that count; without one, below everybody."""
     counted = level.pulls if fresh is None else fresh
     known = {k: (score, n) for k, (score, n) in enumerate(zip(scores, counted, strict=True)) if score is not None}
@@ -322,38 +334,36 @@ def _steadily(rule: Rule, level: Level, scores: Sequence[Fraction | None], fresh
 
 
 @cache
-def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]) -> Fraction:
+def _chance_of_largest(own: tuple[int, int], others: tuple[tuple[int, int], ...]) -> fmpq:
     """P(a draw from Beta(1 + ones, 1 + zeros) exceeds those of the others); (coins, ones) of each.
 
     Coefficients of polynomials in x, by definition: x^ones (1 - x)^zeros over its integral; integrated term by term.
     """
 
-    def density(coins: int, ones: int) -> list[Fraction]:
-        shape = [Fraction(0)] * ones + [Fraction((-1) ** k * comb(coins - ones, k)) for k in range(coins - ones + 1)]
+    def density(coins: int, ones: int) -> list[fmpq]:
+        shape = [ZERO] * ones + [fmpq((-1) ** k * comb(coins - ones, k)) for k in range(coins - ones + 1)]
         return [c / sum(integral(shape)) for c in shape]
 
-    def integral(polynomial: list[Fraction]) -> list[Fraction]:
-        return [Fraction(0), *(c / (k + 1) for k, c in enumerate(polynomial))]
+    def integral(polynomial: list[fmpq]) -> list[fmpq]:
+        return [ZERO, *(c / (k + 1) for k, c in enumerate(polynomial))]
 
     product_of_all = density(*own)
     for other in others:
-        factor, longer = integral(density(*other)), [Fraction(0)] * (len(product_of_all) + other[0] + 1)
+        factor, longer = integral(density(*other)), [ZERO] * (len(product_of_all) + other[0] + 1)
         for i, a in enumerate(product_of_all):
             for j, b in enumerate(factor):
                 longer[i + j] += a * b
         product_of_all = longer
-    return sum(integral(product_of_all), Fraction(0))
+    return sum(integral(product_of_all), ZERO)
 
 
 def _evenly(candidates: Iterable[int]) -> Law:
     those = list(candidates)
-    return dict.fromkeys(those, Fraction(1, len(those)))
+    return dict.fromkeys(those, fmpq(1, len(those)))
 
 
 @cache
-def _highest_ucb(
-    statistics: frozenset[tuple[Fraction, int]], constant: float, slow: bool, clock: int
-) -> tuple[Fraction, int]:
+def _highest_ucb(statistics: frozenset[tuple[fmpq, int]], constant: float, slow: bool, clock: int) -> tuple[fmpq, int]:
     """The (mean, pulls) of highest mean + sqrt(constant ln t / n).
 
     Only equal statistics tie: ln t is transcendental for a whole t >= 2 (Lindemann), and so is its rational multiple
@@ -363,7 +373,7 @@ def _highest_ucb(
         assert len(statistics) == 1, "ln 1 = 0, but then only one candidate can have been explored"
         return next(iter(statistics))
 
-    def priority(mean: Fraction, pulls: int) -> flint.arb:
+    def priority(mean: fmpq, pulls: int) -> flint.arb:
         square = _ball(constant) * flint.arb(clock).log() / pulls
         return _ball(mean) + (square * flint.arb(clock).sqrt() if slow else square).sqrt()
 
@@ -378,9 +388,16 @@ def _highest_ucb(
     return first
 
 
-def _ball(number: float | Fraction) -> flint.arb:
-    exact = Fraction(number)
-    return flint.arb(flint.fmpq(exact.numerator, exact.denominator))
+def _exact(number: float) -> fmpq:
+    return fmpq(*number.as_integer_ratio())
+
+
+def _fraction(number: fmpq) -> Fraction:
+    return Fraction(int(number.p), int(number.q))
+
+
+def _ball(number: float | fmpq) -> flint.arb:
+    return flint.arb(number if isinstance(number, fmpq) else _exact(number))
 
 
 def _floor(value: Callable[[], flint.arb]) -> int:
