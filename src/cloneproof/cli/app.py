@@ -7,7 +7,7 @@ import typer
 from cloneproof.cli.advice import compare, recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.board import board
-from cloneproof.cli.evaluate import evaluate
+from cloneproof.cli.evaluate import evaluate, simulate
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.serve import backup, replay, serve
@@ -29,6 +29,7 @@ app.command()(recommend)
 app.command()(log)
 app.command()(board)
 app.command()(evaluate)
+app.command()(simulate)
 app.command()(mechanisms)
 app.command()(sweep)
 app.command()(verify)

@@ -1,4 +1,4 @@
-"""`cloneproof evaluate`: payoffs and regret, with error bounds."""
+"""`cloneproof evaluate` and `cloneproof simulate`: payoffs and regret, with error bounds."""
 
 from __future__ import annotations
 
@@ -100,6 +100,22 @@ def evaluate(
         _show_all(found, name, market_file, full)
     if any(evaluation.partial for evaluation in found.values()):
         raise typer.Exit(3)
+
+
+def simulate(
+    market_file: MarketFile,
+    mechanism: MechanismName = None,
+    rule: RuleName = None,
+    settings: Settings = None,
+    copies: CopiesOption = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="Independent runs.")] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal results.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate a market many times: `evaluate` with the Monte Carlo engine."""
+    evaluate(
+        market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
+    )
 
 
 def _show_all(found: dict[int, Evaluation], mechanism: str, market_file: str, full: dict[str, tuple[int, ...]]) -> None:
