@@ -40,14 +40,22 @@ def drawn_market(dice: np.random.Generator) -> cp.Market:
 
 
 @nb.njit
+def divergence(mean, q):
+    """kl(mean, q) of coins, 0 for q up to the mean."""
+    if q <= mean:
+        return 0.0
+    if q >= 1.0:
+        return math.inf
+    return (1 - mean) * math.log((1 - mean) / (1 - q)) + (mean * math.log(mean / q) if mean > 0 else 0.0)
+
+
+@nb.njit
 def upper(mean, pulls, width):
     """The KL-UCB index, by bisection."""
     low, high = mean, 1.0
     for _ in range(40):
         q = (low + high) / 2
-        kl = (1 - mean) * math.log((1 - mean) / (1 - q)) if mean < 1 else 0.0
-        kl += mean * math.log(mean / q) if mean > 0 else 0.0
-        low, high = (q, high) if pulls * kl <= width else (low, q)
+        low, high = (q, high) if pulls * divergence(mean, q) <= width else (low, q)
     return low
 
 
@@ -80,10 +88,13 @@ def contest(means, pulls, draws, threshold, rounds, width):
     for i in range(agents):
         gained, champions[i], rest = tested(means[i : i + 1], pulls, draws, threshold, each)
         earned += gained + rest * champions[i]
+    i, second = 0, 1.0
     for _ in range(left):
-        i = np.argmax(index)
-        n[i], k[i] = n[i] + 1, k[i] + (np.random.random() < champions[i])
-        index[i], earned = upper(k[i] / n[i], n[i], width), earned + champions[i]
+        n[i], k[i], earned = n[i] + 1, k[i] + (np.random.random() < champions[i]), earned + champions[i]
+        if n[i] * divergence(k[i] / n[i], second) > width:  # its index is below the second one
+            index[i] = upper(k[i] / n[i], n[i], width)
+            i = np.argmax(index)
+            second = max(np.max(index[:i]) if i > 0 else 0.0, np.max(index[i + 1 :]) if i + 1 < agents else 0.0)
     return earned
 
 

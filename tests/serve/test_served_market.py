@@ -13,7 +13,7 @@ from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, decode, encode, payment
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import replay
+from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import complete
 from support.service import SECRET, Desk, open_market, spec
 
@@ -69,6 +69,33 @@ def test_decisions_are_those_of_the_session(name):
     assert replay(zip(new.lines, new.hashes, strict=True), MarketDice(SECRET)).market.session.to_json() == (
         market.session.to_json()
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("reservoir-index", {"draws": 3, "constant": 1.5}), ("reservoir", PARAMETERS["reservoir"])]
+)
+def test_a_season_ends_where_its_dice_drew_the_end(name, parameters):
+    """The commitment fixes it, a replay with the dice finds it, and one without them takes what is told."""
+    market = market_of(mechanism=name, parameters=parameters, horizon=60, ends="at-random")
+    market.start(1000)
+    seed = market.session.seed
+    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 60, seed=seed, share=0.4, ends="at-random")
+    for number in range(1, plain.last + 1):
+        made, wanted = market.decide(f"r{number}", 1000), plain.decide()
+        assert (made.id, made.agent, made.arm) == (wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}")
+        market.reward(f"e{number}", number, value_of(number), 1000, None)
+        plain.reward(number, value_of(number))
+    with pytest.raises(Refused, match=f"all {plain.last} rounds"):
+        market.decide("one more", 1000)
+    running = market.chain.take()
+    told = list(zip(running.lines, running.hashes, strict=True))
+    assert replay(told, MarketDice(SECRET)).market.session.last == plain.last
+    assert replay(told).market.decisions == plain.last
+    more = Decided(market.chain.n + 1, 1000, plain.last + 1, made.agent, made.arm, made.phase, None, "one more")
+    market.chain.append(more)
+    beyond = market.chain.take()
+    with pytest.raises(Misfit, match="are decided"):
+        replay([*told, *zip(beyond.lines, beyond.hashes, strict=True)], MarketDice(SECRET))
 
 
 @pytest.mark.parametrize(

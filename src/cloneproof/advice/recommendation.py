@@ -294,6 +294,7 @@ def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market"
         "market": name,
         "mechanism": chosen.name,
         "horizon": market.horizon,
+        "ends": market.ends,
         "share": market.share,
         "rewards": market.family.to_dict(),
         "max_agents": len(market.agents),

@@ -124,7 +124,9 @@ class LiveMarket:
             raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
         digest = self.registry.digest(registered)
         seed = session_key(key, spec.market, self.season, digest, beacon)
-        return session(self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards, history=False)
+        return session(
+            self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards, history=False, ends=spec.ends
+        )
 
     def start(
         self, at: int, beacon: str | None = None, prepared: tuple[int, dict[str, int], Session] | None = None
@@ -204,8 +206,8 @@ class LiveMarket:
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
-        if live.round >= live.horizon:
-            raise Refused(409, "horizon_reached", f"all {live.horizon} rounds of season {self.season} are decided")
+        if live.round >= live.last:
+            raise Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
         room = MOST_PENDING - len(live.pending)
         if room <= 0:
             raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from cloneproof.errors import Refused, ServeError
+from cloneproof.market.market import HORIZON_LIMIT
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.mechanisms.online.opening import Allocation
@@ -47,7 +48,8 @@ class _ToldSession(Session):
     """The session of a season whose dice are not known: it decides what the ledger says, among what is registered."""
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
-        self.horizon, self.round, self.pending = market.spec.horizon, 0, {}
+        self.round, self.pending = 0, {}
+        self.last = market.spec.horizon if market.spec.ends == "at-horizon" else HORIZON_LIMIT  # the dice know it
         self._places = {
             (name, arm.arm): Allocation(agent, number, "", False, False, 0)
             for agent, (name, count) in enumerate(registered.items())

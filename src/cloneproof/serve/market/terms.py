@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from cloneproof.errors import CloneproofError, Refused
 from cloneproof.market import Agent, Market, Uniform
+from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms import CATALOGUE, Mechanism, mechanism
 
@@ -47,6 +48,9 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     market: Name
     mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
     horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
+    ends: Annotated[Ends, Meta(description="at-random: horizon is the mean, and the season's dice draw its end")] = (
+        "at-horizon"
+    )
     parameters: dict[str, bool | int | float | str] = {}
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
@@ -129,10 +133,8 @@ def _least_reward(declared: float | None, family: RewardFamily) -> float:
 def build_mechanism(spec: MarketSpec) -> Mechanism:
     """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
     parameters: dict[str, Any] = spec.parameters
-    if spec.mechanism == "reservoir-index":
-        raise invalid(
-            "mechanism 'reservoir-index' expects a market that ends at random, which is not served; use another"
-        )
+    if spec.mechanism == "reservoir-index" and spec.ends == "at-horizon":
+        raise invalid("mechanism 'reservoir-index' expects a market that ends at random; declare ends 'at-random'")
     if spec.family.low < 0 or spec.family.high > 1:
         _check_bounded_rewards(spec.mechanism, parameters)
     if spec.gap is None and spec.max_originals is None:
@@ -145,6 +147,7 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
         gap=spec.gap,
         agent_gap=spec.agent_gap,
         max_originals=spec.max_originals,
+        ends=spec.ends,
     )
     return mechanism(spec.mechanism, market=declared, **parameters)
 
