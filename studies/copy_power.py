@@ -6,6 +6,7 @@ same titles (a finding about both is wrong). A run that was interrupted goes on.
 
     python studies/copy_power.py quick                20 logs of each, no files
     python studies/copy_power.py FOLDER [SECONDS]     all: FOLDER/copy_power.csv, copy_power.png
+    python studies/copy_power.py FOLDER SECONDS 917000    honest logs and plants on seeds that nothing was tuned on
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def search_log(case: Case) -> Row:
     """Draw a log and search it."""
     kind, prior, rewards, seed = case
     drawn = {"variants": draw_variants, "copiers inside": draw_copiers_inside}
-    log = drawn[kind](seed, rewards) if kind in drawn else draw_log(seed, prior, rewards, kind == "planted")
+    if kind in drawn:
+        log = drawn[kind](seed, rewards)
+    else:
+        log = draw_log(seed, prior, rewards, kind.startswith("planted"), kind == "planted, equal titles")
     found = find_copies(log.records, LEVEL, ["title"]).found
     agents = {group.agents for group in found if log.is_right(group)}
     marks = "".join(str(int(log.plants[plant] in agents)) for plant in PLANTS) if len(log.plants) > 1 else "-"
@@ -84,6 +88,19 @@ def all_cases(each: int, others: int) -> list[Case]:
             for rewards in (2_000, 32_000)
         ]
     )
+
+
+def fresh_cases(first: int, logs: int = 50, plants: int = 12) -> list[Case]:
+    """Honest logs that are hard, and plants, on seeds from the first one on."""
+    kinds = {("variants", "beta"): logs, ("copiers inside", "beta"): logs, ("honest", "agents differ"): logs}
+    kinds |= {("planted", "beta"): plants, ("planted, equal titles", "beta"): plants}
+    return [
+        (*kind, rewards, seed)
+        for seed in range(first, first + logs)
+        for kind, count in kinds.items()
+        for rewards in (2_000, 32_000)
+        if seed < first + count
+    ]
 
 
 def plug_in_means(prior: str, rewards: int, logs: int) -> dict[str, tuple[float, float]]:
@@ -119,19 +136,22 @@ def show(rows: Sequence[Row]) -> None:
         chosen = [row for row in rows if (row.kind, row.prior) == (kind, prior)]
         rate, low = false_rate(chosen)
         wrong, arms = sum(row.arms_wrong for row in chosen), sum(row.arms for row in chosen)
-        findings = sum(row.findings for row in chosen)
+        findings, bad = sum(row.findings for row in chosen), sum(row.wrong > 0 for row in chosen)
+        least, most = interval(bad, len(chosen))
         print(
             f"{kind}, {prior}: {len(chosen)} logs, false discovery rate {rate:.4f} (99 % lower limit {low:.4f}), "
-            f"{findings} findings; of {arms} arms named, {wrong} share an item with none"
+            f"a wrong finding in {bad} ({least:.3f} to {most:.3f}), {findings} findings; of {arms} arms named, {wrong} "
+            "share an item with none"
         )
         for rewards in sorted({row.rewards for row in chosen}):
             print(f"  {rewards} rewards: {false_rate([row for row in chosen if row.rewards == rewards])[0]:.4f}")
-    for number, plant in enumerate(PLANTS):
-        shares = []
-        for rewards in REWARDS:
-            marks = [row.found[number] == "1" for row in rows if row.kind == "planted" and row.rewards == rewards]
-            shares.append(f"{np.mean(marks):.3f}" if marks else "-")
-        print(f"found, {plant}: {', '.join(shares)} at {REWARDS} rewards an arm")
+    for kind in dict.fromkeys(row.kind for row in rows if row.kind.startswith("planted")):
+        for number, plant in enumerate(PLANTS):
+            shares = []
+            for rewards in REWARDS:
+                marks = [row.found[number] == "1" for row in rows if (row.kind, row.rewards) == (kind, rewards)]
+                shares.append(f"{sum(marks)} of {len(marks)}" if marks else "-")
+            print(f"found ({kind}), {plant}: {', '.join(shares)} at {REWARDS} rewards an arm")
 
 
 def main() -> None:
@@ -141,17 +161,20 @@ def main() -> None:
         show([search_log(case) for case in all_cases(4, 2)])
         return
     seconds = float(sys.argv[2] if len(sys.argv) > 2 else 1e9)
+    fresh = len(sys.argv) > 3
 
-    path = Path(folder) / "copy_power.csv"
+    path = Path(folder) / ("fresh_logs.csv" if fresh else "copy_power.csv")
     rows = resume_rows(
         Row,
         path,
-        all_cases(200, 50),
+        fresh_cases(int(sys.argv[3])) if fresh else all_cases(200, 50),
         lambda row: (row.kind, row.prior, row.rewards, row.seed),
         search_log,
         until(seconds),
     )
     show(rows)
+    if fresh:
+        return
     for prior in PRIORS:
         for rewards in (2_000, 32_000):
             means = plug_in_means(prior, rewards, 60)

@@ -55,10 +55,10 @@ class PlantedLog:
         return sum(items.count(item) == 1 for item in items)
 
 
-def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
+def draw_log(seed: int, prior: str, rewards: int, planted: bool, equal: bool = False) -> PlantedLog:
     """A log. With plants, agents 0 to 3 register an item 2, 3, 5 and 3 times, and 6 and 7 are second accounts of 4, 5.
 
-    Titles are new ones but for the last of each kind, where they are near copies.
+    Titles are new ones but for the last of each kind, where they are near copies, or `equal` ones.
     """
     dice = np.random.default_rng([seed, rewards, planted, *prior.encode()])
     means: list[float] = []
@@ -71,13 +71,14 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool) -> PlantedLog:
         owned[f"agent {number}"] = [(first + k, titles[first + k]) for k in range(ITEMS)]
     plants: dict[str, tuple[str, ...]] = {}
     if planted:
+        retitled = (lambda _, title: title) if equal else near_copy
         for number, copies in enumerate((2, 3, 5, 3)):
             own = owned[f"agent {number}"]
             item, title = own[0]
-            own += [(item, near_copy(dice, title) if number == 3 else new_title(dice)) for _ in range(copies - 1)]
+            own += [(item, retitled(dice, title) if number == 3 else new_title(dice)) for _ in range(copies - 1)]
             plants[PLANTS[number]] = (f"agent {number}",)
         owned["agent 6"] = [(item, new_title(dice)) for item, _ in owned["agent 4"]]
-        owned["agent 7"] = [(item, near_copy(dice, title)) for item, title in owned["agent 5"]]
+        owned["agent 7"] = [(item, retitled(dice, title)) for item, title in owned["agent 5"]]
         plants[PLANTS[4]], plants[PLANTS[5]] = ("agent 4", "agent 6"), ("agent 5", "agent 7")
     records, items = [], {}
     for agent, own in owned.items():

@@ -130,6 +130,19 @@ def test_a_large_log_is_searched_in_time_and_says_what_was_left_out():
     assert late.found == ()
 
 
+def test_the_most_promising_questions_are_asked_also_where_no_time_is_left():
+    """5,000 arms with a few equal titles by chance, and a second account with three equal titles: ten are asked."""
+    dice = np.random.default_rng(5)
+    titles = [" ".join(dice.choice(WORDS, 5)) for _ in range(5_000)]
+    means = dice.beta(2, 60, 5_000)
+    titles[100:103], means[100:103] = titles[200:203], means[200:203]
+    clicks = dice.binomial(20_000, means)
+    records = [record(f"a{k // 10}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(5_000)]
+    found = find_copies(records, same=["title"], seconds=1e-9)
+    assert [group.agents for group in found.found] == [("a10", "a20")]
+    assert "questions were not asked" in " ".join(found.notes)
+
+
 # ---- discoveries and weights
 
 

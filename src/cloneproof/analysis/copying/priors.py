@@ -34,7 +34,8 @@ the means of arms that belong together: with some chance each is drawn from the 
 vary by a standard deviation of `SPREADS` around a level of their own, which has such a law that each mean by itself
 still has F: F(g) phi((logit g - c) / s) for centres c in steps of 2 s. The chances are fitted by EM to what belongs
 together among the arms of other agents, with one pseudo-unit spread as `BELIEVED`. Some of these may be copies, one
-item each: that is one more explanation, and the chances are those given that it is not so.
+item each: that is one more explanation, and the chances are those given that it is not so. Variants ("size S") are not
+explained so: close variants taken for copies would make the others look further apart than they are.
 """
 
 from __future__ import annotations
@@ -62,13 +63,13 @@ PSEUDO: Final = 1.0
 POOLING: Final = 2.0
 STEPS, SMALL = 60, 1e-4  # EM ends after so many steps, or where a prior changes by less in all
 NOTHING: Final = 1e-100
-SPREADS: Final = (0.5, 0.2, 0.1)  # of log-odds around a common level
+SPREADS: Final = (0.5, 0.2, 0.1, 0.05)  # of log-odds around a common level
 BELIEVED: Final = {  # the chances of no common level, of these spreads and of one item, before anything is seen
-    "one agent": (0.4, 0.3, 0.15, 0.05, 0.1),
-    "variants": (0.3, 0.2, 0.2, 0.15, 0.15),
-    "same words": (0.3, 0.1, 0.05, 0.05, 0.5),
+    "one agent": (0.4, 0.3, 0.15, 0.04, 0.01, 0.1),
+    "variants": (0.35, 0.24, 0.23, 0.12, 0.06, 0.0),  # taking close variants for copies would understate how close
+    "same words": (0.3, 0.1, 0.05, 0.04, 0.01, 0.5),
 }
-MOST_CENTRES: Final = 80
+MOST_CENTRES: Final = 120
 MOST_UNITS, MOST_IN_UNIT = 200, 6  # that belong together, and arms of each, by which the chances are fitted
 
 
@@ -301,7 +302,9 @@ class RateLaw:
 
     def mixed(self, log_values: FloatArray) -> FloatArray:
         """Ln of the mixture of evidences by prior (the last axis)."""
-        return np.asarray(logsumexp(log_values + self.log_weights, axis=-1))
+        top = np.maximum(log_values.max(axis=-1), -1e300)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.exp(log_values - top[..., None]) @ np.exp(self.log_weights)) + top)
 
 
 def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str = "variants") -> RateLaw:
@@ -314,7 +317,7 @@ def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], k
     True
     """
     places = logit(np.clip(means, 1e-9, 1 - 1e-9))
-    low, high = np.interp([0.001, 0.999], np.cumsum(prior), places)
+    low, high = places[len(places) // 100], places[-1 - len(places) // 100]
     parts, shares = [prior[None]], [np.ones(1)]
     for spread in SPREADS:
         centres = np.linspace(low, high, int(np.clip((high - low) / (2 * spread) + 2, 2, MOST_CENTRES)))
@@ -327,8 +330,10 @@ def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], k
     law = RateLaw(np.concatenate(parts), np.log(np.concatenate(shares)))
     believed_chances = chances = np.array(BELIEVED[kind])
     if units:
-        seen = np.array([law.evidence(unit).sum(axis=0) for unit in units]) + law.log_weights
-        copies = np.array([law.evidence(unit.prod(axis=0))[0] for unit in units])
+        starts = np.cumsum([0, *(len(unit) for unit in units[:-1])])
+        seen = np.add.reduceat(law.evidence(np.concatenate(units)), starts, axis=0) + law.log_weights
+        with np.errstate(divide="ignore"):
+            copies = np.log(np.array([unit.prod(axis=0) for unit in units]) @ prior)
         parts_seen = [logsumexp(seen[:, part_of == part], axis=1) for part in range(len(parts))]
         explained = np.stack([*parts_seen, copies], axis=1)
         explained = np.exp(explained - explained.max(axis=1, keepdims=True))

@@ -5,7 +5,7 @@ Then the rewards. The hypotheses are fixed before any reward is looked at: for e
 of its arms are items of their own; for each two agents with arms that are alike, that no arm of the one is an item of
 the other. Each has an e-value (`judging`), and weighted e-BH (`discoveries`) says which are findings at the level. The
 weights say where the level is spent, and depend on names and features alone. What rewards speak against, and what there
-was no time for, counts as a hypothesis with the e-value 0.
+was no time for (the most promising come first), counts as a hypothesis with the e-value 0.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from cloneproof._checks import number_in
 from cloneproof.analysis.copying.discoveries import (
+    ASKED_ANYWAY,
     CopyQuestion,
     SearchedLog,
     boosted_e_values,
@@ -70,12 +71,13 @@ def find_copies(
     weights = question_weights(questions)
     fits = (log.priors.raw, log.priors.smooth)
     ratios = np.minimum(*(matched_ratios(log.evidence, [one.matched for one in questions], fit) for fit in fits))
-    late = 0
-    for number in np.argsort(-weights, kind="stable"):
-        late += clock.spent
-        if not clock.spent:
-            own = float(ratios[number, log.priors.row[log.folds(questions[number])]])
-            questions[number] = _judged(log, questions[number], own)
+    own = ratios[np.arange(len(questions)), [log.priors.row[log.folds(question)] for question in questions]]
+    late, half = 0, clock.share(2)
+    for place, number in enumerate(np.argsort(-own - np.log(weights), kind="stable")):  # the most promising first
+        if place >= ASKED_ANYWAY and half.spent:
+            late += 1
+        else:
+            questions[number] = _judged(log, questions[number], float(own[number]))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
     found = set(discoveries(log_e, weights, len(questions), wanted))
     notes = notes_of(log, len(records), same)
