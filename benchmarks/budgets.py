@@ -116,8 +116,8 @@ def recommended(seconds: float, **question: Any) -> str:
 
 
 def compared(seconds: float) -> str:
-    """Two mechanisms that are sampled, half of the budget each, as `compare` has it for each of them."""
-    search = cp.Search(seconds=seconds / 2)
+    """Two mechanisms that are sampled."""
+    search = cp.Search(seconds=seconds)
     return ", ".join(str(row.verdict) for row in cp.compare(crowd(20_000), ["ucb1", "thompson"], search=search))
 
 
@@ -156,7 +156,7 @@ JOBS: dict[str, Callable[[float], str]] = {
     ),
     "compare, two sampled": compared,
     "equilibrium, 3 agents, ucb1": lambda seconds: (
-        cp.equilibrium(few(2000), cp.mechanism("ucb1"), runs=500, budget_seconds=seconds).status
+        cp.equilibrium(few(2000), cp.mechanism("ucb1"), runs=500, seconds=seconds).status
     ),
     "find_copies, 705 arms": partial(searched, 705, 70),
     "find_copies, 5,000 arms": partial(searched, 5000, 500),

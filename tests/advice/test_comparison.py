@@ -54,6 +54,20 @@ def test_what_cannot_be_made_says_why():
     assert "needs a gap" in row.remark
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_seconds_are_for_all_mechanisms_and_what_is_left_out_is_said(processes, capsys):
+    """With no time nothing is audited; with plenty a mechanism that stands first in line has its share."""
+    rows = cp.compare(CREATORS, ["ucb1", "etc"], search=cp.Search(seconds=1e-6), processes=processes)
+    assert [(row.name, row.verdict) for row in rows] == [("ucb1", None), ("etc", None)]
+    show_comparison(rows, "creators.toml", 0.005, 1e-6)
+    assert capsys.readouterr().out.count("no time was left for it; give more seconds") == 2
+    told = []
+    rows = cp.compare(CREATORS, ["h-etc-r", "etc"], search=cp.Search(seconds=600), done=told.extend)
+    assert [row.name for row in told] == ["etc", "h-etc-r"]
+    assert [row.name for row in rows] == ["h-etc-r", "etc"]
+    assert rows[1].verdict == "exploitable"
+
+
 def test_an_unknown_name_is_one_sentence():
     with pytest.raises(cp.errors.MechanismError, match="did you mean 'reservoir'"):
         cp.compare(CREATORS, ["reservior"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
@@ -17,7 +18,7 @@ from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
-from cloneproof.engines.deadline import interrupts_raised
+from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError
 from cloneproof.market.market import Copies, Market, checked_market
@@ -25,8 +26,18 @@ from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
-SECONDS = 7.0  # for each mechanism that is sampled
-REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than half of what an audit has
+SECONDS = 7.0  # for each mechanism that is sampled, where no time is given for all
+REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
+LEAST_SECONDS = 0.05  # for one mechanism
+NO_TIME = "no time was left for it; give more seconds"
+FIRST = (
+    "reservoir",
+    "uniform-etc",
+    "etc",
+    "epsilon-greedy",
+    "thompson",
+    "ucb1",
+)  # of the table, if time is short
 NEEDS_GAP = "its promise needs a gap between rates, and continuous priors have none"
 
 
@@ -155,7 +166,8 @@ def compare(
     tolerance : float, default 0.005
         The gain, relative to the honest payoff, that counts as none.
     search : Search, optional
-        Its `seconds` are for each mechanism that is sampled, 7 if it says none; its `seed` is used.
+        Its `seconds` are for all mechanisms together, the fastest first; what there was no time for is not audited,
+        and says so. Left out, each mechanism that is sampled has 7. Its `seed` is used.
     processes : int, default 1
         How many mechanisms are audited side by side. More than 1 starts processes, for which a script needs the usual
         guard `if __name__ == "__main__":`.
@@ -193,6 +205,8 @@ def compare(
         one_of(name, CATALOGUE, "mechanism", MechanismError)
     number_in(tolerance, "tolerance", 0, error=EngineError)
     side_by_side = count(processes, "processes", error=EngineError) > 1 and len(chosen) > 1
+    fastest_first = sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    clock = Deadline(search.seconds)
     rows: dict[str, ComparedMechanism] = {}
 
     def add(row: ComparedMechanism) -> None:
@@ -202,13 +216,14 @@ def compare(
 
     interrupted = False
     try:
-        with interrupts_raised():
+        with interrupts_raised(), clock.for_engines():
             if side_by_side:
-                _side_by_side(market, chosen, tolerance, search, processes, add)
-            for name in chosen if not side_by_side else ():
-                add(compare_one(market, name, tolerance, search))
-            for name, made in others.items():
-                add(compare_one(market, name, tolerance, search, made))
+                mine = clock.share(1 + len(others)) if others else clock
+                _side_by_side(market, fastest_first, tolerance, search, processes, mine, add)
+            left = [*([] if side_by_side else fastest_first), *others]
+            for place, name in enumerate(left):
+                each = _share(search, clock, len(left) - place)
+                add(compare_one(market, name, tolerance, each, others.get(name)))
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -223,14 +238,21 @@ def _side_by_side(
     tolerance: float,
     search: Search,
     processes: int,
+    clock: Deadline,
     add: Callable[[ComparedMechanism], None],
 ) -> None:
     """In processes, which Ctrl-C ends at once: they have nothing to tell that is not done."""
     before = {child.pid for child in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
     try:
-        for job in as_completed([pool.submit(compare_one, market, name, tolerance, search) for name in names]):
-            add(job.result())
+        waiting, running = list(names), set[Future[ComparedMechanism]]()
+        while waiting or running:
+            while waiting and len(running) < processes:
+                each = _share(search, clock, math.ceil(len(waiting) / processes))
+                running.add(pool.submit(compare_one, market, waiting.pop(0), tolerance, each))
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for job in ended:
+                add(job.result())
     except BaseException:
         for child in multiprocessing.active_children():
             if child.pid not in before:
@@ -240,6 +262,12 @@ def _side_by_side(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _share(search: Search, clock: Deadline, parts: int) -> Search:
+    """The search of the first of so many mechanisms that share what is left."""
+    left = clock.share(parts).left
+    return search if left is None else replace(search, seconds=max(left, 1e-9))
+
+
 def _ignore_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -247,7 +275,17 @@ def _ignore_interrupts() -> None:
 def compare_one(
     market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None = None
 ) -> ComparedMechanism:
-    """One mechanism, or one's own: the audit of all agents, and the regret without and with the best attack."""
+    """One mechanism, or one's own: the audit of all agents, and the regret without and with the best attack.
+
+    The search's `seconds` are for this one; exact engines, which are not sampled, may take twice as long.
+    """
+    with Deadline(None if search.seconds is None else 2 * search.seconds).for_engines():
+        return _compared(market, name, tolerance, search, own)
+
+
+def _compared(
+    market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None
+) -> ComparedMechanism:
     start = time.perf_counter()
 
     def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
@@ -257,15 +295,19 @@ def compare_one(
         }  # fmt: skip
         return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
 
+    if search.seconds is not None and search.seconds < LEAST_SECONDS:
+        return row(remark=NO_TIME)
     try:
         made = mechanism(name, market=market) if own is None else own
-        exact, regret = _regret(market, made, None, search)
+        each = search.seconds or SECONDS
+        brief = min(REGRET_SECONDS, each / 4)
+        exact, regret = _regret(market, made, None, brief, search.seed)
     except BlackBoxError:
         raise  # the policy is at fault, and whoever wrote it wants to know
     except CloneproofError as refusal:
         return row(remark=str(refusal))
     try:
-        seconds = None if exact else search.seconds or SECONDS
+        seconds = search.seconds if exact else each if search.seconds is None else each - 2 * brief
         audited = audit(market, made, tolerance=tolerance, search=Search(seconds=seconds, seed=search.seed))
     except EngineError as refusal:
         return row(regret=regret, exact=exact, remark=str(refusal))
@@ -273,7 +315,7 @@ def compare_one(
         raise KeyboardInterrupt
     worst = audited.worst
     try:
-        attacked = _regret(worst.market, made, worst.all_copies, search)[1]
+        attacked = _regret(worst.market, made, worst.all_copies, brief, search.seed)[1]
     except CloneproofError:
         attacked = None
     return row(
@@ -307,7 +349,9 @@ def _at_most(audited: Audit) -> float:
     return bound
 
 
-def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, asked: Search) -> tuple[bool, Estimate]:
+def _regret(
+    market: Market, made: Mechanism | BlackBox, copies: Copies | None, seconds: float, seed: int
+) -> tuple[bool, Estimate]:
     """Whether the closed form applies, and the regret by it or by runs, with its 99 % interval, asymptotic."""
     try:
         regret = evaluate(market, made, copies, engine="closed-form").regret
@@ -315,7 +359,6 @@ def _regret(market: Market, made: Mechanism | BlackBox, copies: Copies | None, a
             return True, regret
     except EngineError:
         pass
-    evaluate(market, made, copies, "monte-carlo", search=Search(runs=1, seed=asked.seed))  # compiles, on the first day
-    seconds = min(REGRET_SECONDS, (asked.seconds or SECONDS) / 2)
-    search = Search(seconds=seconds, seed=asked.seed, bounds="asymptotic")
+    evaluate(market, made, copies, "monte-carlo", search=Search(runs=1, seed=seed))  # compiles, on the first day
+    search = Search(seconds=seconds, seed=seed, bounds="asymptotic")
     return False, evaluate(market, made, copies, "monte-carlo", search=search).regret

@@ -10,6 +10,7 @@ from cloneproof._checks import count, number_in, whole
 from cloneproof._tables import Displayed, Tabular, fields_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.best_responses import PayoffTable, Strategies, in_turn, payoff_table, together
+from cloneproof.analysis.search import takes_old_keywords
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.sampler import check_sampling
@@ -155,6 +156,7 @@ def iterate(
     )
 
 
+@takes_old_keywords
 def equilibrium(
     market: Market,
     mechanism: Mechanism,
@@ -167,7 +169,7 @@ def equilibrium(
     steps: int = 100,
     runs: int | None = None,
     seed: int = 0,
-    budget_seconds: float | None = None,
+    seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Equilibrium:
     """What everybody registers if everybody does what pays.
@@ -199,7 +201,7 @@ def equilibrium(
         exact and suits short horizons.
     seed : int, default 0
         The seed, where it samples.
-    budget_seconds : float, optional
+    seconds : float, optional
         Stop after about this time.
     progress : callable, optional
         Called with (moves, the most moves, what).
@@ -225,14 +227,15 @@ def equilibrium(
     """
     full = full_copies(checked_market(market).agents, start)
     checked_mechanism(mechanism)
-    check_sampling(runs=runs, budget_seconds=budget_seconds, progress=progress)
+    check_sampling(runs=runs, progress=progress)
+    limit = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     cap, moves = count(max_copies, "max_copies", error=EngineError), count(steps, "steps", error=EngineError)
     way = number_in(damping, "damping", 0, 1, EngineError, low_open=True)
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     strategies = _strategies(market, mechanism, cap, withhold, slack, way)
-    clock = Deadline(budget_seconds, progress)
+    clock = Deadline(limit, progress)
     most = max(map(len, strategies.vectors.values()))
-    each = None if budget_seconds is None else budget_seconds / (STEPS_AT_LEAST * most)
+    each = None if limit is None else limit / (STEPS_AT_LEAST * most)
     table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed), each)
     tried = f"every vector of up to {cap} copies of each original{', originals left out included' if withhold else ''}"
     return iterate(table, strategies, full, moves, clock, cap, tried)

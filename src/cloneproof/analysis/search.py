@@ -80,9 +80,12 @@ Asked = TypeVar("Asked", bound=Callable[..., Any])
 
 
 def takes_old_keywords(question: Asked) -> Asked:
-    """Wrap a function to accept the keywords that `Search` and `also` replaced, with a warning."""
+    """Wrap a function to accept the keywords that `Search` and `also` replaced, with a warning.
+
+    A function without `search` has keywords of the new names itself.
+    """
     known = inspect.signature(question).parameters
-    old_search = {old: new for old, new in OLD_SEARCH.items() if old not in known}
+    old_search = {old: new for old, new in OLD_SEARCH.items() if old not in known and {new, "search"} & {*known}}
     old_also = {old: new for old, new in OLD_ALSO.items() if "also" in known and old not in known}
 
     @wraps(question)
@@ -90,12 +93,15 @@ def takes_old_keywords(question: Asked) -> Asked:
         given = {name: options.pop(name) for name in [*options] if name in old_search or name in old_also}
         limits = {old_search[name]: value for name, value in given.items() if name in old_search}
         asked = [old_also[name] for name, value in given.items() if name in old_also and value]
-        if limits:
+        if limits and "search" in known:
             options["search"] = replace(options.get("search", SEARCH), **limits)
+        elif limits:
+            options |= limits
         if asked:
             options["also"] = (*options.get("also", ()), *asked)
         if given:
-            instead = [f"search=cp.Search({'=.., '.join(limits)}=..)"] if limits else []
+            named = f"{'=.., '.join(limits)}=.."
+            instead = [f"search=cp.Search({named})" if "search" in known else named] if limits else []
             instead += [f"also={tuple(asked)}"] if asked else []
             warnings.warn(
                 f"{question.__name__}({', '.join(f'{name}=..' for name in given)}) is now "

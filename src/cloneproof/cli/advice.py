@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof._files import check_place
-from cloneproof.advice.comparison import ComparedMechanism
+from cloneproof.advice.comparison import SECONDS, ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
@@ -31,13 +31,13 @@ WIDTH = 96  # of a remark
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
 
 
-def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, budget: float) -> None:
+def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, budget: float | None) -> None:
     """Print the table."""
     columns = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
     title = f"{source}: the best attack by copies on each mechanism"
     print_table(new_table(title, *columns, right=2, rows=map(_comparison_cells, rows)))
     print(f"Gains of up to {tolerance:.1%} count as none. Copies are the fewest whose gain is within 1 % of the best.")
-    print(f"Sampled mechanisms had {budget:g} s each:")
+    print(f"Sampled mechanisms had {SECONDS:g} s each:" if budget is None else f"All had {budget:g} s together:")
     for row in rows:
         if (remark := _remark(row)) != "":
             print("  " + remark[:WIDTH])
@@ -86,8 +86,11 @@ def compare(
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     budget: Annotated[
-        float, typer.Option("--seconds", "--budget", metavar="SECONDS", help="Time for each sampled mechanism.")
-    ] = 7.0,
+        float | None,
+        typer.Option(
+            "--seconds", "--budget", metavar="SECONDS", help="Time for all together; else 7 for each sampled one."
+        ),
+    ] = None,
     tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
     seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
     as_json: AsJson = False,
@@ -100,8 +103,8 @@ def compare(
     from cloneproof.advice.comparison import compare as run_compare
     from cloneproof.mechanisms.catalogue import CATALOGUE
 
-    if not budget > 0:
-        raise EngineError(f"expected a budget above 0 seconds, got {budget:g}; 7 is usual")
+    if budget is not None and not budget > 0:
+        raise EngineError(f"expected a budget above 0 seconds, got {budget:g}; 60 is usual")
     market = load_market(market_file)
     names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
     with progress_bar() as bar:

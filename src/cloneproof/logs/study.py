@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
-from cloneproof.advice.comparison import ComparedMechanism, compare
+from cloneproof.advice.comparison import NO_TIME, ComparedMechanism, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.priors import FittedPriors
@@ -49,14 +49,6 @@ StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
-FIRST: Final = (
-    "reservoir",
-    "uniform-etc",
-    "etc",
-    "epsilon-greedy",
-    "thompson",
-    "ucb1",
-)  # of the table, if time is short
 COPIES, ADVISED, WORTH, JUDGED, TRAFFIC = 0.25, 0.3, 0.1, 0.3, 0.1  # of the time, for each question at most
 LEAST_SECONDS: Final = 0.3  # for one question
 
@@ -256,17 +248,15 @@ def _judged(
 
 def _compared(asked: _Asked) -> list[ComparedMechanism]:
     """As many mechanisms as there is time for, the fastest first."""
-    names = list(dict.fromkeys([*FIRST, *CATALOGUE]))
-    clock = asked.clock
-    rows: list[ComparedMechanism] = []
-    while names and (clock.left or 0.0) > LEAST_SECONDS:
-        each = clock.share(len(names)).left or 0.0
-        with Deadline(max(2 * each, LEAST_SECONDS)).for_engines():
-            search = Search(seconds=max(each, LEAST_SECONDS), seed=asked.seed)
-            rows += compare(asked.market, [names.pop(0)], tolerance=asked.tolerance, search=search, processes=1)
-    if names:
-        asked.notes.append(f"not compared for lack of time (--seconds): {', '.join(names)}")
-    return rows
+    if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
+        asked.notes.append("mechanisms were not compared for lack of time (--seconds)")
+        return []
+    found = compare(
+        asked.market, list(CATALOGUE), tolerance=asked.tolerance, search=Search(seconds=left, seed=asked.seed)
+    )
+    if late := [row.name for row in found if row.remark == NO_TIME]:
+        asked.notes.append(f"not compared for lack of time (--seconds): {', '.join(late)}")
+    return [row for row in found if row.remark != NO_TIME]
 
 
 def _advised(asked: _Asked, market: Market) -> Recommendation | None:

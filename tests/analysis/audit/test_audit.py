@@ -322,6 +322,8 @@ def test_old_keywords_ask_the_same_with_a_warning():
     with pytest.warns(DeprecationWarning, match="search=cp.Search"):
         few = cp.gain(market, etc, "ana", (2, 1), runs=8, search=cp.Search(seed=5))
     assert few.estimate == cp.gain(market, etc, "ana", (2, 1), search=cp.Search(runs=8, seed=5)).estimate
+    with pytest.warns(DeprecationWarning, match=r"equilibrium\(budget_seconds=..\) is now seconds=.."):
+        cp.equilibrium(market, etc, budget_seconds=60)
     with pytest.raises(TypeError, match="max_coppies"):
         cp.audit(market, etc, max_coppies=2)
 
