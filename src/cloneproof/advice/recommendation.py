@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import tomli_w
 
-from cloneproof._tables import Displayed, Tabular, fields_of, to_data
+from cloneproof._tables import Tabular, fields_of, to_data
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
@@ -162,7 +162,7 @@ class PriceOfHonesty:
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(Displayed, Tabular):
+class Recommendation(Tabular):
     """Which mechanism to run in a market, and why: the result of `cp.recommend`.
 
     As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each mechanism that is clone-proof here.

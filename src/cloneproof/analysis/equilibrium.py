@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from cloneproof._checks import count, number_in, whole
-from cloneproof._tables import Displayed, Tabular, fields_of
+from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.best_responses import PayoffTable, Strategies, in_turn, payoff_table, together
 from cloneproof.analysis.search import takes_old_keywords
@@ -25,7 +25,7 @@ STEPS_AT_LEAST = 4  # for which a budget leaves time, where payoffs are sampled
 
 
 @dataclass(frozen=True, repr=False)
-class Equilibrium(Displayed, Tabular):
+class Equilibrium(Tabular):
     """What everybody registers if everybody does what pays: the result of `cp.equilibrium`.
 
     As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each agent.

@@ -13,7 +13,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
-from cloneproof._tables import Displayed, fields_of
+from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
@@ -156,7 +156,7 @@ GainDecision = Literal["pays", "does not pay", "undecided"]
 
 
 @dataclass(frozen=True, repr=False)
-class Gain(Displayed):
+class Gain:
     """The gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
 
     Attributes

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from cloneproof._tables import Displayed, Tabular
+from cloneproof._tables import Tabular
 
 ErrorKind = Literal["proven", "confidence", "asymptotic", "estimated"]
 BoundsName = Literal["distribution-free", "asymptotic"]  # of what is sampled
@@ -15,7 +15,7 @@ _ORDER: Final[tuple[ErrorKind, ...]] = ("proven", "confidence", "asymptotic", "e
 
 
 @dataclass(frozen=True)
-class Estimate(Displayed):
+class Estimate:
     """A number, the half-width of its error, and what the error means.
 
     Attributes
@@ -105,7 +105,7 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Evaluation(Displayed, Tabular):
+class Evaluation(Tabular):
     """What a market and a mechanism come to: the result of `cp.evaluate`.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Results in a notebook: a small table each; for an audit the verdict, the attack and its figure.
+"""Results in a notebook: tables; for an audit the verdict, the attack and its figure.
 
 `cloneproof` imports this module to register the views; Matplotlib is loaded with the first figure.
 """
@@ -12,9 +12,8 @@ from itertools import count
 
 from cloneproof._tables import Tabular, html
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.gain import Gain
-from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.report.words import copies_sentence, copies_words, error_words, number, printable, verdict_sentence
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.words import copies_words, error_words, number, printable, verdict_sentence
 
 MOST_ROWS = 20
 LONGEST_CELL = 40
@@ -25,42 +24,6 @@ _figure_numbers = count(1)  # several figures on one page need ids of their own
 
 
 @html.register
-def estimate_html(estimate: Estimate) -> str:
-    """The number, its error, and what that means."""
-    return _block(_table(("value", "± error", "kind"), [_cells(estimate)]), _methods(estimate))
-
-
-@html.register
-def evaluation_html(evaluation: Evaluation) -> str:
-    """The payoffs and the regret."""
-    payoffs = list(evaluation.payoff.items())
-    rows = [(printable(name), *_cells(payoff)) for name, payoff in payoffs[:MOST_ROWS]]
-    further = len(payoffs) - MOST_ROWS
-    remarks = [f"{further:,} further agents are not shown."] if further > 0 else []
-    remarks += ["A partial result."] if evaluation.partial else []
-    return _block(
-        _table(("agent", "payoff", "± error", "kind"), [*rows, ("regret", *_cells(evaluation.regret))]),
-        _methods(*evaluation.payoff.values(), evaluation.regret),
-        *map(_remark, [*remarks, *evaluation.notes]),
-    )
-
-
-@html.register
-def witness_html(witness: Witness) -> str:
-    """The payoffs without and with the copies."""
-    title = f"{printable(witness.agent)} registers {copies_sentence(witness.copies)}"
-    return _block(_heading(title), _payoffs(witness.honest, witness.copied, witness.gain, witness.copies))
-
-
-@html.register
-def gain_html(gain: Gain) -> str:
-    """Whether the copies pay, and the payoffs without and with them."""
-    copies = gain.copies[gain.agent]
-    title = f"{printable(gain.agent)} registers {copies_sentence(copies)}: {gain.decided}"
-    return _block(_heading(title), _payoffs(gain.honest, gain.copied, gain.estimate, copies))
-
-
-@html.register
 def audit_html(audit: Audit) -> str:
     """The verdict, its deviation, the figure, and the scope."""
     worst, tint = audit.worst, TINTS[audit.verdict]
@@ -68,7 +31,7 @@ def audit_html(audit: Audit) -> str:
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
         f"{escape(printable(audit.mechanism.name))}: {audit.verdict}</div>",
         f'<p style="max-width:680px;margin:4px 0">{escape(verdict_sentence(audit))}</p>',
-        _payoffs(worst.honest, worst.copied, worst.gain, worst.copies),
+        _payoffs(worst),
         *_drawing(audit),
         _remark(f"Scope: {audit.scope}"),
         *map(_remark, audit.notes),
@@ -105,10 +68,11 @@ def table_html(table: Tabular) -> str:
     return _block(_table(tuple(varying), rows[:MOST_ROWS], numeric), *map(_remark, remarks))
 
 
-def _payoffs(honest: Estimate, copied: Estimate, gain: Estimate, copies: Sequence[int]) -> str:
+def _payoffs(worst: Witness) -> str:
+    honest, copied, gain = worst.honest, worst.copied, worst.gain
     rows = [
         ("honest", *_cells(honest)),
-        (f"copies {copies_words(copies)}", *_cells(copied)),
+        (f"copies {copies_words(worst.copies)}", *_cells(copied)),
         ("gain", *_cells(gain, sign=True)),
     ]
     return _table(("", "payoff", "± error", "kind"), rows) + _methods(honest, copied, gain)
@@ -147,10 +111,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numeric: Containe
 
 def _block(*parts: str) -> str:
     return f'<div style="font-family:sans-serif;color:{INK};background:#fff;padding:8px">{"".join(parts)}</div>'
-
-
-def _heading(text: str) -> str:
-    return f'<div style="font-weight:600">{escape(text)}</div>'
 
 
 def _remark(text: str) -> str:

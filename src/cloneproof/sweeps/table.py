@@ -20,7 +20,7 @@ import numpy as np
 
 from cloneproof._checks import one_of
 from cloneproof._files import write_whole
-from cloneproof._tables import Displayed, Tabular
+from cloneproof._tables import Tabular
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -155,7 +155,7 @@ class EstimateSummary:
     busy_seconds: float
 
 
-class SweepTable(Mapping[str, list[Any]], Displayed, Tabular):
+class SweepTable(Mapping[str, list[Any]], Tabular):
     """The table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
 
     Attributes

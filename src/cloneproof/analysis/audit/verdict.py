@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from cloneproof._tables import Displayed, Tabular, fields_of, to_data
+from cloneproof._tables import Tabular, fields_of, to_data
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -101,7 +101,7 @@ class InformedResponse:
 
 
 @dataclass(frozen=True, repr=False)
-class InformedGain(Gained, Displayed):
+class InformedGain(Gained):
     """What an agent earns if it knows its means before it registers, against honest others with their priors.
 
     Attributes
@@ -157,7 +157,7 @@ class AuditState(StrEnum):
 
 
 @dataclass(frozen=True, repr=False)
-class Witness(Gained, Displayed):
+class Witness(Gained):
     """A deviation and what it is worth: everything needed to play it again.
 
     Attributes
@@ -225,7 +225,7 @@ class SampledDeviation:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit(Displayed, Tabular):
+class Audit(Tabular):
     """The answer to "can it be gamed?", with its scope: the result of `cp.audit`.
 
     As a table (`to_frame`, `to_markdown`, `to_latex`) it is the deviations tried.
