@@ -5,8 +5,8 @@ independent checker re-derives it from the file. Then the same with a tenth of t
 Run with `make certify`: a case that is in the summary already is not done again, so it can be interrupted.
 
     python studies/certify.py holdout FOLDER [CASES]   FOLDER/certificates.csv: the theorem's m, gaps 1, 1/2 and 1/5
-    python studies/certify.py rates FOLDER [CASES]     FOLDER/certificates_rates.csv: award and contest, values .002
-                                                       to .05, with m and W of the pairs theorem
+    python studies/certify.py rates FOLDER [CASES]     FOLDER/certificates_rates.csv: values .002 to .05, with m and W
+                                                       of the pairs theorem
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ SUPPORTS = {  # values and weights, by increasing difficulty
     ".01 .02 .05": ((0.01, 0.02, 0.05), (0.25, 0.5, 0.25)),
 }
 WIDE, RATES = list(SUPPORTS)[:3], list(SUPPORTS)[3:]
-MECHANISMS = ("holdout-h-etc", "holdout-kl-ucb")
 HORIZONS, RATE_HORIZONS = (10**3, 10**4, 10**5, 10**6), (10**6, 10**8)
 CUTS = (1, 10)
 
@@ -68,7 +67,6 @@ class HoldoutCase:
 class RateCase:
     """n agents of L originals each, of whom K arms have a score or take part, and m is cut."""
 
-    mechanism: str
     support: str
     horizon: int
     originals: int
@@ -80,13 +78,13 @@ class RateCase:
     def name(self) -> str:
         """For its certificate's file."""
         sizes = f"n{self.agents}-L{self.originals}-K{self.max_arms}"
-        return f"{self.mechanism}-{self.support.replace(' ', '_')}-T{self.horizon}-{sizes}-cut{self.cut}"
+        return f"{self.support.replace(' ', '_')}-T{self.horizon}-{sizes}-cut{self.cut}"
 
     def made(self) -> tuple[cp.Market, cp.Mechanism]:
         """The market and its mechanism."""
         prior = cp.Discrete(*SUPPORTS[self.support])
         market = cp.Market([cp.Agent(f"agent {i}", self.originals, prior) for i in range(self.agents)], self.horizon)
-        return market, _cut(self.mechanism, market, self.cut, {"max_arms": self.max_arms})
+        return market, _cut("holdout-h-etc", market, self.cut, {"max_arms": self.max_arms})
 
 
 def _cut(name: str, market: cp.Market, cut: int, known: dict[str, Any]) -> cp.Mechanism:
@@ -131,8 +129,8 @@ def holdout_cases() -> Iterator[HoldoutCase]:
 def rate_cases() -> Iterator[RateCase]:
     """The grid at click rates."""
     for cut, support, horizon, originals in product(CUTS, RATES, RATE_HORIZONS, (2, 3)):
-        for times, agents, mechanism in product((1, 2), (2, 5), MECHANISMS):
-            yield RateCase(mechanism, support, horizon, originals, times * originals, agents, cut)
+        for times, agents in product((1, 2), (2, 5)):
+            yield RateCase(support, horizon, originals, times * originals, agents, cut)
 
 
 def certify(case: HoldoutCase | RateCase, folder: Path) -> HoldoutRow | RateRow:
@@ -186,16 +184,16 @@ def holdout_summary(rows: Sequence[HoldoutRow]) -> list[str]:
 def rate_summary(rows: Sequence[RateRow]) -> list[str]:
     """A table of all cases."""
     lines = [
-        "| mechanism | support | T | m for L = 2, 3 | clone-proof and accepted | m cut to a tenth: exploitable "
+        "| support | T | m for L = 2, 3 | clone-proof and accepted | m cut to a tenth: exploitable "
         "| undecided | largest proven gain |",
-        "|---|---|---:|---|---:|---:|---:|---:|",
+        "|---|---:|---|---:|---:|---:|---:|",
     ]
-    for key in product(MECHANISMS, RATES, RATE_HORIZONS):
-        here = [row for row in rows if (row.mechanism, row.support, row.horizon) == key]
+    for key in product(RATES, RATE_HORIZONS):
+        here = [row for row in rows if (row.support, row.horizon) == key]
         whole, cut = ([row for row in here if row.cut == size] for size in CUTS)
         rounds = {row.originals: row.arm_rounds for row in whole}
         cells = [
-            *(key[0], key[1].replace(" ", ", "), f"{key[2]:,}"),
+            *(key[0].replace(" ", ", "), f"{key[1]:,}"),
             ", ".join(f"{rounds[most]:,}" for most in sorted(rounds)),
             f"{sum(row.verdict == 'clone-proof' and row.accepted for row in whole)} of {len(whole)}",
             *_falls(cut, [row for row in cut if row.verdict == "exploitable" and row.accepted]),

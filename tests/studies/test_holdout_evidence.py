@@ -80,8 +80,8 @@ def test_the_evidence_at_click_rates_is_whole(tmp_path):
     assert all(row.verdict == "clone-proof" and row.accepted and row.gain <= 0 for row in rows if row.cut == 1)
     cut = [row for row in rows if row.cut == 10]
     falls = sum(row.verdict == "exploitable" and row.accepted and row.gain > 0 for row in cut)
-    assert falls > 40
-    assert len(grid["rate_summary"](rows)) == 2 + 2 * 3 * 2  # mechanisms, supports, horizons
+    assert falls > 20
+    assert len(grid["rate_summary"](rows)) == 2 + 3 * 2  # supports, horizons
     assert told("markets at click rates", len(rows) - len(cut), 0, len(cut), falls)
     blocks = read_csv(random["PairsBlock"], ROOT / "docs" / "pairs_deviations.csv")
     assert all(block.positive == block.undecided == 0 for block in blocks if block.cut == 1)

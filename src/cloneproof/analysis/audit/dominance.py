@@ -4,9 +4,7 @@
 2. If none is found, sweep all vectors over all thresholds in balls, and bound the vectors that were not searched. The
    verdict is clone-proof only if nothing is left above the tolerance.
 
-A positive point of the sweep is not yet an attack, since an opponent's score is random too (`opponents`). A contest has
-no closed form against others who take part, so attacks on one are searched for with nobody else taking part, where the
-sweep is exact.
+A positive point of the sweep is not yet an attack, since an opponent's score is random too (`opponents`).
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import numpy as np
 from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
-from cloneproof.analysis.audit.opponents import WorstOpponents, best_opponents, enclosed_witness, realise
+from cloneproof.analysis.audit.opponents import WorstOpponents, best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.two_phase_game import (
     NEVER,
@@ -62,7 +60,7 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> A
     """
     game = two_phase_game(case)
     vectors, unsearched = deviations(game, max_copies)
-    sweeps, notes = ([], []) if game.contest else _float_sweeps(game, vectors)
+    sweeps, notes = _float_sweeps(game, vectors)
     witness = _attack(game, sweeps, tolerance)
     if witness is None and game.contested and game.max_arms is None and not game.level:
         most = min(case.horizon, MOST_LADDER_ARMS // case.kinds.count)
@@ -75,19 +73,16 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> A
         audit = _proof(game, vectors, unsearched, sweeps, tolerance)
     return replace(
         audit,
-        thresholds=() if game.contest else audit.thresholds or threshold_gains(game, sweeps),
+        thresholds=audit.thresholds or threshold_gains(game, sweeps),
         notes=(*audit.notes, *notes),
     )
 
 
 def _exploitable(game: TwoPhaseGame, witness: Witness, tolerance: float, tried: list[Witness]) -> Audit:
     case = game.case
-    whom = f"others who register more than {game.max_arms} arms and take no part" if game.contest else (
-        "opponents that the rewards can realise"
-    )  # fmt: skip
     scope = (
         f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
-        f"{whom}; searched {len(tried)} copies vectors, and there may be better attacks"
+        f"opponents that the rewards can realise; searched {len(tried)} copies vectors, and there may be better attacks"
     )
     return Audit(case.mechanism, case.market, "exploitable", witness, scope, tolerance, tuple(tried))
 
@@ -151,10 +146,6 @@ def _proof(
     grid = threshold_grid([honest, *profiles])
     sweeps = [profiler.sweep(honest, profile, grid) for profile in profiles]
     tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
-    if game.contest:
-        tried.append(at_worst(game, rest, tolerance))
-        if (attack := _contest_attack(game, sweeps, tolerance)) is not None:
-            return _exploitable(game, attack, limit, tried)
     below = [sweep for sweep in sweeps if sum(sweep.copies) < covered]
     largest = max([rest, *below], key=lambda sweep: _most(sweep, tolerance))
     case = game.case
@@ -171,14 +162,6 @@ def _proof(
         )
         audit = Audit(case.mechanism, case.market, "undecided", worst, scope, limit, tuple(tried), notes=tuple(notes))
     return replace(audit, thresholds=threshold_gains(game, sweeps))
-
-
-def _contest_attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: Number) -> Witness | None:
-    """The largest gain with nobody else taking part, if it is surely above the tolerance."""
-    with ctx.workprec(PRECISION):
-        paying = [each for each in sweeps if each.excess(tolerance)[0] > 0 and each.gains[0] > 0]
-    best = max(paying, key=lambda sweep: float(sweep.gains[0].mid()), default=None)
-    return None if best is None else _at(game, best, 0)
 
 
 def _cover_rest(
@@ -216,11 +199,6 @@ def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
     words = [f"honest registration of {case.name!r} is best {whom} at a horizon of {case.horizon}, in ball arithmetic"]
     if not game.contested:
         words.append("no award is decided by scores, so the others do not matter")
-    elif game.contest:
-        words.append(
-            "in every contest on fresh rewards in which a better arm gets no fewer rounds (as under a steady index): "
-            "the gain is linear in the rounds that each mean gets, and was found at every corner"
-        )
     else:
         words.append(
             "the others matter only through the score to beat, payoffs are linear in its law, and every threshold was "
@@ -256,11 +234,8 @@ def _at(game: TwoPhaseGame, sweep: ThresholdSweep, number: int) -> Witness:
         where = "where the award is never won"
     elif at == NOBODY:
         where = "where no other agent has a score"
-        if game.contest:
-            market, others = realise(case, WorstOpponents(None, 0.0))
-            copies = {**copies, **others}
     else:
-        where = f"with {'a mean' if game.contest else 'a score'} of at least {_shown(game, at):.6g}"
+        where = f"with a score of at least {_shown(game, at):.6g}"
     with ctx.workprec(PRECISION):
         honest, gain = sweep.honest[number], sweep.gains[number]
         before, after, gained = (_estimate(game, value, where) for value in (honest, honest + gain, gain))
@@ -287,7 +262,7 @@ def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> tuple[t
 
 def _shown(game: TwoPhaseGame, threshold: float) -> float:
     """A threshold as an average reward; Bernoulli scores are counted in successes."""
-    counted = not (game.contest or game.deterministic) and math.isfinite(threshold)
+    counted = not game.deterministic and math.isfinite(threshold)
     return threshold / game.score_rounds if counted else threshold
 
 

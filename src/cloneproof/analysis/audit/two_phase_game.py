@@ -1,13 +1,12 @@
 """One agent against everybody else: how the others can affect it, and which rounds it has anyway.
 
-A *two-phase* game has a trial, in which every agent has the same rounds, and then an award decided by scores, or a
-*contest* divided by a steady index. Without either, or without other agents, the others do not matter.
+A *two-phase* game has a trial, in which every agent has the same rounds, and then an award decided by scores.
+Without an award, or without other agents, the others do not matter.
 
 *Thresholds.* Against fixed others an agent wins the award with a probability g(score) that does not fall in its score.
 A nondecreasing g is a mixture of steps "wins with a score of at least y", y = "never" included, and payoffs are linear
 in g. So no opponents, with any means and strategies, allow a larger gain than the best single threshold, provided the
-others are independent of the agent's means. In a contest on fresh rewards the chosen arm gets a number of rounds that
-does not fall in its mean (docs/textbook/hold-out.md, section 8), so that the mean takes the place of the score.
+others are independent of the agent's means.
 
 If too many arms lose the score there are two more cases: an agent without a score loses to everybody who has one, and
 if nobody else has one, it wins with probability 1/n, or for sure if it has a score itself.
@@ -30,7 +29,6 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import MOST_VECTORS, CopyVector, of_sum
 from cloneproof.analysis.audit.question import AuditCase
-from cloneproof.analysis.audit.theorems import is_contest
 from cloneproof.engines.closed_form.commitment import (
     Binomial,
     CopiedOriginal,
@@ -64,7 +62,7 @@ SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is 
 
 @dataclass(frozen=True)
 class TwoPhaseGame:
-    """A case, the agent's priors, its rounds of the trial, and those of the award or the contest (0: none)."""
+    """A case, the agent's priors, its rounds of the trial, and those of the award (0: none)."""
 
     case: AuditCase
     priors: tuple[ExactAtoms, ...]
@@ -82,11 +80,6 @@ class TwoPhaseGame:
     @property
     def contested(self) -> bool:
         return self.award > 0 and self.case.agents > 1
-
-    @property
-    def contest(self) -> bool:
-        """Whether a steady index divides the rounds after the trial, instead of an award."""
-        return is_contest(self.case.running)
 
     @property
     def level(self) -> bool:
@@ -128,11 +121,8 @@ class TwoPhaseGame:
         return expected_beyond(self.trial, arms * self.arm_rounds)
 
     def committed_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment; a contest keeps what the trial explored."""
-        if not self.contest:
-            return max(0, self.award - arms * self.arm_rounds)
-        late = arms * self.arm_rounds - self.phases.trial if self.case.agents == 1 else 0
-        return max(0, self.award - max(0, late))
+        """The rounds of the award after the commitment."""
+        return max(0, self.award - arms * self.arm_rounds)
 
 
 def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
@@ -148,10 +138,8 @@ def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     """The game of one agent; raises an error if the mechanism has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
-    contest = is_contest(running)
     try:
-        if not contest:
-            check_structure(running)
+        check_structure(running)
     except EngineError as refusal:
         raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
     if running.clearing.planned_epochs:
@@ -162,24 +150,22 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         raise _refusal(
             f"discrete priors of {agent.name!r}", "a continuous one (prior.discretised(5) makes it discrete)"
         )
-    if contest and not running.scoring.allows(agent.count):
-        raise _refusal(f"at most {running.scoring.max_arms} originals, which take part in a contest", f"{agent.count}")
     rule, horizon = running.agent, market.horizon
     if rule is None and (number > 1 or running.restart is not None):
         raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")
     award = 0
     rounds: Rounds = Fixed.of(horizon)
-    if rule is not None and not rule.commits and not contest:
+    if rule is not None and not rule.commits:
         rounds = Binomial(horizon, Fraction(1, number))
     elif rule is not None and horizon < number * rule.explore:
         position = market.agents.index(agent)
         rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[position]
     elif rule is not None:
-        if not contest and not running.clearing.at_award:
+        if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     game = TwoPhaseGame(case, tuple(discretise(prior, 0) for prior in agent.priors), rounds, award)
-    if running.arm.order == "index" and len(set(game.priors)) > 1 and (not contest or award == 0):
+    if running.arm.order == "index" and len(set(game.priors)) > 1:
         raise _refusal("one prior for all originals where arms are explored by index", "several")
     return game
 
@@ -214,11 +200,10 @@ def deviations(game: TwoPhaseGame, max_copies: int) -> tuple[list[CopyVector], i
     Also returns the smallest number of arms of a vector that is not included.
     """
     originals, limit = len(game.priors), game.max_arms or 0
-    cap = 1 if game.contest else max_copies
     vectors: list[CopyVector] = []
-    whole_until = max(limit + 1, originals + cap)  # smallest number of arms with a vector out of reach
-    for arms in range(originals + 1, max(limit, originals * cap) + 1):
-        most = arms if arms <= limit else cap
+    whole_until = max(limit + 1, originals + max_copies)  # smallest number of arms with a vector out of reach
+    for arms in range(originals + 1, max(limit, originals * max_copies) + 1):
+        most = arms if arms <= limit else max_copies
         of_arms = list(islice(of_sum(game.case.kinds, arms, most=most), MOST_VECTORS + 1 - len(vectors)))
         if len(vectors) + len(of_arms) > MOST_VECTORS:
             return vectors, min(whole_until, arms)
@@ -256,7 +241,7 @@ class ScoreProfile:
 
 
 NEVER = math.inf  # nobody's score is enough
-NOBODY = -math.inf  # no other agent has a score, or there is no contest
+NOBODY = -math.inf  # no other agent has a score
 
 
 @dataclass(frozen=True)
@@ -287,9 +272,9 @@ class ScoreProfiler:
         originals = [CopiedOriginal(atoms, count) for atoms, count in zip(game.priors, copies, strict=True)]
         mean = sum((prior_mean(each.atoms) * each.copies for each in originals), Fraction(0)) / arms
         contested = game.contested and game.scored(arms)
-        ordered = contested and not game.contest and game.phases.order_matters(arms)
+        ordered = contested and game.phases.order_matters(arms)
         with ctx.workprec(PRECISION):
-            if contested and not game.contest:
+            if contested:
                 check_trials([tuple(originals)], game.phases, self.arithmetic)
             excess = self.arithmetic.number(0)
             varied: list[tuple[Array, Array]] = []
@@ -324,22 +309,13 @@ class ScoreProfiler:
         return self._committed[types]
 
     def _score(self, runs: MeanCounts, ordered: bool) -> tuple[Array, Array]:
-        """The possible scores, rising, and E[award's reward; that score]; in a contest, means instead of scores."""
+        """The possible scores, rising, and E[award's reward; that score]."""
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
-            if self.game.contest:
-                self._scores[key] = self._contested_means(key)
-            else:
-                points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
-                law = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)
-                self._scores[key] = law.scores, law.awards
+            points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
+            law = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)
+            self._scores[key] = law.scores, law.awards
         return self._scores[key]
-
-    def _contested_means(self, types: MeanCounts) -> tuple[Array, Array]:
-        groups, chosen = commitment_of_types(types, self.game.arm_rounds, self._rewards(), self.arithmetic)
-        worth = {groups[g].atoms[0][0]: chosen.mean(groups, g) * groups[g].number for g in range(len(groups))}
-        means = sorted(worth)
-        return np.array(means), _array([worth[mean] * self.game.award for mean in means])
 
     def _sum(self, parts: list[tuple[Array, Array]]) -> AwardLaw:
         if not parts:

@@ -3,10 +3,6 @@
 It imports neither the search nor the engines. It enumerates realised means one by one, uses whole laws, and computes
 ties as integrals of polynomials in a uniform tie-breaker x: a candidate at value s wins if each other one is below s,
 or at s with a smaller tie-breaker. Numbers of the file are read as exact dyadic fractions.
-
-In a contest on fresh rewards an index of an agent's own rewards divides the rounds after the trials. An arm of mean x
-gets N(x) of them, which does not fall with x, since the index is monotone (docs/textbook/hold-out.md, section 8; our
-proof, unreviewed). So the mean of the chosen arm takes the place of the score, and N that of the probability to win.
 """
 
 from __future__ import annotations
@@ -60,7 +56,7 @@ class Game:
         made = certified_mechanism(mechanism)
         require(self.n == 1 or made.uniform or made.trial is not None, "arms of all agents compete in it")
         self.m, self.block, self.award = made.m, made.block, 0
-        self.max_arms, self.fresh, self.contest = made.max_arms, made.fresh is not None, made.contest
+        self.max_arms, self.fresh = made.max_arms, made.fresh is not None
         self.length = self.scored = self.horizon
         self.trial = None if made.uniform else [(Fraction(1), self.horizon)]
         if made.trial is not None:
@@ -68,7 +64,6 @@ class Game:
             self.award = max(0, self.horizon - self.n * self.length)
             self.trial = [(Fraction(1), self.length)]
             if self.horizon < self.n * self.length:
-                require(not made.contest, "the horizon ends before the contest begins, which is not checked here")
                 require(made.agent_order == "round-robin", "unfinished trials are checked in round-robin order only")
                 each, extra = divmod(self.horizon, self.n)
                 self.trial = [(1 - Fraction(extra, self.n), each), (Fraction(extra, self.n), each + 1)]
@@ -77,7 +72,7 @@ class Game:
         self.contested = self.award > 0 and self.n > 1
         most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
         self.last_score = likely(Fraction(most), self.scored) if self.fresh and self.bernoulli else self.scored
-        self.last_score = 1 if self.contest or (self.fresh and not self.bernoulli) else self.last_score
+        self.last_score = 1 if self.fresh and not self.bernoulli else self.last_score
         require(
             likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all"
         )
@@ -99,9 +94,8 @@ class Game:
         return self.max_arms is None or arms <= self.max_arms
 
     def late_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment; a contest keeps what the trial explored."""
-        explored = max(0, arms * self.m - self.length) if self.n == 1 else 0
-        return max(0, self.award - (explored if self.contest else arms * self.m))
+        """The rounds of the award after the commitment."""
+        return max(0, self.award - arms * self.m)
 
 
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
@@ -214,14 +208,10 @@ def award_reward(game: Game, types: CheckedMeans) -> Ball:
     return to_ball(mean_of(types) * (game.award - late)) + committed_mean(game, types) * late
 
 
-def awards_by_score(game: Game, types: CheckedMeans) -> Iterator[tuple[float | Fraction, Ball]]:
-    """E[award; score] for each score; in a contest, means of the chosen arm instead of scores."""
-    if not game.contest:
-        prize = award_reward(game, types)
-        yield from ((score, chance * prize) for score, chance in score_law(game, types).items())
-    elif game.has_score(sum(count for _, count in types)):
-        for (value, _), chance in zip(types, committed_chances(game.m, game.bernoulli, types), strict=True):
-            yield value, chance * to_ball(value * game.award)
+def awards_by_score(game: Game, types: CheckedMeans) -> Iterator[tuple[float, Ball]]:
+    """E[award; score] for each score."""
+    prize = award_reward(game, types)
+    yield from ((score, chance * prize) for score, chance in score_law(game, types).items())
 
 
 @lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
@@ -313,13 +303,13 @@ class VectorRewards:
     arms: int
     mean: Fraction
     excess: Ball
-    varied: dict[float | Fraction, Ball]
-    level: dict[float | Fraction, Ball]
+    varied: dict[float, Ball]
+    level: dict[float, Ball]
 
 
 def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRewards:
     realised, excess = realised_means(game, name, copies), arb(0)
-    varied, level = dict[float | Fraction, Ball](), dict[float | Fraction, Ball]()
+    varied, level = dict[float, Ball](), dict[float, Ball]()
     _spend_scores(game, realised)
     for types, weight in realised.items():
         if len(types) > 1:
@@ -341,17 +331,11 @@ def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
     """The agent's expected reward where everybody registers this."""
     vector = _vector_rewards(game, name, copies[name])
     total = to_ball(vector.mean * game.rounds) + vector.excess * late_rounds(game, vector.arms)
-    if game.contest:
-        for each, registered in copies.items():
-            part = game.has_score(sum(registered)) and game.has_score(len(registered))
-            require(
-                part == (each == name), f"{each!r} takes part in the contest, or {name!r} does not: not checked here"
-            )
-    if not game.contested or game.contest:
+    if not game.contested:
         return total + to_ball(vector.mean * game.award) + vector.excess * game.late_award(vector.arms)
     rivals = []
     for other in set(game.priors) - {name}:
-        law = dict[float | Fraction, Ball]()
+        law = dict[float, Ball]()
         realised = realised_means(game, other, copies[other])
         _spend_scores(game, realised)
         for types, weight in realised.items():
@@ -438,10 +422,6 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     for arms in range(len(priors) + 1, first):
         for copies in all_vectors(arms, len(priors), arms, alike):
             require(copies in claimed, f"copies {copies} are not covered")
-    if game.contest:
-        require(game.has_score(len(priors)), "an honest agent takes no part")
-        sorted_out = first == (game.max_arms or 0) + 1 and all(game.has_score(sum(copies)) for copies in claimed)
-        require(sorted_out, "the vectors that take part are listed, and those that do not are left to a bound")
     honest, mean = _vector_rewards(game, name, (1,) * len(priors)), max(sum(v * w for v, w in p) for p in priors)
     best = sum((w * max(types)[0] for types, w in realised_means(game, name, (1,) * len(priors)).items()), Fraction(0))
     rest = VectorRewards(max(first, len(priors)), Fraction(mean), to_ball(best - mean), {}, {})
@@ -458,6 +438,4 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     others = ""
     if game.contested:
         others = ", whatever the others are and do that does not depend on how good its originals are"
-    if game.contest:
-        others = f", in any contest on fresh rewards in which a better arm gets no fewer rounds{others}"
     return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds{others}"

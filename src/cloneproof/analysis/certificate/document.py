@@ -96,23 +96,19 @@ def only(data: Any, keys: Collection[str], what: str) -> None:  # noqa: ANN401
 
 COMPOSED = "composed"
 ORDERS = ("round-robin", "block", "index")
-CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
-CONTESTS = ("steady-kl-ucb", "steady-ucb")
 LEVEL_KEYS: Mapping[object, tuple[str, ...]] = {
     "etc": ("rule", "rounds", "choice", "order"),
     "uniform": ("rule",),
-    **dict.fromkeys(CONTESTS, CONTEST_KEYS),
 }
 SCORE_KEYS = {"hold-out": {"kind", "rounds", "max_arms"}, "capped": {"kind", "max_arms"}}
 
 
 @dataclass(frozen=True)
 class CertifiedMechanism:
-    """ETC for arms (m rounds each); for agents ETC or a steady index (a trial each), a uniform choice, or one level.
+    """ETC for arms (m rounds each); for agents ETC (a trial each), a uniform choice, or one level.
 
     fresh      rewards after the commitment that a score counts; None: all of the trial
     max_arms   more arms have no score; None: no limit
-    contest    whether a steady index of fresh rewards divides the rounds after the trials, instead of an award
     """
 
     m: int
@@ -122,7 +118,6 @@ class CertifiedMechanism:
     agent_order: str | None
     fresh: int | None
     max_arms: int | None
-    contest: bool = False
 
 
 SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
@@ -130,10 +125,7 @@ SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
     "uniform-etc": lambda made: made.uniform,
     "holdout-h-etc without an award": lambda made: made.uniform,
     "h-etc-r": lambda made: made.trial is not None and made.fresh is None,
-    "holdout-h-etc": lambda made: (
-        made.fresh is not None and not made.contest and made.trial == (made.max_arms or 0) * made.m + made.fresh
-    ),
-    "holdout-kl-ucb": lambda made: made.contest,
+    "holdout-h-etc": lambda made: made.fresh is not None and made.trial == (made.max_arms or 0) * made.m + made.fresh,
     COMPOSED: lambda made: True,
 }  # by the names of the catalogue; what is composed of rules by hand has none
 
@@ -162,29 +154,18 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
         require(not etc or level["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")
     require(arm["rule"] == "etc", "not explore, then commit")
     require(arm["order"] in ("round-robin", "block"), "only round-robin and block order are checked")
-    contest = agent is not None and agent["rule"] in CONTESTS
-    compared = agent is not None and (contest or agent["rule"] == "etc")
-    restart = "award" if compared and not contest else None
+    compared = agent is not None and agent["rule"] == "etc"
+    restart = "award" if compared else None
     require(data.get("restart") == restart, "arm statistics are not cleared at the award, and only there")
     m, trial = whole(arm["rounds"], LONGEST), whole(agent["rounds"]) if compared else None
     fresh, max_arms = _score(data.get("score"))
     require(compared or max_arms is None, "a score expects agents that are compared at the end of their trials")
-    own = trial is None or fresh is None or trial >= (max_arms or 0) * m + (1 if contest else fresh)
+    own = trial is None or fresh is None or trial >= (max_arms or 0) * m + fresh
     require(own, "the trial is too short for its score")
-    if contest:
-        check_contest(agent)
-        require(fresh is not None, "only fresh rewards are compared in a contest that is checked")
     order = agent["order"] if compared else None
     return CertifiedMechanism(
-        m, arm["order"] == "block", agent is not None and not compared, trial, order, fresh, max_arms, contest
+        m, arm["order"] == "block", agent is not None and not compared, trial, order, fresh, max_arms
     )
-
-
-def check_contest(rule: dict[str, Any]) -> None:
-    """Reject a steady index with invalid parameters."""
-    whole(rule["horizon"])
-    require(number(rule["constant"]) > 0, "the contest's constant is not positive")
-    require(rule["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")
 
 
 def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401

@@ -15,18 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 from cloneproof.analysis.certificate.checker import prior
-from cloneproof.analysis.certificate.document import (
-    CONTEST_KEYS,
-    CONTESTS,
-    RejectedError,
-    check_contest,
-    number,
-    only,
-    require,
-    whole,
-)
+from cloneproof.analysis.certificate.document import ORDERS, RejectedError, number, only, require, whole
 
 SCAN = "scan"
+CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
+CONTESTS = ("steady-kl-ucb", "steady-ucb")
 ARM_KEYS: Mapping[str, tuple[str, ...]] = {
     "first-pass": ("rule", "draws", "rounds", "threshold", "fallback"),
     "best-of-draws": ("rule", "draws", "rounds"),
@@ -97,12 +90,19 @@ def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
     coins = () if agent["rule"] == "steady-kl-ucb" else ("coins",)
     only(agent, (*CONTEST_KEYS, *coins), f"the rule {agent['rule']!r}")
     require(isinstance(agent.get("coins", True), bool), "the contest's coins are neither counted nor not")
-    check_contest(agent)
+    _check_contest(agent)
     only(score, ("kind", "after"), "the score")
     score = dict(score or {})
     fresh = score["kind"] == "champions" and draws * pulls <= whole(score["after"]) < whole(agent["rounds"])
     require(fresh, "the contest does not begin after all tests, with fresh rewards of champions alone")
     return draws, pulls
+
+
+def _check_contest(rule: dict[str, Any]) -> None:
+    """Reject a steady index with invalid parameters."""
+    whole(rule["horizon"])
+    require(number(rule["constant"]) > 0, "the contest's constant is not positive")
+    require(rule["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")
 
 
 def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:

@@ -126,8 +126,6 @@ def facts(data: dict[str, Any]) -> CertificateFacts:
 def _rules(mechanism: dict[str, Any]) -> CertificateFacts:
     score = mechanism.get("score") or {}
     counted = f"the first {score['rounds']} rewards after the commitment" if "rounds" in score else "all rewards"
-    if "constant" in (mechanism["agent"] or {}):
-        counted = f"fresh rewards, after {score['max_arms'] * mechanism['arm']['rounds']} rounds of each agent"
     return (
         ("agents", "one level" if mechanism["agent"] is None else _level(mechanism["agent"])),
         ("arms", _level(mechanism["arm"])),

@@ -13,7 +13,6 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof.analysis.audit.question import AuditCase, audit_case
 from cloneproof.analysis.audit.scan import scan_theorem
-from cloneproof.analysis.audit.theorems import is_contest
 from cloneproof.analysis.audit.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.document import COMPOSED, FORMAT, SHAPES, VERSION, RejectedError, mechanism_shape
@@ -183,8 +182,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
-    contest = is_contest(case.running) and audit.tried and audit.worst.gain.kind == "proven"
-    if not audit.thresholds and not contest:
+    if not audit.thresholds:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
             + _how_to_check_all_opponents(case)
