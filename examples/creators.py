@@ -129,7 +129,7 @@ h1 {{ font-size: 1.9rem; line-height: 1.2; }}
 .bar i {{ height: 1.15rem; border-radius: 3px; flex: none; }}
 i.once {{ background: #b9c0cd; }} i.copied {{ background: #b4452c; }} i.same {{ background: #2c7a5b; }}
 @media (max-width: 600px) {{ .chart {{ grid-template-columns: max-content 1fr; }} .chart b {{ grid-column: 1 / -1; }}
-  .chart b:empty {{ display: none; }} .bar {{ white-space: normal; }} }}
+  .chart b:empty {{ display: none; }} .bar {{ flex-wrap: wrap; }} }}
 pre {{ background: #f5f6f8; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .85rem; }}
 footer {{ color: #5b6475; font-size: .85rem; }}
 </style></head><body>

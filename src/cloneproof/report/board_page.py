@@ -8,6 +8,7 @@ from typing import Any
 from cloneproof._version import __version__
 from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
+from cloneproof.boards.variants import VariantGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.page import render, write_page
 from cloneproof.report.plots import Lines, Series, draw_figure
@@ -33,6 +34,7 @@ def board_facts(study: BoardStudy) -> dict[str, Any]:
             f"{worst.ranks.value:.1f} ranks on average, with no better model."
         ),
         "board": _board_rows(study),
+        "variants": draw_figure(_variants_figure(study), "variants"),
         "figure": None if advice is None else draw_figure(_rules_figure(advice), "rules"),
         "entrants": [
             (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
@@ -77,6 +79,25 @@ def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
     return rows
 
 
+def _variants_figure(study: BoardStudy) -> Lines:
+    """Ranks gained by each of the first producers, against the number of variants."""
+    curves: dict[str, list[VariantGain]] = {}
+    for gain in study.gains:
+        if gain.copied == "best":
+            curves.setdefault(gain.producer, []).append(gain)
+    longest = sorted(curves.items(), key=lambda item: -len(item[1]))[: len(COLOURS)]
+    series = tuple(
+        Series.of(name, [gain.variants for gain in gains], [gain.ranks for gain in gains], mechanism=colour)
+        for (name, gains), colour in zip(longest, COLOURS, strict=False)
+    )
+    return Lines(
+        title="What variants gain each producer",
+        caption="Ranks that a producer moves up on average by listing so many more variants of its best model, on a "
+        "fixed panel where the best listing counts.",
+        x_label="further listings of the best model", y_label="ranks gained", series=series,
+    )  # fmt: skip
+
+
 def _rules_figure(advice: BoardAdvice) -> Lines:
     """Wrong pairs against what five variants gain; the lower left corner is best."""
     series = tuple(
@@ -105,4 +126,4 @@ def _plain(estimate: Estimate) -> str:
 
 
 def _percent(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:+.2f}\u00a0±\u00a0{100 * estimate.error:.2f} %"
+    return f"{100 * estimate.value:+.2f}\u00a0±\u00a0{100 * estimate.error:.2f}\u00a0%"
