@@ -1,12 +1,16 @@
 """Fixed seeds, so that a failure can be had again; interrupts that arrive; a browser for tests of pages."""
 
 import signal
+from functools import cache
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 # A run in the background (`nohup make test &`) ignores Ctrl-C, and so would every process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+typer.main.get_command = cache(typer.main.get_command)  # once a process, and not at each of hundreds of calls
 
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("fixed")

@@ -101,11 +101,10 @@ def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=9)
     cp.save_market(market, tmp_path / "market.toml")
 
-    asked = [*COMMAND, "market.toml", "--rule", "own:faithful", "--set", "weight=2", "--json"]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path)
-    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")  # the first pull is by lot
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    done = run("market.toml", "--rule", "own:faithful", "--set", "weight=2", "--json")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "exploitable")  # the first pull is by lot
     done = command.run("evaluate", "market.toml", "--rule", "own:faithful", "--json", "--copies", "ana=2")
     exact = json.loads(done.stdout)
     assert exact["horizons"][0]["payoff"]["ana"]["value"] == pytest.approx(3.0)

@@ -38,15 +38,6 @@ def stored_runs(store):
         return 0
 
 
-def everything(terminal):
-    said = b""
-    while True:
-        try:
-            said += os.read(terminal, 65536)
-        except OSError:  # the other end is closed
-            return said
-
-
 def sweep(*arguments):
     return command.run("sweep", *arguments)
 
@@ -108,7 +99,7 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path, here):
     )
     os.close(terminal)
     with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads fills up, and the command would wait for room
-        reading = reader.submit(everything, leader)
+        reading = reader.submit(command.everything, leader)
         eventually(lambda: stored_runs(store) > 0)
         process.send_signal(signal.SIGINT)
         out = process.communicate(timeout=60)[0]

@@ -38,7 +38,7 @@ HOSTILE = {  # the name of the file, what is in it, what the sentence has
     "too few fields": ("x.csv", HEAD + GOOD + b"bo,b\n", "line 3"),
     "too many fields": ("x.csv", HEAD + GOOD + b"bo,b,1,1\n", "line 3"),
     "an open quote": ("x.csv", HEAD + GOOD + b'"bo,b,1\n' * 3, "."),
-    "a million columns": ("x.csv", b",".join(b"c%d" % k for k in range(10**6)) + b"\n1\n", "10,000 columns"),
+    "many columns": ("x.csv", b",".join(b"c%d" % k for k in range(20_000)) + b"\n1\n", "10,000 columns"),
     "a line without end": ("x.csv", HEAD + GOOD + b"bo," + b"b" * 3_000_000 + b",1\n", "."),
     "no agent column": ("x.csv", b"arm,click\na,1\n", "--owners"),
     "no arm column": ("x.csv", b"agent,click\nana,1\n", "--arm"),

@@ -187,9 +187,9 @@ def test_infinite_thresholds_are_said_and_not_drawn(audits):
 
 def test_many_points_make_no_heavy_page(audits):
     audit = audits["clone-proof"]
-    sweep = tuple((k / 20_000, cp.results.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(20_000))
-    assert len(audit_page(replace(audit, thresholds=sweep))) < 300_000
-    assert [point for point, _ in thin(sweep)][:: len(thin(sweep)) - 1] == [0, 19_999 / 20_000]
+    sweep = tuple((k / 2000, cp.results.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(2000))
+    assert len(audit_page(replace(audit, thresholds=sweep))) < 200_000
+    assert [point for point, _ in thin(sweep)][:: len(thin(sweep)) - 1] == [0, 1999 / 2000]
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, monkeypatch):

@@ -24,8 +24,10 @@ def pages(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("width", [400, 1200])
-@pytest.mark.parametrize("name", [*AUDITS, "season"])
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [("exploitable", 400), ("exploitable", 1200), ("clone-proof", 400), ("undecided", 400), ("season", 400)],
+)
 def test_a_page_opens_without_a_complaint_and_fits(browser, pages, name, width):
     with visit(browser, (pages / f"{name}.html").as_uri(), width) as seen:
         assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
@@ -102,9 +104,8 @@ CONTRAST = """() => {
 }"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_it_opens_without_a_complaint_and_fits(browser, page, width):
-    with visit(browser, page.as_uri(), width) as seen:
+def test_it_opens_without_a_complaint_and_fits(browser, page):
+    with visit(browser, page.as_uri(), width=390) as seen:
         assert (seen.complaints, seen.foreign_requests, sticking_out(seen.page)) == ([], [], [])
         headings = seen.page.locator("h2").all_inner_texts()
         assert {"Arms that look like one item", "Does etc pay for copies?"} <= set(headings)

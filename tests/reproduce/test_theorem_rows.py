@@ -141,9 +141,8 @@ def test_another_rule_changes_proposition_1(monkeypatch):
 
     assert not necessity(rule_a_without_its_exception, 30, 0).refutes
     assert necessity(reverse, 30, 0).paying
-    for rule in (rule_a_without_its_exception, reverse):
-        monkeypatch.setattr(proposition_1, "RULES", {"planted": rule})
-        assert found("proposition-1").verdict == "confirmed with corrections"  # two originals; and the display
+    monkeypatch.setattr(proposition_1, "RULES", {"truthful": rule_a_without_its_exception, "gameable": reverse})
+    assert found("proposition-1").verdict == "confirmed with corrections"  # two originals; and the display
 
 
 def rule_a_without_its_exception(arms, horizon):

@@ -12,12 +12,11 @@ import pytest
 
 from cloneproof.errors import Refused
 from cloneproof.serve import calls
-from cloneproof.serve.http import handlers
 from cloneproof.serve.http.app import ROUTES
 from cloneproof.serve.http.service import RateLimit
 from cloneproof.serve.market import live as declaration
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket, declared_market
+from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import DecisionReply
 from support.service import SECRET, SEED, TERMS, Desk, open_market, spec, sqlite
@@ -407,22 +406,6 @@ def test_the_work_of_a_declaration_is_proportional_to_its_agents_whatever_their_
     assert calls_of(max_agents=400, max_originals=2) <= 4.2 * few
 
 
-def test_a_large_declaration_is_computed_beside_the_event_loop(monkeypatch):
-    where = []
-
-    def noted(body):
-        where.append(threading.current_thread().name)
-        return declared_market(body)
-
-    monkeypatch.setattr(declaration, "declared_market", noted)
-    with Desk() as desk:
-        large = TERMS | HOLD_OUT | {"max_agents": 10_000, "max_originals": 100}
-        assert desk.post("/v1/markets", large).status_code == 201
-        assert desk.post("/v1/markets", large).status_code == 200  # the same words again
-    assert len(where) == 2
-    assert all(name.startswith("compute") for name in where)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "parameters", "agents", "room"),
     [("ucb1", {}, 1, 3), ("thompson", {}, 2, 2), ("h-etc-r", TERMS["parameters"], 1, 5), ("h-ucb", {}, 2, 4)],
@@ -458,22 +441,3 @@ def test_a_session_that_was_prepared_is_taken_only_if_it_still_fits(late):
     plain.start(0)
     assert (prepared_market.session is prepared[2]) is not late
     assert prepared_market.session.to_json() == plain.session.to_json()
-
-
-def test_a_large_market_starts_from_a_prepared_session(monkeypatch):
-    monkeypatch.setattr(handlers, "_QUICK", 1)
-    threads, real = [], LiveMarket.open_session
-
-    def noted(self, registered, beacon):
-        threads.append(threading.current_thread().name)
-        return real(self, registered, beacon)
-
-    monkeypatch.setattr(LiveMarket, "open_session", noted)
-    with Desk() as desk:
-        desk.post("/v1/markets", TERMS)
-        desk.post("agents", {"agent": "ana"})
-        for arm in "ab":
-            desk.post("agents/ana/arms", {"arm": arm})
-        assert desk.post("start").json()["state"] == "running"
-        assert desk.post("start").json()["state"] == "running"
-    assert [name.startswith("compute") for name in threads] == [True]

@@ -16,8 +16,8 @@ from cloneproof.serve.market.entries import Rewarded, decode
 from cloneproof.serve.offline import replay_all, stored_ledgers
 from support.service import Process, spec
 
-EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "1500"))
-EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "1000"))
+EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "500"))
+EVENTS_ON_POSTGRES = int(os.environ.get("CLONEPROOF_EVENTS", "500"))
 CLIENTS = 4
 RESTARTS = int(os.environ.get("CLONEPROOF_RESTARTS", "2"))
 

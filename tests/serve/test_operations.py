@@ -18,11 +18,13 @@ import pytest
 from cloneproof import __version__
 from cloneproof.errors import ServeError
 from cloneproof.serve import calls
+from cloneproof.serve.client import Client
 from cloneproof.serve.http.monitoring import LogLines, configure_log, json_line, text_line
 from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
 from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import open_storage
-from support.service import COMMAND, Clock, Desk, Process, open_market, spec, sqlite
+from support.command import run
+from support.service import COMMAND, Clock, Desk, open_market, spec, sqlite
 
 
 def samples(desk):
@@ -146,19 +148,23 @@ def test_metrics_of_a_market(tmp_path):
         assert (progress["phase"], progress["late"], progress["defaulted"]) == (made[-1]["phase"], 1, 4)
 
 
-def test_a_key_that_goes_to_a_file_is_for_its_owner_alone(tmp_path, caplog):
-    before, file = os.umask(0o022), tmp_path / "key"
+def test_a_key_that_goes_to_a_file_is_for_its_owner_alone(tmp_path, heard):
+    before, terminal, file = os.umask(0o022), os.dup(1), tmp_path / "key"
     try:
         with file.open("w") as out:
-            subprocess.run([*COMMAND, "serve", ":memory:", "--create-key", "platform"], stdout=out, check=True)
+            os.dup2(out.fileno(), 1)
+            out.write(run("serve", ":memory:", "--create-key", "platform").stdout)
     finally:
+        os.dup2(terminal, 1)
+        os.close(terminal)
         os.umask(before)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    lines = heard("text", "warning")
     key_from_file(str(file), "platform", 0)
-    assert not caplog.records
+    assert lines() == []
     file.chmod(0o644)
     key_from_file(str(file), "platform", 0)
-    assert "may read the key" in caplog.text
+    assert "may read the key" in lines()[0]
 
 
 def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
@@ -184,13 +190,13 @@ def test_a_key_from_a_file_is_made_once_and_stays_revoked(tmp_path):
         key_from_file(str(tmp_path / "none"), "platform", 0)
 
 
-def test_settings_from_flag_environment_file_and_default(tmp_path):
-    """A service over a file that the configuration names, with the key of a secret file, and a log of its own form."""
+def test_a_service_set_up_by_a_file_is_backed_up_while_it_runs(tmp_path):
+    """The file names database, key and log; the copy is whole, private, and a part of the ledger that goes on."""
     key = new_key("platform", None, 0)[0]
     (tmp_path / "key").write_text(key)
     (tmp_path / "key").chmod(0o600)
     (tmp_path / "c.toml").write_text(
-        f'[serve]\ndatabase = "{tmp_path}/file.db"\nport = 1\nlog = "json"\nlog_level = "warning"\n'
+        f'[serve]\ndatabase = "{tmp_path}/a.db"\nport = 1\nlog = "json"\nlog_level = "warning"\n'
         f'platform_key_file = "{tmp_path}/key"\n'
     )
     environment = os.environ | {
@@ -200,23 +206,7 @@ def test_settings_from_flag_environment_file_and_default(tmp_path):
         [*COMMAND, "serve", "--port", "0"], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        address = service.stdout.readline().split()[-1]
-        reply = httpx.get(f"{address}/v1/markets", headers={"Authorization": f"Bearer {key}"})
-    finally:
-        service.terminate()
-        _, log = service.communicate(timeout=30)
-    assert reply.status_code == 200, log
-    assert [json.loads(line)["route"] for line in log.splitlines()] == ["list_markets"]
-    assert key.split("_", 2)[2] not in log
-    assert (tmp_path / "file.db").exists()
-
-
-def test_a_backup_of_a_running_service(tmp_path):
-    """Taken while decisions are made: whole, private, readable, and a part of the ledger that goes on."""
-    service = Process(tmp_path / "a.db")
-    service.start()
-    try:
-        with service.client() as api:
+        with Client(service.stdout.readline().split()[-1], key) as api:
             api.send(calls.create_market(spec()))
             api.send(calls.register_agent("feed", "ana"))
             api.send(calls.register_arm("feed", "ana", "a"))
@@ -225,9 +215,13 @@ def test_a_backup_of_a_running_service(tmp_path):
             entries = back_up(str(tmp_path / "a.db"), str(tmp_path / "copy.db"))
             api.send(calls.decide_batch("feed", [f"more-{k}" for k in range(500)]))
     finally:
-        service.stop()
+        service.terminate()
+        _, log = service.communicate(timeout=30)
+    routes = [json.loads(line)["route"] for line in log.splitlines()]
+    assert routes == ["create_market", "register_agent", "register_arm", "start", "decide_batch", "decide_batch"]
+    assert key.split("_", 2)[2] not in log
     assert entries == {"feed": 504}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.db", "copy.db"]
+    assert sorted(path.name for path in tmp_path.glob("*.db*")) == ["a.db", "copy.db"]
     assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
     copy, original = (replay_all(str(tmp_path / name))[0] for name in ("copy.db", "a.db"))
     assert (copy.fits, copy.entries, original.entries) == (True, 504, 1004)

@@ -7,13 +7,12 @@ from typing import NamedTuple
 import httpx
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.messages import Progress
 from support.browser import shown, sticking_out, visit
-from support.page_intervals import ever_wrong, formula, most_wrong, seen_wrong
+from support.page_intervals import ever_wrong, formula
 from support.service import in_thread, spec
 
 ARMS = {"ana": 2, "bo": 1, "mallory": 3}
@@ -134,33 +133,11 @@ def test_intervals_are_the_confidence_sequence(half):
     np.testing.assert_allclose(half, formula(LAST, 0.5), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("chance", "last"), [(0.5, 30_000), (0.1, 10_000), (0.97, 10_000)])
+@pytest.mark.parametrize(("chance", "last"), [(0.5, 20_000), (0.97, 10_000)])
 def test_intervals_of_binary_rewards_hold_at_all_times(half, chance, last):
     """Exactly, not by sampling; what would do for a single look is wrong at some time more often than not."""
     assert ever_wrong(chance, half[:last]) <= 0.05
     assert ever_wrong(chance, 1.96 * math.sqrt(chance * (1 - chance)) / np.sqrt(np.arange(1, 3001))) > 0.4
-
-
-@pytest.mark.parametrize("law", ["uniform", "beta", "binary"])
-def test_intervals_hold_at_all_times_in_simulation(half, law):
-    """Right with a probability of 95 % or more, they fail this once in a million."""
-    random, runs, last = np.random.default_rng(5), 400, 5000
-    draw, mean = {
-        "uniform": (random.random, 0.5),
-        "beta": (lambda size: random.beta(0.2, 0.6, size), 0.25),
-        "binary": (lambda size: random.random(size) < 0.3, 0.3),
-    }[law]
-    assert seen_wrong(draw, mean, half[:last], runs) <= most_wrong(0.05, runs)
-    assert seen_wrong(draw, mean, 0.3 * half[:last], runs) > most_wrong(0.05, runs)
-
-
-def test_the_simulation_agrees_with_the_exact_law():
-    """On an interval that is often wrong: for a single look, at one of 300."""
-    random, half, runs = np.random.default_rng(6), 0.98 / np.sqrt(np.arange(1, 301)), 4000
-    exact = ever_wrong(0.5, half)
-    found = seen_wrong(lambda size: random.random(size) < 0.5, 0.5, half, runs)
-    assert 0.2 < exact < 0.6
-    assert binom.isf(1 - 5e-7, runs, exact) <= found <= binom.isf(5e-7, runs, exact)
 
 
 def test_its_files_have_strict_headers(served):

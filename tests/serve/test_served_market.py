@@ -52,7 +52,7 @@ def test_decisions_are_those_of_the_session(name):
     market.start(1000)
     plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=market.session.seed, share=0.4)
     held = []
-    for number in range(1, 401):
+    for number in range(1, 201):
         made, wanted = market.decide(f"r{number}", 1000), plain.decide()
         assert (made.id, made.agent, made.arm, made.phase) == (
             wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}", wanted.phase,
@@ -118,7 +118,7 @@ def test_probabilities_are_frequencies(name, order):
     if order is not None:
         parameters = parameters | {"arm_rounds": 2, "order": order}
     made = cp.mechanism(name, **parameters)
-    runs, rounds = 2000, 4
+    runs, rounds = 1000, 4
     seen, claimed = {}, {}
     for seed in range(runs):
         live = cp.session(made, {"ana": 2, "bo": 1}, 100, seed=seed)
@@ -229,8 +229,7 @@ def test_one_reward_kept_back_does_not_lift_its_agent(mechanism, parameters, las
     """
     prompt = rounds_of_bo(mechanism, parameters, wait_rounds=None)
     assert rounds_of_bo(mechanism, parameters, last, wait_rounds=3000) > 1400
-    for kept in (1, last):
-        assert rounds_of_bo(mechanism, parameters, kept, wait_rounds=None) <= prompt + 30 / 2
+    assert rounds_of_bo(mechanism, parameters, last, wait_rounds=None) <= prompt + 30 / 2
 
 
 def test_settlement_pays_the_default_for_what_still_waits():

@@ -305,6 +305,8 @@ def snapshots_without_balances(monkeypatch):
 )
 def test_a_planted_fault_is_caught(machine, plant, monkeypatch):
     plant(monkeypatch)
-    quick = settings(max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate])
+    quick = settings(
+        max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
+    )
     with pytest.raises((AssertionError, Misfit)):
         run_state_machine_as_test(machine, settings=quick)

@@ -1,5 +1,6 @@
 """Audits built by hand from evaluations, for tests of what reports say about them."""
 
+from functools import cache
 from pathlib import Path
 
 import cloneproof as cp
@@ -17,25 +18,25 @@ def witness(market, mechanism, agent, copies, arithmetic="float"):
     return Witness(agent, copies, honest, copied, copied - honest, market, everybody)
 
 
+@cache
 def creators_audit():
     """h-etc-r on the creators' market: exploitable, with everything that an audit can hold."""
     market = cp.load_market(EXAMPLES / "creators.toml")
     mechanism = cp.mechanism("h-etc-r", market=market)
-    vectors = [(2, 1), (2, 2), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2), (4, 3), (4, 4)]
-    vectors += [(2**k, 1) for k in range(3, 9)] + [(2**k, 2**k) for k in range(3, 9)]
+    vectors = [(2, 1), (2, 2), (3, 1), (4, 1), (4, 4), *((2**k, 1) for k in range(3, 9)), (256, 256)]
     tried = [witness(market, mechanism, "ana", copies) for copies in vectors]
     tried += [witness(market, mechanism, "cy", copies) for copies in ((2, 1), (4, 1), (256, 1))]
     tried += [witness(market, mechanism, "bo", (2,))]
     by_horizon = {
         horizon: witness(own := market.with_horizon(horizon), cp.mechanism("h-etc-r", market=own), "ana", (16, 1))
-        for horizon in (50, 500, *range(1000, 10_001, 1000))
+        for horizon in (50, 1000, 4000, 10_000)
     }
     # gains against fixed scores, by opponents of sure rewards: a stand-in for the sweep
     sweep = []
-    for step in range(21):
-        fixed = cp.Market([market.agents[0], cp.Agent("any", 1, cp.Point(0.2 + step * 0.03))], 4000, share=0.4)
-        best = max((witness(fixed, mechanism, "ana", c) for c in ((2, 1), (8, 1), (64, 1))), key=lambda w: w.gain.value)
-        sweep.append((0.2 + step * 0.03, best.gain))
+    for score in (0.2, 0.35, 0.5, 0.65, 0.8):
+        fixed = cp.Market([market.agents[0], cp.Agent("any", 1, cp.Point(score))], 4000, share=0.4)
+        best = max((witness(fixed, mechanism, "ana", c) for c in ((2, 1), (64, 1))), key=lambda w: w.gain.value)
+        sweep.append((score, best.gain))
     return Audit(
         mechanism=mechanism,
         market=market,

@@ -1,12 +1,10 @@
-"""How often an interval that is looked at after every reward is wrong at some time: exactly, and by simulation."""
+"""How often an interval that is looked at after every reward is wrong at some time: exactly."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import binom
 
 from cloneproof._arrays import FloatArray
 
@@ -33,14 +31,3 @@ def ever_wrong(chance: float, half: FloatArray) -> float:
         gone += float(grown[: low - first].sum() + grown[high + 1 - first :].sum())
         first = low
     return gone
-
-
-def seen_wrong(draw: Callable[[tuple[int, int]], FloatArray], mean: float, half: FloatArray, runs: int) -> int:
-    """In how many of so many runs it was wrong at some time."""
-    sums = np.cumsum(draw((runs, len(half))), axis=1)
-    return int((np.abs(sums / np.arange(1, len(half) + 1) - mean) > half).any(axis=1).sum())
-
-
-def most_wrong(alpha: float, runs: int) -> int:
-    """More runs than this are wrong with a probability of less than one in a million, if it is right at 1 - alpha."""
-    return int(binom.isf(1e-6, runs, alpha))

@@ -49,10 +49,9 @@ def test_every_row_has_the_bits_of_evaluate(tmp_path):
         assert row["notes"] == "; ".join(direct.notes)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_chunks_and_threads_change_nothing(tmp_path, workers):
+def test_chunks_and_threads_change_nothing(tmp_path):
     plain = cp.sweep(SAMPLED, tmp_path / "plain", workers=1)
-    chopped = cp.sweep(SAMPLED, tmp_path / "chopped", workers=workers, sizes=TINY)
+    chopped = cp.sweep(SAMPLED, tmp_path / "chopped", workers=3, sizes=TINY)
     assert chopped.summary.computed > 3 * plain.summary.computed
     assert chopped.to_csv() == plain.to_csv()
 
@@ -135,44 +134,46 @@ def test_points_that_ask_the_same_are_computed_once(tmp_path):
     assert len(table.where(quantity="regret").rows) == 2
 
 
-def damaged(folder, change):
-    """Change what is stored of every fifth chunk, as an accident would: past the store, without a new digest."""
+FEW = SAMPLED | {"mechanism": "ucb1", "copies": {}, "seed": 3}  # eight chunks
+ACCIDENTS = (lambda old: old[:-3], lambda old: b"", lambda old: old + b"x", lambda old: None,
+             lambda old: bytes([old[0] ^ 1]) + old[1:], lambda old: "text")  # fmt: skip
+
+
+def damaged(folder):
+    """Change what is stored of six chunks, each as another accident would, without a new digest."""
     with closing(sqlite3.connect(folder / "store.sqlite")) as file, file:
-        rows = file.execute("SELECT rowid, key, first, runs, contents FROM chunks ORDER BY rowid").fetchall()[::5]
-        for row, *_, contents in rows:
+        rows = file.execute("SELECT rowid, key, first, runs, contents FROM chunks ORDER BY rowid").fetchall()
+        rows = rows[: len(ACCIDENTS)]
+        for (row, *_, contents), change in zip(rows, ACCIDENTS, strict=True):
             file.execute("UPDATE chunks SET contents = ? WHERE rowid = ?", (change(contents), row))
     return {f"{key}-{first}-{runs}" for _, key, first, runs, _ in rows}
 
 
-@pytest.mark.parametrize("change", [lambda old: old[:-3], lambda old: b"", lambda old: old + b"x", lambda old: None,
-                                    lambda old: bytes([old[0] ^ 1]) + old[1:], lambda old: "text"])  # fmt: skip
-def test_damaged_chunks_are_named_and_computed_again(tmp_path, change):
-    first = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
-    names = damaged(tmp_path, change)
+def test_damaged_chunks_are_named_and_computed_again(tmp_path):
+    first = cp.sweep(FEW, tmp_path, workers=1, sizes=TINY)
+    names = damaged(tmp_path)
     status = store_status(tmp_path)
     assert set(status.damaged) == names
     assert not status.complete
-    again = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
+    again = cp.sweep(FEW, tmp_path, workers=1, sizes=TINY)
     assert set(again.summary.damaged) == names
     assert 0 < again.summary.runs < first.summary.runs
     assert again.to_csv() == first.to_csv()
     assert store_status(tmp_path).complete
 
 
-@pytest.mark.parametrize("at", [0, 20, 4096 + 3, -4096])
-def test_a_damaged_file_is_one_sentence_or_computed_again(tmp_path, at):
+def test_a_damaged_file_is_one_sentence_or_computed_again(tmp_path):
     """Bytes of the store overwritten: in its head, its tables, or in the chunks, which are computed again."""
-    first = cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY)
+    first = cp.sweep(FEW, tmp_path, workers=1, sizes=TINY)
     file = tmp_path / "store.sqlite"
-    data = bytearray(file.read_bytes())
-    data[at : len(data) if at == -4096 else at + 1000] = b"\x5a" * min(1000, len(data) - at % len(data))
-    file.write_bytes(data)
-    if at < 5000:
-        for use in (lambda: cp.sweep(SAMPLED, tmp_path, workers=1), lambda: store_status(tmp_path)):
+    whole = file.read_bytes()
+    for at in (0, 20, 4096 + 3):
+        file.write_bytes(whole[:at] + b"\x5a" * 1000 + whole[at + 1000 :])
+        for use in (lambda: cp.sweep(FEW, tmp_path, workers=1), lambda: store_status(tmp_path)):
             with pytest.raises(SweepError, match="expected an undamaged store"):
                 use()
-        file.unlink()
-    assert cp.sweep(SAMPLED, tmp_path, workers=1, sizes=TINY).to_csv() == first.to_csv()
+    file.write_bytes(whole[:-4096] + b"\x5a" * 4096)
+    assert cp.sweep(FEW, tmp_path, workers=1, sizes=TINY).to_csv() == first.to_csv()
 
 
 def test_ctrl_c_keeps_what_was_computed_and_says_how_to_go_on(tmp_path):

@@ -21,8 +21,7 @@ from functools import lru_cache
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from scipy import fft
-from scipy.special import bdtr, rel_entr, stdtrit
+import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, listed, number_in
@@ -120,7 +119,7 @@ def sampled_gain_ceiling(
     found = np.array([path_ceiling(np.array(values)[chosen], paths[chosen], draws, horizon) for chosen in subsets])
     member = np.array([[k in chosen for chosen in subsets] for k in range(number)])
     without = np.array([found[~own].mean() for own in member])
-    return float(found.mean() + stdtrit(number - 1, 0.99) * math.sqrt((number - 1) * without.var()))
+    return float(found.mean() + scipy.special.stdtrit(number - 1, 0.99) * math.sqrt((number - 1) * without.var()))
 
 
 def _paths(values: Sequence[float], constant: float, horizon: int) -> FloatArray:
@@ -209,7 +208,7 @@ def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
     """The distribution of a count, trimmed around its mean, and its first count."""
     centre, reach = trials * chance, FAR * math.sqrt(trials * chance * (1 - chance)) + 10
     first, last = max(0, math.floor(centre - reach)), min(trials, math.ceil(centre + reach))
-    up_to = bdtr(np.arange(first, last + 1), trials, chance)
+    up_to = scipy.special.bdtr(np.arange(first, last + 1), trials, chance)
     return np.diff(up_to, prepend=0.0), first
 
 
@@ -220,9 +219,9 @@ def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:
         padded[:, :-1] = rows * law[0]
         padded[:, 1:] += rows * law[1]
         return padded
-    points = fft.next_fast_len(size, real=True)
-    product = fft.rfft(rows, points) * fft.rfft(law, points)
-    return np.asarray(np.maximum(fft.irfft(product, points)[:, :size], 0.0))
+    points = scipy.fft.next_fast_len(size, real=True)
+    product = scipy.fft.rfft(rows, points) * scipy.fft.rfft(law, points)
+    return np.asarray(np.maximum(scipy.fft.irfft(product, points)[:, :size], 0.0))
 
 
 def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[FloatArray, int]:
@@ -242,7 +241,9 @@ def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[in
         while (high - low > 1).any():  # the divergence from the level falls as the mean rises to it
             middle = np.floor((low + high) / 2)
             mean = np.clip(middle / pulls, 0.0, at)
-            enough = rel_entr(mean, at) + rel_entr(1 - mean, 1 - at) <= constant / pulls * (1 + 1e-12)
+            enough = scipy.special.rel_entr(mean, at) + scipy.special.rel_entr(1 - mean, 1 - at) <= constant / pulls * (
+                1 + 1e-12
+            )
             searched = high - low > 1
             low, high = np.where(searched & ~enough, middle, low), np.where(searched & enough, middle, high)
         looks.append((pulls, high))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from scipy.special import rel_entr
+import scipy
 
 from cloneproof._checks import listed, number_in
 from cloneproof._randomness import substream, uniform
@@ -115,7 +115,7 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
         ]
         best, second = sorted(means)[:-3:-1]
         average = sum(means) / len(means)
-        divergence = float(rel_entr(average, best) + rel_entr(1 - average, 1 - best))
+        divergence = float(scipy.special.rel_entr(average, best) + scipy.special.rel_entr(1 - average, 1 - best))
         distance += (best - second) / WORLDS
         cost += (best - average) / max(divergence, 1e-12) / WORLDS
     kept = -math.log1p(-2 / (3 * most))
