@@ -106,10 +106,6 @@ def test_one_sentence_and_exit_code_2(kind, tmp_path, monkeypatch, capsys):
     assert said.out == ""
 
 
-def test_there_are_forty_kinds():
-    assert len(HOSTILE) >= 40
-
-
 def test_a_byte_order_mark_and_windows_lines_are_no_fault(tmp_path, monkeypatch, capsys):
     (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbfagent,arm,click\r\nana,a,1\r\nbo,b,0\r\n")
     assert run(monkeypatch, tmp_path / "x.csv", "--statistics", "--json") == 0

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sys
 import threading
 import time
 
@@ -381,29 +380,6 @@ def test_what_cannot_be_carried_is_one_refusal_and_nobody_else_is_concerned(chan
         assert words in reply.json()["message"]
         assert desk.get("/v1/markets").json() == {"markets": ["feed"]}
         assert writer.markets.by_name["feed"] is before  # and not read back
-
-
-def calls_of(**changes):
-    """How many functions are called for a declaration."""
-    whole, count = complete(spec(**(HOLD_OUT | changes))), 0
-
-    def look(frame, event, what):
-        nonlocal count
-        count += event == "call"
-
-    sys.setprofile(look)
-    try:
-        LiveMarket(whole)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-def test_the_work_of_a_declaration_is_proportional_to_its_agents_whatever_their_originals():
-    calls_of()  # imports and caches
-    few = calls_of(max_agents=100, max_originals=2)
-    assert calls_of(max_agents=100, max_originals=1000) <= 1.05 * few
-    assert calls_of(max_agents=400, max_originals=2) <= 4.2 * few
 
 
 @pytest.mark.parametrize(
