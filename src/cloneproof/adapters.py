@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from cloneproof._checks import count
-from cloneproof.engines.black_box.contract import CALL_LIMIT, BlackBox, View
+from cloneproof.engines.black_box.contract import BlackBox, View
 from cloneproof.errors import EngineError
 
 
@@ -30,7 +30,6 @@ def mabwiser(
     learning_policy: Any,  # noqa: ANN401 (MABWiser is optional)
     first_pulls: int = 1,
     name: str = "",
-    call_limit: float = CALL_LIMIT,
 ) -> BlackBox:
     """A black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
 
@@ -46,8 +45,6 @@ def mabwiser(
         How often each arm is pulled before the first `fit`.
     name : str, optional
         What tables call it.
-    call_limit : float, default 30.0
-        The most seconds of one call.
 
     Returns
     -------
@@ -80,7 +77,7 @@ def mabwiser(
             f"expected a policy without context, got {learning_policy!r}; our rounds have none, so pick another one"
         )
     kind = type(learning_policy).__name__
-    return BlackBox(_Bandits(learning_policy, first_pulls), name or f"MABWiser {kind}", call_limit)
+    return BlackBox(_Bandits(learning_policy, first_pulls), name or f"MABWiser {kind}")
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class _MabwiserPolicy:
             self.mab.fit(self.decisions, self.rewards)
 
 
-def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackBox:  # noqa: ANN401 (river is optional)
+def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is optional)
     """A black box that starts every run with a fresh clone of that policy.
 
     Parameters
@@ -126,8 +123,6 @@ def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackB
         dice.
     name : str, optional
         What tables call it.
-    call_limit : float, default 30.0
-        The most seconds of one call.
 
     Returns
     -------
@@ -155,7 +150,7 @@ def river(policy: Any, name: str = "", call_limit: float = CALL_LIMIT) -> BlackB
         raise EngineError(
             f"expected a policy without context, got {type(policy).__name__}; our rounds have none, so pick another one"
         )
-    return BlackBox(_Clones(policy), name or f"river {type(policy).__name__}", call_limit)
+    return BlackBox(_Clones(policy), name or f"river {type(policy).__name__}")
 
 
 @dataclass(frozen=True)

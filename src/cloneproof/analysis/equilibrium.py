@@ -156,16 +156,17 @@ def iterate(
     )
 
 
+DAMPING = 0.5  # how far an agent goes towards its best response where all move at once
+TOLERANCE = 1e-9  # the gain, relative to the payoff, that counts as none
+
+
 @takes_old_keywords
 def equilibrium(
     market: Market,
     mechanism: Mechanism,
     *,
     max_copies: int = 8,
-    withhold: bool = False,
     start: Copies | None = None,
-    damping: float = 0.5,
-    tolerance: float = 1e-9,
     steps: int = 100,
     runs: int | None = None,
     seed: int = 0,
@@ -186,14 +187,8 @@ def equilibrium(
     max_copies : int, default 8
         The cap: an agent may register every original up to so many times, and every such vector is tried. Under many
         mechanisms more copies always pay, and an equilibrium exists only because of a cap.
-    withhold : bool, default False
-        Also leave originals out.
     start : mapping of str to sequence of int, optional
         What everybody registers at first; agents that are left out are honest.
-    damping : float, default 0.5
-        How far an agent goes towards its best response where all move at once, above 0 and at most 1.
-    tolerance : float, default 1e-9
-        The gain, relative to the payoff, that counts as none.
     steps : int, default 100
         The most moves of each kind.
     runs : int, optional
@@ -230,29 +225,25 @@ def equilibrium(
     check_sampling(runs=runs, progress=progress)
     limit = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     cap, moves = count(max_copies, "max_copies", error=EngineError), count(steps, "steps", error=EngineError)
-    way = number_in(damping, "damping", 0, 1, EngineError, low_open=True)
-    slack = number_in(tolerance, "tolerance", 0, error=EngineError)
-    strategies = _strategies(market, mechanism, cap, withhold, slack, way)
+    strategies = _strategies(market, mechanism, cap)
     clock = Deadline(limit, progress)
     most = max(map(len, strategies.vectors.values()))
     each = None if limit is None else limit / (STEPS_AT_LEAST * most)
     table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed), each)
-    tried = f"every vector of up to {cap} copies of each original{', originals left out included' if withhold else ''}"
+    tried = f"every vector of up to {cap} copies of each original"
     return iterate(table, strategies, full, moves, clock, cap, tried)
 
 
-def _strategies(
-    market: Market, mechanism: Mechanism, cap: int, withhold: bool, tolerance: float, damping: float
-) -> Strategies:
+def _strategies(market: Market, mechanism: Mechanism, cap: int) -> Strategies:
     vectors: dict[str, list[CopyVector]] = {}
     kinds: dict[str, OriginalKinds] = {}
     for agent in market.agents:
         kinds[agent.name] = kinds_of(agent, not mechanism.permutation_invariant)
-        every, left_out = grid(kinds[agent.name], cap, least=0 if withhold else 1)
+        every, left_out = grid(kinds[agent.name], cap)
         if left_out or len(every) > MOST_VECTORS:
             raise EngineError(
                 f"expected at most {MOST_VECTORS} copy vectors of an agent, got more with {agent.count} originals and "
                 f"up to {cap} copies of each; give a smaller max_copies"
             )
         vectors[agent.name] = [kinds[agent.name].honest, *every]
-    return Strategies(vectors, kinds, tolerance, damping)
+    return Strategies(vectors, kinds, TOLERANCE, DAMPING)

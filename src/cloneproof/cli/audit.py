@@ -160,9 +160,6 @@ def audit(
             metavar="ODDS", help="With --from-ledger: prior odds of two arms being copies.", show_default="0.1"
         ),
     ] = None,
-    atoms: Annotated[
-        int | None, typer.Option(metavar="N", help="With --from-ledger: values of each fitted prior.", show_default="3")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies.
@@ -188,12 +185,12 @@ def audit(
                 "expected --from-ledger with none of MARKET.toml, --mechanism, --policy, --rule, --set and --horizons, "
                 "since the ledger has the market; leave them out"
             )
-        asked |= {"odds": 0.1 if copy_odds is None else copy_odds, "atoms": 3 if atoms is None else atoms}
+        asked |= {"odds": 0.1 if copy_odds is None else copy_odds}
         verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, asked)
         raise typer.Exit(EXIT[verdict])
-    if any(option is not None for option in (market_name, season, copy_odds, atoms)):
+    if any(option is not None for option in (market_name, season, copy_odds)):
         raise CloneproofError(
-            "expected --market, --season, --copy-odds and --atoms only with --from-ledger, got one without it; "
+            "expected --market, --season and --copy-odds only with --from-ledger, got one without it; "
             "leave it out, or name the ledger"
         )
     if market_file is None or sum(option is not None for option in (mechanism, policy, rule)) != 1:
