@@ -27,7 +27,7 @@ test: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --doctest-modules --doctest-glob='*.md' src tests docs README.md CONTRIBUTING.md
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 $(BIN)/python -m pytest tests/reproduce tests/studies tests/test_examples.py tests/engines/test_brute_force.py tests/engines/test_tree.py tests/analysis/audit/test_audit.py
+	CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \

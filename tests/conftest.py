@@ -7,12 +7,14 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from support.sizes import EXAMPLES
+
 # A run in the background (`nohup make test &`) ignores Ctrl-C, and so would every process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 typer.main.get_command = cache(typer.main.get_command)  # once a process, and not at each of hundreds of calls
 
-settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True, max_examples=EXAMPLES)
 settings.load_profile("fixed")
 
 

@@ -93,7 +93,7 @@ def test_the_exploration_of_copies_can_be_free_and_pays_then():
 def test_the_reservoir_is_a_scan_in_the_order_in_which_tests_are_known(mechanism, horizon):
     """Copies and withholding, any table of delays: never above uniform weights."""
     vectors = [(2, 1), (1, 0)]
-    found = list(gains(mechanism, (Fraction(3, 4), QUARTER), vectors, horizon, patterns=PATTERNS[:3]))
+    found = list(gains(mechanism, (Fraction(3, 4), QUARTER), vectors, horizon, patterns=PATTERNS[1:3]))
     assert max(found) <= 0
     assert min(found) < 0 or horizon <= 4
 

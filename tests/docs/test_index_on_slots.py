@@ -135,14 +135,14 @@ def some_weights(rng, originals):
 def test_two_originals_or_two_slots_gain_nothing_for_any_ordered_scores():
     rng = random.Random(2)
     lost = 0
-    for _ in range(600):
+    for _ in range(150):
         originals, slots = rng.choice(((2, 3), (2, 7), (2, 30), (3, 2), (4, 2)))
         laws = ordered_laws(rng, originals, rng.randint(2, 5))
         values = sorted(Fraction(rng.randint(0, 9), 9) for _ in range(originals))
         found = gain(some_weights(rng, originals), laws, values, slots, rng.randint(-1, len(laws[0]) - 2))
         assert found <= 0
         lost += found < 0
-    assert lost > 200
+    assert lost > 50
 
 
 def test_three_originals_can_gain_with_ordered_scores_alone_and_never_more_than_the_ceiling():
@@ -235,12 +235,12 @@ def test_the_kernel_plays_the_session_to_the_bit(ends):
 def test_blocks_have_the_law_of_single_pulls_and_the_end_its_mean():
     market, made = small_market(ends="at-random"), cp.mechanism("reservoir-index", draws=3, constant=1.5)
     job = Job(market, made, full_copies(market.agents, None), 5)
-    blocks, single = (falling_outcomes(job, 0, 6000, blocks) for blocks in (True, False))
+    blocks, single = (falling_outcomes(job, 0, 2000, blocks) for blocks in (True, False))
     for one, other in zip(blocks, single, strict=True):
-        error = np.sqrt((one.var(0) + other.var(0)) / 6000)
+        error = np.sqrt((one.var(0) + other.var(0)) / 2000)
         assert (abs(one.mean(0) - other.mean(0)) < 5 * error).all()
-    lasts = [cp.session(made, {"ana": 1}, horizon=200, seed=seed, ends="at-random").last for seed in range(4000)]
-    assert abs(np.mean(lasts) - 200) < 5 * 200 / math.sqrt(4000)
+    lasts = [cp.session(made, {"ana": 1}, horizon=200, seed=seed, ends="at-random").last for seed in range(1000)]
+    assert abs(np.mean(lasts) - 200) < 5.5 * 200 / math.sqrt(1000)
     assert 1 <= min(lasts) <= max(lasts) <= LONGEST * 200
 
 

@@ -3,7 +3,6 @@
 It is what the exact engines are checked against, so nothing here goes through an engine.
 """
 
-import os
 from fractions import Fraction
 from functools import cache
 
@@ -18,6 +17,7 @@ from cloneproof.mechanisms.rule import rule
 from support.brute_force import brute_force
 from support.market_strategies import cases
 from support.reference_runs import summarise
+from support.sizes import LONG
 
 F = Fraction
 COIN = Discrete([0, 1], [0.5, 0.5])
@@ -225,7 +225,6 @@ AGAINST_SIMULATOR = [
     (ANA_BO, "bernoulli", 5, {"ana": (1, 1)}, "epsilon-greedy", {"c": 0.5}),
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
-LONG = bool(os.environ.get("CLONEPROOF_LONG"))  # `make test-long`
 RUNS = 1500 if LONG else 250
 PLANTED = [(16, {"agent_rounds": 4}), (21, {"max_arms": 1}), (9, {"arm_rounds": 2}), *[(0, {"constant": 0.25})] * LONG]
 MORE_RUNS = 5000 if LONG else 1000  # where another mechanism must be noticed

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
@@ -15,7 +15,6 @@ mechanism_names = st.sampled_from(list(CATALOGUE))
 
 
 @given(market=markets(), name=mechanism_names, seed=st.integers(0, 99), data=st.data())
-@settings(max_examples=200)
 def test_the_ledger_sums_to_the_share_of_the_rewards(market, name, seed, data):
     if name in BINARISING and market.family.name == "gaussian":
         return
@@ -31,7 +30,6 @@ def test_the_ledger_sums_to_the_share_of_the_rewards(market, name, seed, data):
 
 
 @given(market=markets(families=BOUNDED), name=mechanism_names, seed=st.integers(0, 99))
-@settings(max_examples=100)
 def test_honest_copies_are_the_originals_alone(market, name, seed):
     """Registering everything once is a plain bandit on the originals: here is one, without any notion of copies."""
     means = drawn_means(market, seed, 0)
@@ -51,7 +49,6 @@ def test_honest_copies_are_the_originals_alone(market, name, seed):
 
 
 @given(market=markets(max_horizon=1), name=mechanism_names, data=st.data())
-@settings(max_examples=100)
 def test_nothing_breaks_in_a_single_round(market, name, data):
     if name in BINARISING and market.family.name == "gaussian":
         return

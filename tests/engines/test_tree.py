@@ -1,7 +1,6 @@
 """The parts of the tree, its refusals, and random markets beyond the brute force (own bonuses, continuous priors)."""
 
 import math
-import os
 from itertools import combinations
 
 import numpy as np
@@ -22,10 +21,11 @@ from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
 from support.brute_force import brute_force
 from support.reference_runs import summarise
+from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-RUNS = 1500 if os.environ.get("CLONEPROOF_LONG") else 500  # `make test-long`
+RUNS = 1500 if LONG else 250
 
 
 @pytest.mark.parametrize(

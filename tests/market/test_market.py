@@ -4,7 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
@@ -29,7 +29,6 @@ prior = [{ point = 0.6 }, { samples = [0.1, 0.2], bins = 5 }]
 
 
 @given(markets())
-@settings(max_examples=150)
 def test_a_market_file_loses_nothing(market):
     assert market_from_toml(market_to_toml(market)) == market
 
@@ -68,7 +67,6 @@ def test_the_agents_gap_looks_only_at_means_that_can_be_best():
 
 
 @given(markets())
-@settings(max_examples=100)
 def test_the_agents_gap_is_the_smallest_distance_of_two_possible_bests(market):
     if "agent_gap" in market.declared:
         return

@@ -202,12 +202,12 @@ def test_sessions_and_kernels_sample_what_the_closed_form_computes():
     made = own(market=case, horizon="unknown")
     copies = {"a0": (1, 1), "a1": (2, 1)}
     exact = cp.evaluate(case, made, copies)
-    runs = summarise(simulate_runs(case, made, copies, runs=120, seed=5))
+    runs = summarise(simulate_runs(case, made, copies, runs=50, seed=5))
     sampled = cp.evaluate(
         case, made, copies, engine="monte-carlo", search=cp.Search(runs=20_000, seed=5), confidence=1 - 1e-6
     )
     for name, value in exact.payoff.items():
-        assert abs(runs.payoff[name].mean - value.value) < 5.2 * runs.payoff[name].standard_error  # error rate 1e-6
+        assert abs(runs.payoff[name].mean - value.value) < 6 * runs.payoff[name].standard_error  # 1e-6 by Student's t
         assert sampled.payoff[name].low <= value.value <= sampled.payoff[name].high
     assert sampled.regret.low <= exact.regret.value <= sampled.regret.high
     other = cp.evaluate(case, own(market=case), copies).payoff["a0"].value  # one epoch is not many

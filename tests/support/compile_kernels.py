@@ -3,7 +3,7 @@
 import cloneproof as cp
 
 ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps
-    "ucb1", "prior-independent-etc", "reservoir", "epsilon-greedy", "thompson", "kl-ucb",
+    "ucb1", "prior-independent-etc", "reservoir", "reservoir-index", "epsilon-greedy", "thompson", "kl-ucb",
 )  # fmt: skip
 
 

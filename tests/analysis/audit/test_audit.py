@@ -1,7 +1,6 @@
 """The audit finds what is there, claims no more than it knows, and says what it looked at."""
 
 import math
-import os
 import random
 import re
 import time
@@ -15,13 +14,12 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.audit import exact_search as exact
 from cloneproof.analysis.audit import sampled_search as sampling
-from cloneproof.analysis.audit.audit import answer
 from cloneproof.analysis.audit.exact_search import payoffs
-from cloneproof.analysis.audit.question import checked_question
 from cloneproof.engines import deadline
+from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
-AUDITS = 60 if "CLONEPROOF_LONG" in os.environ else 15
+AUDITS = 60 if LONG else 8
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
 UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
 
@@ -292,18 +290,6 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     assert "the 8500 s were over" in found.scope
     kinds = {one.gain.kind for one in found.tried if one is not found.worst}
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
-
-
-def test_a_draft_is_the_audit_before_the_proof():
-    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.2))], horizon=300)
-    drafts = []
-    question = checked_question(market, cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2), agent="ana")
-    found = answer(question, cp.Search(), deadline.Deadline(), drafts.append)
-    (draft,) = drafts
-    assert (draft.verdict, draft.worst.agent, draft.worst.copies) == (found.verdict, "ana", found.worst.copies)
-    assert (draft.worst.gain.kind, found.worst.gain.kind) == ("estimated", "proven")
-    assert "by closed form, in floats" in draft.scope
-    assert "the best and the doubtful ones in balls" in found.scope
 
 
 def test_progress_is_reported():

@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
@@ -32,7 +32,6 @@ def test_sums_are_complete():
     assert all_below(OriginalKinds((0, 0)), 60, 100) is None
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=5), st.integers(0, 1), st.integers(1, 4))
 def test_the_grid_is_what_all_products_leave(marks, least, cap):
     """Against every product of numbers, filtered: the same vectors in the same order, and the count of what is cut."""

@@ -33,7 +33,6 @@ def coins(job, first, count):
 
 
 @given(st.integers(1, 3), st.integers(1, 400), st.integers(1, 700), st.none() | st.floats(0.1, 2.0))
-@settings(max_examples=40, deadline=None)
 def test_threads_and_chunks_leave_no_trace(threads, chunk, runs, precision):
     plain = sample(JOB, runs, precision, outcomes=coins, threads=1, chunk=runs)
     assert sample(JOB, runs, precision, outcomes=coins, threads=threads, chunk=chunk) == plain
@@ -49,7 +48,7 @@ def test_chunks_that_finish_out_of_order_are_taken_in_order():
 
 
 @given(st.integers(1, 12), st.integers(1, 2), st.none() | st.floats(0.3, 1.0))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10)
 def test_an_interrupted_run_goes_on_to_the_same_bits(after, threads, precision):
     """Ctrl-C from the progress callback, the state through text, and on with other chunks."""
     whole = sample(JOB, 900, precision, outcomes=coins)
@@ -123,8 +122,8 @@ def test_it_stops_as_soon_as_it_is_precise_enough():
 
 
 def test_intervals_cover_where_the_precision_stopped_them():
-    """80 seeds, stopped by their widths, two payoffs and a regret each, whose means are 5, 5 and 2.5."""
-    trials, alpha, missed = 80, 0.1, np.zeros(3)
+    """40 seeds, stopped by their widths, two payoffs and a regret each, whose means are 5, 5 and 2.5."""
+    trials, alpha, missed = 40, 0.1, np.zeros(3)
     for seed in range(trials):
         result = sample(
             Job(JOB.market, JOB.mechanism, JOB.copies, seed), None, 0.5, 1 - alpha, outcomes=coins, threads=1, chunk=250
@@ -134,7 +133,7 @@ def test_intervals_cover_where_the_precision_stopped_them():
 
 
 @given(cases(names=["ucb1", "h-etc-r", "uniform-etc"]))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_agreement_with_the_exact_engines(case):
     """Confidence 1 - 1e-7, about three intervals a case: all cases together miss with a chance of one in a million."""
     full = full_copies(case.market.agents, case.copies)

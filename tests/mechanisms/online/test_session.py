@@ -13,6 +13,7 @@ import cloneproof as cp
 from cloneproof._randomness import substream, uniform
 from cloneproof.market import reward_family
 from cloneproof.mechanisms import CATALOGUE, Rule
+from support.sizes import LONG
 from support.strategies import small
 
 
@@ -94,7 +95,7 @@ DELAYS = st.lists(st.integers(0, 9), min_size=1, max_size=7)
 
 @pytest.mark.parametrize("name", COMMITTING)
 @given(seed=st.integers(0, 10**6), delays=DELAYS, order=st.sampled_from(["round-robin", "block", "index"]))
-@settings(max_examples=60)
+@settings(max_examples=60 if LONG else 15)
 def test_late_rewards_change_when_but_never_what(name, seed, delays, order):
     """Whatever is late: the same arms are explored, the same commitments made, the same agent wins.
 
@@ -196,7 +197,7 @@ def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
 
 @pytest.mark.parametrize("name", CATALOGUE)
 @given(cut=st.integers(0, 50), seed=st.integers(0, 1000), late=st.integers(0, 6))
-@settings(max_examples=25)
+@settings(max_examples=25 if LONG else 8)
 def test_a_restored_session_is_the_session(name, cut, seed, late):
     def run(live, start, stop):
         steps = []
@@ -370,7 +371,7 @@ def test_s_ucb_keeps_a_sample_of_all_arms_and_rh_ucb_one_of_each_agent():
     kept=st.sampled_from([1, 2, 7, 50, 1000]),
     alike=st.booleans(),
 )
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10 if LONG else 4)
 def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike):
     """Every `kept`-th reward comes late, so that commitments wait or not; alike, they end in ties."""
 

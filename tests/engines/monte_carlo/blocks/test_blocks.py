@@ -15,6 +15,7 @@ from cloneproof.engines.monte_carlo.job import Job, means_of_runs, reference_run
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
+from support.sizes import LONG
 from support.strategies import copies_of, markets, small
 
 ADDING_UP = ("bernoulli", "deterministic", "gaussian")
@@ -80,7 +81,7 @@ def _rewards(family, mean, blocks):
 
 
 @given(markets(max_horizon=80, families=ADDING_UP), committing(), SEEDS, st.integers(0, 10**6), st.data())
-@settings(max_examples=200)
+@settings(max_examples=200 if LONG else 50)
 def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, seed, run, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     assert blocks_apply(job)
@@ -90,7 +91,6 @@ def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, 
 
 
 @given(markets(max_horizon=60, families=("deterministic",)), committing(), SEEDS, st.data())
-@settings(max_examples=60)
 def test_deterministic_rewards_are_the_reference_to_the_bit(market, mechanism, seed, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     expected = reference_run(job, 3)
@@ -138,7 +138,6 @@ def test_the_same_original_and_copy_share_their_blocks():
 
 
 @given(markets(families=ADDING_UP), committing(), st.integers(1, 6))
-@settings(max_examples=40)
 def test_chunks_do_not_matter(market, mechanism, size):
     job = Job(market, mechanism, full_copies(market.agents, None), 7)
     whole = block_outcomes(job, 0, 7)

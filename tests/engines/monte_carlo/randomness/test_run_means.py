@@ -1,7 +1,7 @@
 """Means and random words in bulk are those of the reference, bit for bit."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
@@ -19,7 +19,6 @@ def test_the_compiled_hash_is_the_hash(stream, index):
 
 
 @given(markets(), st.integers(0, 2**63 - 1), st.integers(0, 1000))
-@settings(max_examples=80)
 def test_means_are_those_of_the_reference(market, seed, first):
     job = Job(market, cp.mechanism("ucb1"), {}, seed)
     means = means_of_runs(job, first, 3)

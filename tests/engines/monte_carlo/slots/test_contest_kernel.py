@@ -125,7 +125,7 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.9)) for name in "ab"], horizon=4000)
     plan = slot_plan(Job(market, mechanism := cp.mechanism("reservoir-contest", market=market), {}), mechanism, True)
     rng, long = random.Random(4), 0
-    for _ in range(1500):
+    for _ in range(250):
         pulls, second = rng.randint(1, 2000), rng.uniform(0.01, 0.99)
         count, most = rng.randint(0, pulls), rng.choice([5, 50, 4000])
         if kl_upper_bound(count / pulls, float(pulls), plan.width) <= second:
@@ -139,17 +139,17 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
         assert 1 <= found <= failures + 1
         assert found == failures + 1 or failures < 2 * SHORT
         long += found > SHORT
-    assert long > 100
+    assert long > 20
 
 
 def test_contests_in_blocks_have_the_law_of_contests_in_steps():
     """Low rates, where a leader has many pulls in a row: the regret and its spread."""
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.02, 0.1)) for name in "abc"], horizon=1000)
     mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, horizon=1000)
-    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 6000
+    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 1500
     stepped, blocks = (outcomes(job, 0, runs).regret for outcomes in (slot_step_outcomes, slot_block_outcomes))
     assert abs(stepped.mean() - blocks.mean()) < 5 * np.sqrt((stepped.var() + blocks.var()) / runs)
-    assert abs(stepped.std() / blocks.std() - 1) < 0.06
+    assert abs(stepped.std() / blocks.std() - 1) < 0.12
 
 
 def test_copies_and_withholding_do_not_pay_in_exact_contests():

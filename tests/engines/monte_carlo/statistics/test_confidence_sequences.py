@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
@@ -29,6 +29,7 @@ from cloneproof.engines.monte_carlo.statistics import (
     served_bounds,
 )
 from cloneproof.errors import EngineError
+from support.sizes import LONG
 
 ONE_IN_A_MILLION = 1e-6
 LAWS = {
@@ -68,13 +69,15 @@ def paths(values, kept=np.minimum):
 SCALES = np.array([1.0, 0.5])
 
 
+TRIALS, LENGTH = (300, 800) if LONG else (100, 400)
+
+
 @pytest.mark.parametrize("bold", [0.0, 0.5])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_path_leaves_its_interval_no_more_often_than_allowed_however_one_stops(law, bold):
     """The adversary stops the moment that the interval excludes the truth, or else where it is nearest to doing so."""
     draw, mean = LAWS[law]
-    trials, length = 300, 800
-    values = draw(np.random.default_rng(4), (trials, length))
+    values = draw(np.random.default_rng(4), (TRIALS, LENGTH))
     sums, grows, count = paths(values)
     above = sums - (mean - 0.5) * count
     wealth = np.maximum(  # above ln(2/alpha): the truth is excluded
@@ -82,27 +85,26 @@ def test_a_path_leaves_its_interval_no_more_often_than_allowed_however_one_stops
     )
     for alpha in (0.2, 0.05, 0.01):
         missed = (wealth >= math.log(2 / alpha)).any(axis=1).sum()
-        assert missed <= most_misses(alpha, trials), (alpha, missed)
+        assert missed <= most_misses(alpha, TRIALS), (alpha, missed)
 
 
 def test_the_same_check_catches_intervals_for_one_fixed_time():
     """The central limit theorem's interval, watched all along, leaves the truth out far too often."""
-    trials = 400
-    sums, _, count = paths(LAWS["fair coin"][0](np.random.default_rng(4), (trials, 800)))
+    sums, _, count = paths(LAWS["fair coin"][0](np.random.default_rng(4), (TRIALS, LENGTH)))
     missed = (np.abs(sums) > norm.isf(0.025) * 0.5 * np.sqrt(count))[:, 30:].any(axis=1).sum()
-    assert missed > most_misses(0.05, trials)
+    assert missed > most_misses(0.05, TRIALS)
 
 
 def test_it_catches_a_variation_that_knows_the_future():
     """Guessing each observation by itself (V = 0) is no bet from the past, and does not cover."""
-    sums, _, _ = paths(LAWS["fair coin"][0](np.random.default_rng(4), (200, 800)))
+    sums, _, _ = paths(LAWS["fair coin"][0](np.random.default_rng(4), (TRIALS, LENGTH)))
     missed = (log_wealth(np.abs(sums), np.zeros((*sums.shape, 2)), SCALES) >= math.log(2 / 0.05)).any(axis=1).sum()
-    assert missed > most_misses(0.05, 200)
+    assert missed > most_misses(0.05, TRIALS)
 
 
 def test_strata_cover_as_well():
     """Unequal weights and unlike strata; stopped at the first pass that excludes the truth."""
-    generator, trials, alpha = np.random.default_rng(5), 150, 0.1
+    generator, trials, alpha = np.random.default_rng(5), 50, 0.1
     weights, means = (0.5, 0.3, 0.2), np.array([0.1, 0.5, 0.9])
     estimands, truth = Estimands((Bounds(0.0, 1.0),), weights), float(np.dot(weights, means))
     missed = 0
@@ -235,7 +237,6 @@ def test_an_outcome_out_of_bounds_is_an_error():
 
 
 @given(st.data())
-@settings(max_examples=60)
 def test_progress_is_a_fold_whatever_the_pieces(data):
     """Any cuts: the same bits."""
     strata = data.draw(st.integers(1, 3))

@@ -15,6 +15,7 @@ from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms import CATALOGUE, Doubling, HoldOut, Mechanism, Sample
 from support import market_strategies
+from support.sizes import LONG
 from support.strategies import copies_of, markets, small
 
 SEEDS = st.integers(0, 2**63 - 1)
@@ -73,14 +74,13 @@ def takes(mechanism, market):
 
 
 @given(markets(max_horizon=80), mechanisms(), SEEDS, st.integers(0, 10**6), st.data())
-@settings(max_examples=150)
+@settings(max_examples=150 if LONG else 40)
 def test_every_mechanism_on_every_family(market, mechanism, seed, run, data):
     if takes(mechanism, market):
         agree(market, mechanism, data.draw(copies_of(market)), seed, run)
 
 
 @given(market_strategies.markets(max_horizon=60), mechanisms(), SEEDS, st.data())
-@settings(max_examples=100)
 def test_ties_are_common_where_means_are_eighths(market, mechanism, seed, data):
     if takes(mechanism, market):
         agree(market, mechanism, data.draw(market_strategies.copies_for(market)), seed, 5)
@@ -102,14 +102,12 @@ def test_thousands_of_copies(name):
 
 
 @given(markets(max_horizon=1), mechanisms(), st.data())
-@settings(max_examples=30)
 def test_a_single_round(market, mechanism, data):
     if takes(mechanism, market):
         agree(market, mechanism, data.draw(copies_of(market)), 0, 0)
 
 
 @given(markets(max_horizon=40, families=("bernoulli", "deterministic", "beta")), mechanisms(), st.integers(1, 6))
-@settings(max_examples=40)
 def test_chunks_do_not_matter(market, mechanism, size):
     job = Job(market, mechanism, full_copies(market.agents, None), 7)
     whole = step_outcomes(job, 0, 7)
@@ -156,8 +154,10 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("rewards", ["bernoulli", TRIANGLE, THREE], ids=["bernoulli", "triangle", "stars"])
+@pytest.mark.parametrize(
+    ("name", "rewards"),
+    [*((name, "bernoulli") for name in OWN), ("my rule below", TRIANGLE), ("both levels", THREE)],
+)
 def test_rules_and_families_of_ones_own(name, rewards):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], 150, rewards=rewards)
     agree(market, OWN[name], {"ana": (3, 1)}, 4, 2)
