@@ -2,10 +2,14 @@
 
 import random
 from fractions import Fraction
+from math import comb
 
+import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import EngineError
 from support.contest_by_hand import contest_rewards
 
@@ -73,3 +77,50 @@ def test_what_the_tree_cannot_do_is_refused_in_a_sentence():
     wide = cp.Market([cp.Agent("a", 12, cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.3, 0.4])), agents[1]], horizon=30)
     with pytest.raises(EngineError, match="laws of champions"):
         cp.evaluate(wide, mechanism, engine="tree")
+
+
+MIXED = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=4)
+
+
+def test_a_random_end_is_a_mixture_of_fixed_ends():
+    market = MIXED.with_horizon(4, "at-random")
+    contest = cp.mechanism("reservoir-contest", rounds=1, draws=2, horizon=4)
+    exact = cp.evaluate(market, contest, {"a": (2, 1)}, engine="tree")
+    assert exact.regret.error < 1e-5
+    # each round is worth the average item while it is not chosen by rewards, and the mean number of rounds is 4
+    blind = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
+    assert cp.evaluate(market, blind, engine="tree").payoff["a"].value == pytest.approx(4 * 0.5 / 2, abs=1e-5)
+    runs = 3000
+    job = Job(market, contest, {"a": (2, 1), "b": (1, 1)}, 11)
+    sampled = slot_block_outcomes(job, 0, runs).payoff[:, 0]
+    # empirical Bernstein (Maurer and Pontil 2009), one in a million; ends beyond 100 rounds have a chance of 10^-12
+    log = np.log(4 * 10**6)
+    slack = np.sqrt(2 * sampled.var(ddof=1) * log / runs) + 7 * 100 * log / (3 * (runs - 1))
+    assert abs(sampled.mean() - exact.payoff["a"].value) <= slack
+
+
+def test_a_share_of_traffic_for_uniform_draws_is_neutral_to_copies():
+    """With a coin for each round: an agent at random, then one of its arms, whose rewards the mechanism never sees.
+
+    So many rounds of the mechanism as the coins leave are a binomial mixture of its payoffs over shorter horizons.
+    """
+    share, rounds = 0.25, MIXED.horizon
+    contest = cp.mechanism("reservoir-contest", rounds=1, draws=1, horizon=rounds)
+    drawn = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"))
+    chances = {h: comb(rounds, h) * (1 - share) ** h * share ** (rounds - h) for h in range(rounds + 1)}
+
+    def payoff(made, copies):
+        known = {h: cp.evaluate(MIXED.with_horizon(h), made, copies, engine="tree") for h in range(1, rounds + 1)}
+        return {0: 0.0} | {h: each.payoff["a"].value for h, each in known.items()}
+
+    honest = payoff(contest, None)
+    for copies in ({"a": (2, 1)}, {"a": (3, 3)}, {"a": (1, 0)}):
+        apart = payoff(drawn, copies)
+        assert apart == pytest.approx(payoff(drawn, None))
+        copied = payoff(contest, copies)
+        gain = sum(chance * (copied[h] - honest[h]) for h, chance in chances.items())
+        gain_apart = sum(chance * (apart[rounds - h] - (rounds - h) / 4) for h, chance in chances.items())
+        assert gain_apart == pytest.approx(0, abs=1e-12)
+        assert gain <= 1e-12
+    one_level = cp.Mechanism(arm=cp.rule("uniform"))  # among all arms at once: more copies are drawn more often
+    assert payoff(one_level, {"a": (3, 3)})[4] > payoff(one_level, None)[4] + 0.1

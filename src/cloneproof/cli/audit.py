@@ -234,7 +234,9 @@ def audit_ledger(
 
     history = read_season(place, market, season)
     spec = history.spec
-    past = audit_past(history.arms, build_mechanism(spec), spec.horizon, spec.share, spec.family, **asked)
+    past = audit_past(
+        history.arms, build_mechanism(spec), spec.horizon, spec.share, spec.family, ends=spec.ends, **asked
+    )
     facts = {
         "market": spec.market, "season": history.season, "state": history.state,
         "decisions": history.decisions, "rewards": sum(arm.rewards for arm in history.arms), "missing": history.missing,

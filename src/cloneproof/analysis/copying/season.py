@@ -43,6 +43,7 @@ from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.deadline import Deadline, ProgressCallback
 from cloneproof.errors import EngineError
 from cloneproof.market import Agent, Market
+from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily
 from cloneproof.mechanisms import Mechanism
 
@@ -252,6 +253,7 @@ def audit_past(
     also: Iterable[AlsoName] = (),
     search: Search = SEARCH,
     progress: ProgressCallback | None = None,
+    ends: Ends = "at-horizon",
 ) -> PastAudit:
     """Audit a season from its rewards; what follows `agent` is as in `cloneproof.audit`.
 
@@ -271,7 +273,7 @@ def audit_past(
     informative = informative_originals(fitted, originals)
     priors = {name: condense(prior, GRID, number, ".4f") for name, prior in fitted.priors.agents.items()}
     agents = [Agent(name, len(originals[name]), prior) for name, prior in priors.items()]
-    market = Market(agents, horizon, share, "bernoulli" if family is BOUNDED else family)
+    market = Market(agents, horizon, share, "bernoulli" if family is BOUNDED else family, ends=ends)
     most = max(search.copies, *(len(group) for groups in originals.values() for group in groups))
     question = checked_question(market, mechanism, agent, opponents, tolerance, also=also)
     clock = Deadline(search.seconds, progress)

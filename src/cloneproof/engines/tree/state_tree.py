@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -24,6 +25,7 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
 
 SAMPLES_LIMIT = 2_000
+LATE = 1e-6  # the chance that a random end comes after the last round that is looked at
 
 
 def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
@@ -70,15 +72,14 @@ def tree(
     >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
     4.25
     """
-    if market.ends != "at-horizon" or mechanism.arm.slots.falling:
-        raise EngineError(
-            "the tree expects a market that ends at its horizon and indices that may rise, got others",
-            "use engine 'monte-carlo'",
-        )
+    if mechanism.arm.slots.falling:
+        raise EngineError("the tree expects indices that may rise, got others", "use engine 'monte-carlo'")
     wanted = (
         [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
     )
     copies = {agent.name: copies[agent.name] for agent in market.agents}
+    if market.ends == "at-random":
+        return {horizon: _to_random_end(market, mechanism, copies, horizon) for horizon in wanted}
     if mechanism.clearing.planned_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
     if mechanism.arm.draws:
@@ -104,6 +105,26 @@ def tree(
         for horizon in members:
             evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, best, method)
     return {horizon: evaluations[horizon] for horizon in wanted}
+
+
+def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
+    """The mixture over fixed ends, of the mechanism as it runs at the mean; rounds after the last of them are error."""
+    if mechanism.sample is not None or mechanism.clearing.planned_epochs:
+        raise refusal("a mechanism that does not look at the horizon, to a random end", mechanism.name)
+    running = replace(mechanism.at_horizon(len(market.agents), mean), fallback=None)
+    goes_on = 1 - 1 / mean
+    last = 1 if mean == 1 else math.ceil(math.log(LATE) / math.log(goes_on))
+    each = tree(market.with_horizon(last, "at-horizon"), running, copies, range(1, last + 1))
+    chances = [goes_on ** (end - 1) * (1.0 if end == last else 1 / mean) for end in each]
+    later = mean * goes_on**last  # rounds, each worth at most 1
+
+    def mixed(parts: list[Estimate]) -> Estimate:
+        value = math.fsum(chance * part.value for chance, part in zip(chances, parts, strict=True))
+        error = math.fsum(chance * part.error for chance, part in zip(chances, parts, strict=True)) + later
+        return Estimate(value, error + abs(value) * 4 * EPS, "estimated", f"{METHOD}, mixed over {last} ends")
+
+    payoff = {agent.name: mixed([known.payoff[agent.name] for known in each.values()]) for agent in market.agents}
+    return Evaluation(payoff, mixed([known.regret for known in each.values()]), "tree")
 
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
