@@ -172,7 +172,12 @@ def test_a_damaged_file_is_one_sentence_or_computed_again(tmp_path):
         for use in (lambda: cp.sweep(FEW, tmp_path, workers=1), lambda: store_status(tmp_path)):
             with pytest.raises(SweepError, match="expected an undamaged store"):
                 use()
-    file.write_bytes(whole[:-4096] + b"\x5a" * 4096)
+    file.write_bytes(whole)
+    with closing(sqlite3.connect(file)) as connection:
+        ((contents,),) = connection.execute("SELECT contents FROM chunks LIMIT 1").fetchall()
+    at = whole.index(contents[:400])
+    file.write_bytes(whole[:at] + b"\x5a" * 400 + whole[at + 400 :])
+    assert len(store_status(tmp_path).damaged) == 1
     assert cp.sweep(FEW, tmp_path, workers=1, sizes=TINY).to_csv() == first.to_csv()
 
 
