@@ -81,7 +81,7 @@ def imported(text: object, what: str, example: str, error: type[CloneproofError]
         ) from None
     except Exception as problem:
         raise error(
-            f"expected {what} that can be imported, but {text!r} raised {type(problem).__name__}: {problem}; mend the "
+            f"expected {what} that can be imported, but {text!r} raised {type(problem).__name__}: {problem}; fix the "
             "module"
         ) from problem
     return found

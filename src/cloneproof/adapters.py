@@ -169,7 +169,7 @@ class _RiverPolicy:
         self.policy, self.arms = policy, arms
 
     def select(self) -> int:
-        return self.policy.pull(self.arms)  # type: ignore[no-any-return]  # checked by whoever asks
+        return self.policy.pull(self.arms)  # type: ignore[no-any-return]  # checked by the caller
 
     def update(self, arm: int, reward: float) -> None:
         self.policy.update(arm, reward)

@@ -20,10 +20,10 @@ ERRORS = 2.58  # standard errors: 99 %
 
 
 def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits) -> Estimate | None:
-    """What a provider gains by registering all its items again under a second name, in rewards; the largest of all.
+    """The largest gain, in rewards, of a provider that registers all its items again under a second name.
 
-    Sampled in worlds with given rates, the same with and without the account: the error is 2.58 standard errors. None
-    where no compiled kernel plays the mechanism, or where its runs are too long.
+    Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
+    if no compiled kernel plays the mechanism, or its runs are too long.
     """
     pulls = COMMITTED if made.rules[0].commits else market.horizon
     if pulls > LONGEST_SAMPLED or find_spec("numba") is None:
@@ -57,7 +57,7 @@ def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits)
 def account_floor(market: Market) -> float | None:
     """What every mechanism that learns pays a second account in the long run, in rewards over the market's rounds.
 
-    0 where rates do not repeat: the gain then is of smaller order than the rounds. None where providers differ.
+    0 for continuous rates, where the gain grows more slowly than the rounds. None if providers differ.
     """
     priors = {agent.priors for agent in market.agents}
     if len(priors) > 1 or len(market.agents) == 1 or len(set(market.agents[0].priors)) > 1:

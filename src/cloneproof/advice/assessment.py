@@ -44,9 +44,9 @@ EVALUATIONS = 12  # of one tuning
 
 
 def tuned_mechanism(name: str, market: Market) -> Mechanism:
-    """The mechanism of that name, with the numbers that are recommended for the market.
+    """The mechanism of that name, with the recommended parameters for the market.
 
-    Promises that depend on a declaration are for rates that lie apart, so without a known gap there is nothing to tune.
+    Promises that depend on a declaration need a known gap; without one there is nothing to tune.
     """
     if name in DECLARED and market.most_originals > 1:
         known_gap(market)
@@ -55,7 +55,7 @@ def tuned_mechanism(name: str, market: Market) -> Mechanism:
 
 
 def exact_regret(market: Market, made: Mechanism) -> float:
-    """The honest regret by the closed form, infinite where there is none."""
+    """The honest regret by the closed form; infinite if it does not apply."""
     try:
         return evaluate(market, made, engine="closed-form").regret.value
     except OutOfTimeError:
@@ -65,7 +65,7 @@ def exact_regret(market: Market, made: Mechanism) -> float:
 
 
 def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
-    """The named mechanisms with their numbers for the market; and why others have none."""
+    """The named mechanisms with their parameters for the market; and why others have none."""
     found, refused = [], {}
     for name in names:
         if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
@@ -78,7 +78,7 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
 
 
 def _hold_out(name: str, market: Market) -> Mechanism:
-    """The theorem gives m; the rewards that a score counts are tuned, as the promise does not rest on them."""
+    """The theorem gives m; the number of rewards in a score is tuned, since the promise does not depend on it."""
     made = mechanism(name, market=market)
     m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
     most = market.horizon // len(market.agents) - arms * m - 1
@@ -112,7 +112,7 @@ def _capped_h_etc_r(name: str, market: Market) -> Mechanism:
 
 
 def _etc(name: str, market: Market) -> Mechanism:
-    """Flat explore-then-commit, as short as pays."""
+    """Flat explore-then-commit with the best exploration."""
     most = max(1, market.horizon // market.originals)
     return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
 
@@ -158,18 +158,18 @@ POINTS = 10  # of a curve of regret over time
 
 @dataclass(frozen=True)
 class SamplingLimits:
-    """How long a number may be sampled where no exact engine applies."""
+    """How long to sample if no exact engine applies."""
 
     seconds: float = 0.5
     seed: int = 0
 
     def search(self, least: float) -> Search:
-        """The same for an audit, which has that many seconds at least."""
+        """The same for an audit, with at least so many seconds."""
         return Search(seconds=max(least, self.seconds), seed=self.seed)
 
 
 def compile_kernels(ends: Ends) -> None:
-    """Play a short run of each kind that is sampled, so that what has to be compiled is compiled before the clock."""
+    """Play a short run of each kind that is sampled, to compile before the clock starts."""
     market = Market([Agent(name, 2, Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 64, ends=ends)
     for made in tuned_mechanisms((*RESERVOIRS, "holdout-kl-ucb"), market)[0]:
         with suppress(CloneproofError):
@@ -177,7 +177,7 @@ def compile_kernels(ends: Ends) -> None:
 
 
 def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:
-    """The regret by the closed form, else sampled; None where too few runs are played for it to say anything."""
+    """The regret by the closed form, else sampled; None if too few runs are played."""
     fixed = copies is None and market.ends == "at-horizon"
     numbers = _flat_numbers(market, made) if fixed else None
     try:
@@ -199,7 +199,7 @@ def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: C
 
 
 def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
-    """That of a flat reservoir where everybody is honest: floats for atoms, else a quadrature; quick in any market."""
+    """The honest regret of a flat reservoir: exact for atoms, else by quadrature."""
     priors = [agent.priors for agent in market.agents]
     how = "moments of one original at a time"
     if all(agent.support is not None for agent in market.agents):
@@ -213,9 +213,8 @@ def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
     """What it costs and promises, or why nothing can be said.
 
-    The scan theorem speaks for reservoirs without an audit. A payoff up to a random end is a mixture of payoffs up to
-    fixed ones, which it covers at every horizon. The index of slots has a ceiling (`scan.index_ceiling`), here beside a
-    payoff as if all items were equal.
+    The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index on slots
+    has a ceiling (`scan.index_ceiling`), compared with the payoff of a random choice of agents.
     """
     regret = regret_of(market, made, limits)
     if regret is None:
@@ -258,16 +257,16 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
 
 
 def _relative_ceiling(case: AuditCase, most: Estimate) -> float:
-    """The ceiling beside what the agent earns if every round goes to an agent at random, at the mean of its prior."""
+    """The ceiling relative to the payoff of a random choice of agents, at the mean of the prior."""
     return most.high / max(1e-9, case.market.share * case.horizon * case.agent.priors[0].mean / case.agents)
 
 
 def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
-    """Why a black box is not recommended: an attack, or that nothing is known of what was not tried."""
+    """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
         audited = audit(market, box, tolerance=TOLERANCE, search=limits.search(1.0))
     except BlackBoxError:
-        raise  # the policy is at fault, and whoever wrote it wants to know
+        raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
         return str(refusal)
     if audited.verdict == "exploitable":
@@ -276,7 +275,7 @@ def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
 
 
 def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
-    """The audit in floats, whose errors are counted: ball arithmetic takes seconds where a market is large."""
+    """The audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
     question = checked_question(market, made, tolerance=TOLERANCE).of_one_of_each_kind
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
@@ -302,7 +301,7 @@ def _flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
 
 
 def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[float, float] | None]:
-    """The expected share of rounds before the award, and when that starts; None where nobody is ever awarded."""
+    """The expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
     if running.arm.draws and running.agent is None and running.arm.explore:
@@ -321,7 +320,7 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
 
 
 def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
-    """What is promised, and what has to be declared rightly for that (nothing: "")."""
+    """What is promised, and which declaration it depends on ("" for none)."""
     rates = "the rates are as declared"
     if audited.verdict != "clone-proof":
         return "Nothing is promised: the audit could not rule out that copies pay.", rates
@@ -350,7 +349,7 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
 
 
 def seen(market: Market, made: Mechanism) -> str:
-    """What visitors and sellers will see: how many items are shown, how traffic is shared, what must stay."""
+    """What visitors and sellers will see: how many items are shown, how traffic is shared, what must stay constant."""
     agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
     exploring, _ = exploration(market, made)
     stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
@@ -390,9 +389,9 @@ def over_time(
     points: int = POINTS,
     at_end: Estimate | None = None,
 ) -> tuple[tuple[int, Estimate], ...]:
-    """The regret up to some rounds of the same run: the parameters stay those of the whole horizon.
+    """The regret up to some rounds of the same run, with the parameters of the whole horizon.
 
-    `at_end` is the regret of the whole run, where it is known.
+    `at_end` is the regret of the whole run, if known.
     """
     running = made.at_horizon(len(market.agents), market.horizon)
     running = replace(running, fallback=None)  # a shorter look at a long run, and not a short run
@@ -450,7 +449,7 @@ def _points(prior: Prior) -> list[tuple[float, float]]:
 
 
 def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
-    """The first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None where none is."""
+    """The first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None if never."""
     for power in range(1, MOST_DOUBLINGS + 1):
         if clock.spent:
             return None
@@ -493,7 +492,7 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
 
 def _scaled(prior: Prior, factor: float) -> Prior:
-    """Every value times a factor; a continuous prior by its quantiles."""
+    """Scale every value; a continuous prior by its quantiles."""
     atoms = prior.atoms or [(float(prior.quantile((k + 0.5) / LEVELS)), 1 / LEVELS) for k in range(LEVELS)]
     if len(atoms) == 1:
         return Point(factor * atoms[0][0])
@@ -501,7 +500,7 @@ def _scaled(prior: Prior, factor: float) -> Prior:
 
 
 def _half_as_far(prior: Prior) -> Prior:
-    """The same weights, each value half as far from the highest one, so that what is at stake stays comparable."""
+    """The same weights, with each value half as far from the highest one."""
     if prior.atoms is None or len(prior.atoms) == 1:
         return prior
     top = prior.atoms[-1][0]
@@ -524,7 +523,7 @@ def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) 
 def sampled_mistake(
     what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
 ) -> WrongDeclaration:
-    """The same where no exact engine applies: what a sampled audit does not rule out."""
+    """The same by a sampled audit, if no exact engine applies."""
     if truth.horizon > LONGEST_SAMPLED:
         return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
     try:
@@ -536,7 +535,7 @@ def sampled_mistake(
 
 
 def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
-    """The largest relative gain, its error included, of an agent of each kind, over a few copies and leavings-out."""
+    """The largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
     honest = evaluate(truth, made, engine="closed-form").payoff
     best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
     for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind

@@ -71,7 +71,6 @@ class ComparedMechanism:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """The line as data for JSON."""
         known = fields_of(
             self, "verdict", "state", "agent", "copies", "relative_gain", "gain", "regret", "attacked", "exact",
             "tried", "remark", "seconds",
@@ -241,7 +240,7 @@ def _side_by_side(
     clock: Deadline,
     add: Callable[[ComparedMechanism], None],
 ) -> None:
-    """In processes, which Ctrl-C ends at once: they have nothing to tell that is not done."""
+    """Audit in worker processes, which Ctrl-C ends at once."""
     before = {child.pid for child in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
     try:
@@ -263,7 +262,7 @@ def _side_by_side(
 
 
 def _share(search: Search, clock: Deadline, parts: int) -> Search:
-    """The search of the first of so many mechanisms that share what is left."""
+    """The search of the first of so many mechanisms that share the remaining time."""
     left = clock.share(parts).left
     return search if left is None else replace(search, seconds=max(left, 1e-9))
 
@@ -275,9 +274,9 @@ def _ignore_interrupts() -> None:
 def compare_one(
     market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None = None
 ) -> ComparedMechanism:
-    """One mechanism, or one's own: the audit of all agents, and the regret without and with the best attack.
+    """Audit one mechanism for all agents, and compute the regret without and with the best attack.
 
-    The search's `seconds` are for this one; exact engines, which are not sampled, may take twice as long.
+    The search's `seconds` are for this one; exact engines may take twice as long.
     """
     with Deadline(None if search.seconds is None else 2 * search.seconds).for_engines():
         return _compared(market, name, tolerance, search, own)
@@ -303,7 +302,7 @@ def _compared(
         brief = min(REGRET_SECONDS, each / 4)
         exact, regret = _regret(market, made, None, brief, search.seed)
     except BlackBoxError:
-        raise  # the policy is at fault, and whoever wrote it wants to know
+        raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
         return row(remark=str(refusal))
     try:
@@ -334,13 +333,13 @@ def _compared(
 
 
 def _lacks_gap(market: Market, made: Mechanism | BlackBox, audited: Audit) -> bool:
-    """Whether nothing is promised because the scores of the hold-out theorems need a gap, and the market has none."""
+    """Whether nothing is promised because the hold-out theorems need a gap and the market has none."""
     capped = isinstance(made, Mechanism) and made.scoring.max_arms is not None
     return capped and audited.verdict == "undecided" and market.gap is None and market.most_originals > 1
 
 
 def _at_most(audited: Audit) -> float:
-    """The relative gain that none of the deviations tried exceeds; that of the worst, where there is no such bound."""
+    """The relative gain that none of the deviations tried exceeds; if unknown, that of the worst."""
     if audited.state == AuditState.NONE_TRIED_PAYS:
         return audited.tolerance
     bound, worst = audited.tried_at_most, audited.worst

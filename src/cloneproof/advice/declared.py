@@ -1,4 +1,4 @@
-"""The market that somebody declares in a few numbers: equal agents, and the click rates of their items."""
+"""A market declared by a few numbers: equal agents, and the click rates of their items."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def asked_market(
     relative_gap: float,
     values: Sequence[float] | None,
 ) -> Market:
-    """The market that is given, or the one that is declared; one clear sentence where it is neither or both."""
+    """The given or the declared market; raises an error if there is neither or both."""
     declared = {"agents": agents, "originals": originals, "horizon": horizon, "rates": rates, "values": values}
     given = [name for name, value in declared.items() if value is not None]
     if market is not None:

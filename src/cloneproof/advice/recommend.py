@@ -1,4 +1,4 @@
-"""`cp.recommend`: which mechanism to run in a market, with which numbers, what it costs and what it promises."""
+"""`cp.recommend`: which mechanism to run in a market, with which parameters, what it costs and promises."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ LOOSE = 0.5  # of a regret: an error that is larger leaves open who is best
 def price_of_honesty(
     market: Market, candidates: Sequence[Mechanism], limits: SamplingLimits, seconds: float
 ) -> tuple[PriceOfHonesty | None, list[str]]:
-    """The candidate of the smallest honest regret, and its regret at best responses; and who could not be judged."""
+    """The candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
     best: tuple[Estimate, Mechanism] | None = None
     unknown = []
     for made in candidates:
@@ -100,7 +100,7 @@ def price_of_honesty(
 
 
 def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, clock: Deadline) -> Equilibrium | None:
-    """Iterated best responses over a few vectors of copies, exact or in as many runs as there is time for."""
+    """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
     runs = max(20, PULLS // market.horizon)
     honest = full_copies(market.agents, None)
     try:
@@ -133,7 +133,7 @@ QUANTILES = 12  # of a continuous prior
 
 
 def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
-    """The same as `assess` for agents who know their means: audited at a few realisations of them."""
+    """`assess` for agents who know their means: audited at a few realisations of them."""
     regret = regret_of(market, made, limits)
     if regret is None:
         return TOO_SLOW
@@ -163,7 +163,7 @@ def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> 
 
 
 def if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
-    """What is lost if agents know their items after all: one registers only its best item, or everybody does."""
+    """The loss if agents know their items after all: one registers only its best item, or everybody does."""
     if market.most_originals == 1:
         return ()
     best_only = market_of_bests(market)
@@ -269,7 +269,7 @@ def recommend(
     rates : (float, float), optional
         The lowest and the highest click rate. Rates in between are taken in equal ratios, and as equally likely.
     relative_gap : float, default 0.25
-        Two items that differ, differ by at least this part of the lower rate.
+        Two different items differ by at least this part of the lower rate.
     values : sequence of float, optional
         The possible rates themselves, in place of `rates`.
     providers : {"bayesian", "informed"}, default "bayesian"
@@ -278,7 +278,7 @@ def recommend(
         "cheap": providers can open second accounts, so mechanisms rank by the larger of their regret and what a second
         account with the same items gains. Where rates repeat no mechanism prevents that gain, and a note says so.
     drift : float, optional
-        The rounds after which an item's rate is drawn anew, on average. `seasons` then says how often to start afresh.
+        The rounds after which an item's rate changes, on average. `seasons` then says how often to restart.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
@@ -297,7 +297,7 @@ def recommend(
     Raises
     ------
     CloneproofError
-        Where an argument makes no sense.
+        If an argument is invalid.
 
     References
     ----------
@@ -344,7 +344,7 @@ def recommend(
 def _stages(
     found: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
 ) -> Iterator[Recommendation]:
-    """What is known after each step, the most important one first; nothing is begun once the time is over."""
+    """What is known after each step, the most important first; nothing starts once the time is over."""
     market, budget, informed = found.market, clock.budget or SECONDS, found.providers == "informed"
     limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
     clock.tell(0, 4, "tuning and auditing")
@@ -400,7 +400,7 @@ def _stages(
 
 
 def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
-    """What it costs and promises; why it is not among the ranked, where it is not."""
+    """What it costs and promises; or why it is not ranked."""
     market, informed = found.market, found.providers == "informed"
     assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
     if isinstance(assessed, str):
@@ -415,7 +415,7 @@ def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) ->
 def _with(
     found: Recommendation, others: dict[str, str], assessed: AssessedMechanism | str, name: str
 ) -> Recommendation:
-    """With one mechanism more: what has learned anything comes first, of that what needs no declaration."""
+    """Insert a mechanism: those that learn come first, of these the ones that need no declaration."""
     if isinstance(assessed, str):
         others[name] = assessed
         return replace(found, others=dict(others))
@@ -434,7 +434,7 @@ def _sorted(found: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recom
 
 
 def _second_look(found: Recommendation, limits: SamplingLimits) -> Recommendation:
-    """With longer samples of the first two, where their errors leave open which of them costs less."""
+    """Sample the first two longer if their errors leave open which costs less."""
     if len(found.ranked) < 2:
         return found
     first, second = found.ranked[:2]
@@ -465,14 +465,14 @@ def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, Blac
 
 
 def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism:
-    """With its curve, and with what happens if a declaration is wrong."""
+    """Add its curve, and what happens if a declaration is wrong."""
     wrong = wrong_declarations(market, each.mechanism, limits)
     wrong += (if_bayesian if informed else if_informed)(market, each.mechanism, limits)
     return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, limits, at_end=each.regret))
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
-    """What would have to change for a clone-proof mechanism to learn anything."""
+    """What would have to change for a clone-proof mechanism to learn."""
     rounds = enough_rounds(market, LEARNED, clock)
     enough = (
         f"From about {rounds:,} rounds on the reservoir would cost less than half of that; or with fewer providers, or "

@@ -1,4 +1,4 @@
-"""What a recommendation says: the choice, the alternatives, what they cost and promise, and what may go wrong."""
+"""The result of a recommendation: the choice, the alternatives, costs, promises and risks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ class WrongDeclaration:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         return fields_of(self, "what", "regret", "gain", "why")
 
 
@@ -95,7 +94,6 @@ class AssessedMechanism:
 
     @property
     def name(self) -> str:
-        """The mechanism's name."""
         return self.mechanism.name
 
     @property
@@ -104,7 +102,6 @@ class AssessedMechanism:
         return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         return {
             "mechanism": self.name,
             **fields_of(self, "parameters", "regret", "verdict", "gain", "exploring"),
@@ -145,11 +142,9 @@ class PriceOfHonesty:
 
     @property
     def ratio(self) -> float:
-        """The one over the other."""
         return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         return {
             "mechanism": self.mechanism.name,
             "parameters": {key: value for key, value in self.mechanism.parameters.items() if value is not None},
@@ -238,7 +233,7 @@ class Recommendation(Tabular):
 
     @property
     def cheaper(self) -> AssessedMechanism | None:
-        """What costs less than the choice, where a declaration is right on which its promise hangs."""
+        """What costs less than the choice if the declaration that its promise depends on is right."""
         below = [each for each in self.ranked[1:] if each.needs and each.regret.value < self.choice.regret.value]
         return min(below, key=lambda each: each.regret.value, default=None)
 
@@ -284,7 +279,7 @@ QUOTA = 100  # registration quota of an agent, where the mechanism has no number
 
 
 def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market") -> dict[str, Any]:
-    """The fields of `serve.market.terms.MarketSpec`: the mechanism with every number that it needs."""
+    """The fields of `serve.market.terms.MarketSpec`: the mechanism with all its parameters."""
     parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
     if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
         raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
@@ -304,5 +299,5 @@ def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market"
 
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
-    """The same as the text of a TOML file."""
+    """The terms as TOML text."""
     return tomli_w.dumps(market_terms(market, chosen, name))

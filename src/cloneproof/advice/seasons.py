@@ -1,4 +1,4 @@
-"""Drift: how long a season of the recommended mechanism should be, where rates do not stay."""
+"""Drift: how long a season of the recommended mechanism should be if rates change."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ SHORTER = 16  # times: the second horizon at which the mechanism is tuned and ju
 
 
 def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, limits: SamplingLimits) -> str:
-    """The season that costs least if a rate is drawn anew after so many rounds on average, in a sentence.
+    """The cheapest season if a rate changes after so many rounds on average, in a sentence.
 
-    The regret of a shorter season lies on a power law through that of the horizon and of a sixteenth of it, each tuned.
+    The regret of a shorter season follows a power law through that of the horizon and of a sixteenth of it, each tuned.
     """
     gap = random_regret(market) / market.horizon
     power = _power(market, chosen, limits)
@@ -31,9 +31,9 @@ def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, lim
     earned = expected_best(market)
     start = "one season of all rounds" if length == market.horizon else f"seasons of about {length:,} rounds"
     return (
-        f"If a rate is drawn anew after {lifetime:,.0f} rounds on average, {start} cost least, at most about "
-        f"{cost / earned:.1%} of what perfect knowledge would earn (one long season: {long / earned:.1%}). Start "
-        "afresh with parameters tuned to that length; the promise is for rates that stay within a season."
+        f"If a rate changes after {lifetime:,.0f} rounds on average, {start} cost least, at most about "
+        f"{cost / earned:.1%} of what perfect knowledge would earn (one long season: {long / earned:.1%}). "
+        "Then restart with parameters tuned to that length; the promise holds for rates that stay within a season."
     )
 
 
@@ -47,7 +47,7 @@ def variety_words(market: Market) -> str:
 
 
 def _power(market: Market, chosen: AssessedMechanism, limits: SamplingLimits) -> float:
-    """Of the regret as a function of the rounds, between 0 and 1; a half where it is not known."""
+    """The exponent of the regret as a function of the rounds, between 0 and 1; a half if unknown."""
     shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
     try:
         regret = regret_of(shorter, tuned_mechanism(chosen.name, shorter), limits)

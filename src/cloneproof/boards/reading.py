@@ -232,7 +232,7 @@ def _number(text: str | None, what: str) -> float:
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        raise BoardError(f"expected a number as {what}, got {brief(text)}; mend that row or name another column")
+        raise BoardError(f"expected a number as {what}, got {brief(text)}; fix that row or name another column")
     return value
 
 

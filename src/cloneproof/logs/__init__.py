@@ -1,1 +1,1 @@
-"""Other people's logs: who is served how often and earns what, from files of any size, and what that answers."""
+"""Logs of a platform: arms with their rewards, from files of any size, and what they answer."""

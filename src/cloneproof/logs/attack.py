@@ -1,15 +1,14 @@
 """Whether a policy pays for copies in the market fitted to a log, and what the copies in the log earned their owners.
 
 The audit (`cp.audit`) searches the copies of all owners. A mechanism with a closed form or a theorem is audited exactly
-over the market's rounds; anything else is sampled, over as many of the log's rounds as leave the search a few hundred
-pairs of runs, with asymptotic confidence sequences at 99 % for all that was tried together. A search ends with the
-first deviation that surely pays; while time is left, another one looks for a deviation that gains twice as much. The
-figures of the last one found are sampled afresh, so that what chose it is no part of them.
+over the market's rounds. Anything else is sampled, over as many of the log's rounds as leave the search a few hundred
+pairs of runs, with asymptotic confidence sequences at 99 % for everything tried together. A search ends with the first
+deviation that surely pays; if time is left, another looks for twice the gain. The last one found is sampled again from
+a new seed, so that its figures are independent of the search.
 
-What copies earned is a counterfactual against registering each item once. Each original's mean has its posterior after
-the log as the prior; everybody registers what the log shows, and only the owner in question registers each original
-once instead. The same mechanism runs over the same number of rounds in both worlds. Exact where the closed form
-applies, else sampled in pairs on common random numbers.
+What copies earned is compared with registering each item once. Each original's prior is its posterior after the log;
+everybody registers what the log shows, and only the owner in question registers each original once instead, over the
+same rounds. Exact if the closed form applies, else sampled in pairs with common random numbers.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ JudgedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The audit of a policy in the fitted market, the deviation with the figures that it rests on, and its scope."""
+    """The audit of a policy in the fitted market, the deviation with its figures, and the scope."""
 
     audit: Audit
     worst: Witness
@@ -64,11 +63,9 @@ class LogVerdict:
 
     @property
     def verdict(self) -> Verdict:
-        """What the audit says."""
         return self.audit.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         worst = self.worst
         numbers = {"honest": worst.honest, "copied": worst.copied, "gain": worst.gain}
         return {
@@ -81,7 +78,7 @@ class LogVerdict:
 def judge_policy(
     market: Market, policy: JudgedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> LogVerdict:
-    """The verdict, over the market's rounds; where it is sampled, over up to `longest` if the time affords that."""
+    """The verdict over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
@@ -95,12 +92,12 @@ def judge_policy(
         best = [each.worst for each in searches if each.verdict == "exploitable"][-1]
         played = made if isinstance(made, BlackBox) else found.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
-            best = _sampled_afresh(best, played, seconds - clock.seconds, seed)
+            best = _sampled_again(best, played, seconds - clock.seconds, seed)
     return LogVerdict(found, best, _scope(searches))
 
 
 def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
-    """An audit; where something pays, audits for twice the gain of the one before, while there is time."""
+    """An audit; if something pays, further audits for twice the gain, while there is time."""
     found: list[Audit] = []
     wanted = tolerance
     while not found or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
@@ -114,7 +111,7 @@ def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Dea
 
 
 def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
-    """Rounds over which the time affords some hundred pairs, between the market's and `longest`; a round number."""
+    """The rounds over which time allows some hundred pairs, between the market's and `longest`; a round number."""
     if longest <= market.horizon:
         return market.horizon
     agent = market.agents[0]
@@ -141,8 +138,8 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
     return True
 
 
-def _sampled_afresh(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
-    """The deviation with fresh pairs; as it was found, where these say less."""
+def _sampled_again(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
+    """The deviation with fresh pairs; as it was found, if these are less precise."""
     search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")
     fresh = gain(
         worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
@@ -153,7 +150,7 @@ def _sampled_afresh(worst: Witness, made: Mechanism | BlackBox, seconds: float, 
 
 
 def _scope(searches: Sequence[Audit]) -> str:
-    """What was sampled of whom, in a sentence: the audit's own names every owner."""
+    """The scope in a sentence; the audit's own would name every owner."""
     found = searches[0]
     tried = {(each.agent, each.copies) for search in searches for each in search.tried}
     what = (
@@ -180,7 +177,7 @@ def _number(count: int, what: str) -> str:
 class CopyWorth:
     """What an owner's copies are worth: with them, with each original once, and the difference; in rewards in [0, 1].
 
-    `remark` is why there are no numbers, where there are none.
+    `remark` says why numbers are missing.
     """
 
     owner: LogOwner
@@ -190,7 +187,6 @@ class CopyWorth:
     remark: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         numbers = {"with_copies": self.copied, "once": self.once, "gain": self.gain}
         return {
             "owner": self.owner.name,
@@ -212,7 +208,7 @@ def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, horizon: 
 def worth_of_copies(
     market: Market, mechanism: Mechanism | BlackBox, owners: Sequence[LogOwner], seconds: float, seed: int = 0
 ) -> list[CopyWorth]:
-    """Each owner with copies, what they earned most first."""
+    """What each owner's copies are worth, the largest first."""
     registered = {owner.name: owner.copies for owner in owners}
     copiers = [owner for owner in owners if owner.copied]
     clock, found = Deadline(seconds), []

@@ -1,16 +1,16 @@
 """What a policy would have earned on a log with propensities: estimates with bounds, or that the overlap is too thin.
 
-A target serves arm a with probability q(a), whatever came before; the log served the arm of row i with probability p_i.
-With weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
+A target serves arm a with probability q(a) in every round; the log served the arm of row i with probability p_i. With
+weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
 
     IPS   sum w r / n                       unbiased
     SNIPS sum w r / sum w                   self-normalised (Swaminathan and Joachims 2015)
     DR    sum_a q(a) m(a) + sum w (r - m(a)) / n     doubly robust (Dudik, Langford and Li 2011)
 
-m(a) is the mean of arm a in the other half of the rows, so that nothing is judged by the rows that made it. Bounds are
-95 % by the central limit theorem. The overlap is what is left of n rows, (sum w)^2 / sum w^2; below LEAST of them
-nothing is claimed. What a policy does while it still learns is `replayed`. Assumed: the propensities are right, and an
-arm's rewards do not depend on what was served before.
+m(a) is the mean of arm a in the other half of the rows, so that rows do not judge themselves. Bounds are 95 % by the
+central limit theorem. The effective number of rows is (sum w)^2 / sum w^2; below LEAST nothing is claimed. `replayed`
+is for policies that still learn. Assumes that propensities are right, and that an arm's rewards do not depend on what
+was served before.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class BacktestRow:
     replayed_rounds: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         numbers = {"ips": self.ips, "snips": self.snips, "doubly_robust": self.doubly_robust}
         return {
             "policy": self.name,
@@ -72,14 +71,13 @@ class BacktestRow:
 
 @dataclass(frozen=True)
 class Backtest:
-    """The log's own mean reward a round, and what policies would have had; `uniform`: arms were drawn evenly."""
+    """The log's own mean reward per round, and that of policies; `uniform`: arms were drawn evenly."""
 
     logged: Estimate
     uniform: bool
     rows: tuple[BacktestRow, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         rows = [each.to_dict() for each in self.rows]
         return {"logged": self.logged.to_dict(), "uniform": self.uniform, "rows": rows}
 
@@ -92,9 +90,9 @@ def backtest(
     clock: Deadline,
     seed: int = 0,
 ) -> Backtest | None:
-    """The log's policy, an even choice of arms, the policy in question and the recommended one, where they can run.
+    """Backtest the log's policy, an even choice of arms, the policy in question and the recommended one.
 
-    Those for which there is no time are left out, and sessions end where it is over.
+    Policies that cannot run or have no time are left out, and sessions stop when time is over.
     """
     halves = [[each for each in log.propensities if each.half == half] for half in (0, 1)]
     if not all(halves):
@@ -128,7 +126,7 @@ def _crossed(
     clock: Deadline,
     seed: int,
 ) -> BacktestRow:
-    """The policy's shares from one half, judged on the other, both ways, and the average."""
+    """The policy's shares from one half judged on the other, both ways, and the average."""
     judged = []
     for half in (0, 1):
         model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
@@ -150,14 +148,13 @@ def _crossed(
 def replayed(
     made: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
 ) -> tuple[Estimate | None, int]:
-    """The mean reward a round in [0, 1], and over how many rounds; None where rewards are not 0 and 1, or too few.
+    """The mean reward per round in [0, 1], and the number of rounds; None if rewards are not 0 and 1, or too few.
 
     The queue method (Mandel, Liu, Brunskill and Popovic 2016): each arm that the policy serves pays the next of its own
     rewards in the log. These count as exchangeable, so the next one is drawn without replacement. It ends when the
-    policy asks for an arm that has none left: later rounds would be chosen by what the log happens to have. For logs
-    that drew arms evenly this is replay in the sense of Li et al. (2011), without the rows that it throws away. Over R
-    rounds the mean is within sqrt(ln(2/0.05) / 2R) of the mean of its conditional expectations, with 95 % (Azuma and
-    Hoeffding). A round of neutral waiting cannot occur, since every reward comes before the next decision.
+    policy asks for an arm that has none left, so that the log's supply does not select rounds. For logs that drew arms
+    evenly this is the replay of Li et al. (2011) without discarded rows. Over R rounds the mean is within
+    sqrt(ln(2/0.05) / 2R) of the mean of its conditional expectations, with 95 % (Azuma-Hoeffding).
     """
     arms = {owner.name: owner.arms for owner in owners}
     if any(arm.squares != arm.total for mine in arms.values() for arm in mine):

@@ -1,8 +1,8 @@
-"""Which column of a log is what: as named by the caller, or guessed by its name and said so.
+"""Which column of a log is what: as named by the caller, or guessed by its name and reported.
 
-Formats of the field are recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`),
-Open Bandit Pipeline (`action`, `reward`, `pscore`) and Vowpal Wabbit's decision-service lines (`_label_Action`,
-`_label_cost`, `_label_probability`; a reward is minus a cost).
+Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`), Open Bandit Pipeline
+(`action`, `reward`, `pscore`) and Vowpal Wabbit's decision-service lines (`_label_Action`, `_label_cost`,
+`_label_probability`; a reward is minus a cost).
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class LogColumns:
 
     @property
     def aggregated(self) -> bool:
-        """Whether a row stands for several rounds."""
         return self.count is not None
 
     @property
@@ -69,11 +68,9 @@ class LogColumns:
 
     @property
     def is_cost(self) -> bool:
-        """Whether the reward column has costs."""
         return self.reward in COSTS
 
     def to_dict(self) -> dict[str, object]:
-        """The same as data for JSON."""
         roles = {role: getattr(self, role) for role in ROLES}
         return {role: name for role, name in roles.items() if name is not None} | {"same": list(self.same)}
 
@@ -81,7 +78,7 @@ class LogColumns:
 def chosen_columns(
     known: Sequence[str], given: Mapping[str, str | None], same: Sequence[str] = (), owners: bool = False
 ) -> LogColumns:
-    """The columns by what they mean: those that are given must be there, the others are guessed.
+    """The columns by meaning: given ones must exist, the others are guessed.
 
     >>> found = chosen_columns(["ts", "advertiser_id", "ad", "click"], {"agent": None})
     >>> found.agent, found.arm, found.reward, found.time

@@ -1,7 +1,7 @@
-"""What is wrong with a log: every kind of fault, how often, and where it is met first.
+"""The faults of a log: every kind, how often, and where it first occurs.
 
-The pass over the rows counts what cannot be used; only where there is some, a second pass says why. Nothing is dropped
-silently: a log with faults is refused, or its faulty rows are left out and stay counted.
+The pass over the rows counts what cannot be used; a second pass, if needed, says why. A log with faults is refused, or
+its faulty rows are left out and counted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _row_fault(kind: str, count: int, first: dict[str, Any], source: LogSource) 
 
 
 def _row_in_file(first: dict[str, Any], source: LogSource) -> int:
-    """The number of the row in its file: rows of CSV and JSON lines are numbered over all files."""
+    """The number of the row in its file; rows of CSV and JSON lines are numbered over all files."""
     number = int(first["row"])
     if source.kind not in ("csv", "json") or len(source.files) == 1:
         return number
@@ -106,13 +106,13 @@ def skipped_lines(source: LogSource) -> tuple[int, list[Fault]]:
 
 
 def refuse(faults: Sequence[Fault], rows: int) -> None:
-    """One sentence for all that is wrong."""
+    """Raise one error for everything that is wrong."""
     if not faults:
         return
     said = "; ".join(str(fault) for fault in faults[:MOST_SAID])
     more = len(faults) - MOST_SAID
     said += f"; and {more} more kinds" if more > 0 else ""
     raise LogError(
-        f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; mend "
+        f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; fix "
         "them, declare --range LOW:HIGH, or leave them out by --leave-out"
     )

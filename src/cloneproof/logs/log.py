@@ -1,4 +1,4 @@
-"""A log as it is used after it was read: its arms with exact statistics, and what was noticed on the way."""
+"""A log after reading: its arms with exact statistics, and notes."""
 
 from __future__ import annotations
 
@@ -45,12 +45,11 @@ class LoggedArm:
 
     @property
     def place(self) -> tuple[str, str]:
-        """The names of its agent and of itself."""
         return self.agent, self.arm
 
     @property
     def mean(self) -> float:
-        """The mean reward; 0 where there is none."""
+        """The mean reward; 0 without rewards."""
         return float(self.total / self.rounds) if self.rounds else 0.0
 
 

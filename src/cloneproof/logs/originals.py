@@ -1,10 +1,10 @@
 """From a log and what looks like copies in it to owners and originals.
 
-Accounts that are joined by a finding across agents count as one owner; arms that are joined by a finding count as one
-original. The findings may be wrong at their level, and so may this. Priors are fitted to what originals earned
-(`analysis.copying.priors`) on a grid that spans the log's own rates. All agents get one support of few levels, cut at
-quantiles of the market's prior, and differ by their weights. A reward whose variance is a c-th of a binary one's is
-worth c of them.
+Accounts joined by a finding across agents count as one owner; arms joined by a finding count as one original. The
+findings may be wrong at their level, and so may this. Priors are fitted to what originals earned
+(`analysis.copying.priors`) on a grid that spans the log's rates. All agents share one support of few levels, cut at
+quantiles of the market's prior, with their own weights. A reward with a c-th of a binary one's variance counts as c of
+them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ArmPlace = tuple[str, str]
 class LogOwner:
     """Who is paid, as far as the log tells: accounts, and originals as groups of arms.
 
-    The originals with the most arms come first, of those the ones with the most rounds.
+    The originals with the most arms come first, then those with the most rounds.
     """
 
     name: str
@@ -44,22 +44,18 @@ class LogOwner:
 
     @property
     def copies(self) -> tuple[int, ...]:
-        """How often each original is registered."""
         return tuple(len(group) for group in self.originals)
 
     @property
     def copied(self) -> bool:
-        """Whether an original is registered more than once."""
         return max(self.copies) > 1
 
     @property
     def arms(self) -> tuple[LoggedArm, ...]:
-        """All arms of all originals."""
         return tuple(arm for group in self.originals for arm in group)
 
     @property
     def rounds(self) -> int:
-        """How many rounds it had."""
         return sum(arm.rounds for arm in self.arms)
 
 
@@ -92,9 +88,9 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
 
 
 def _matched(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> Sequence[tuple[ArmPlace, ArmPlace]]:
-    """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its nearest likeness.
+    """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its best match.
 
-    Arms of two agents are matched one to one, the most alike first: by what is known of them, then by what they earned.
+    Arms of two agents are matched one to one, the most alike first: by features, then by rewards.
     """
     if group.kind == "one agent":
         return [(group.arms[0], other) for other in group.arms[1:]]
@@ -116,9 +112,9 @@ def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
 
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
-    """As many as a market can be computed with: those with copies, then with the most rounds; some items of each.
+    """As many owners as a market can be computed with: those with copies, then those with the most rounds.
 
-    Without the limit for each, the owner with the most items would fill the market.
+    Limits the items of each, so that the owner with the most items does not fill the market.
     """
     limited = [replace(owner, originals=owner.originals[:MOST_OF_ONE]) for owner in owners]
     kept: list[str] = []
@@ -131,7 +127,7 @@ def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
 
 
 def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> list[str]:
-    """Which part of a log is studied, where it is not all of it."""
+    """Which part of a log is studied, if not all of it."""
     counts = [
         (len(each), sum(len(o.originals) for o in each), sum(o.rounds for o in each)) for each in (studied, owners)
     ]
@@ -188,8 +184,8 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
 def common_levels(fitted: FittedPriors, levels: int) -> tuple[dict[str, Prior], Prior, int]:
     """Each agent's prior and the market's on a common support, and how many levels merged.
 
-    The levels are the means of slices of equal probability of the market's prior; those that are nearly equal become
-    one. An agent's weights are its own prior's probabilities of the slices.
+    The levels are the means of equally probable slices of the market's prior; nearly equal ones merge. An agent's
+    weights are its own prior's probabilities of the slices.
     """
     whole = np.cumsum(fitted.market)
     slices = np.minimum((levels * (whole - fitted.market / 2) / whole[-1]).astype(int), levels - 1)

@@ -158,7 +158,7 @@ def _read(
     local_arms: bool,
     leave_out: bool,
 ) -> Log:
-    """CSV files with lines that cannot be split are read leniently."""
+    """Read CSV files leniently if some lines cannot be split."""
     try:
         log = log_rows(source, columns, scale)
         sums = arm_sums(log)
@@ -213,7 +213,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
 
 
 def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
-    """The arms with a name and an owner; what else is wrong with them is added to the faults."""
+    """The arms with a name and an owner; adds other problems to the faults."""
     arms, unowned, odd = [], [], []
     for each in sums:
         if each.arm is None or (owners is None and each.agent is None):
@@ -275,7 +275,7 @@ def _feature(value: object) -> Feature | None:
 
 
 def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callable[[float], None] | None) -> Log:
-    """Do the work in a thread of its own while this one tells how far it is; nobody asks, no thread."""
+    """Do the work in a thread while this one reports progress; without a callback, no thread."""
     if progress is None:
         return work()
     with ThreadPoolExecutor(1) as pool:

@@ -1,7 +1,7 @@
 """Where the rows of a log come from: files or a table, as a relation that DuckDB streams.
 
-Headers and keys are read here, before DuckDB sees a file, so that nothing is left to its guesses: every column of a CSV
-or JSON-lines file is text, and what is no number is counted as such and not as a change of type.
+Headers and keys are read here, so that nothing is left to DuckDB's guesses: every column of a CSV or JSON-lines file is
+text, and values that are not numbers are counted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MEMORY: Final = "1GB"  # for DuckDB; beyond it spills to a temporary folder
 
 
 def file_kind(file: Path) -> FileKind:
-    """By its first bytes where they tell, else by its name."""
+    """The kind of file by its first bytes if they tell, else by its name."""
     start = _first_bytes(file, 64)
     if start[:4] == b"PAR1":
         return "parquet"
@@ -59,9 +59,9 @@ def file_kind(file: Path) -> FileKind:
 
 
 def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
-    """The names of a CSV file's columns, and what separates them: what makes most columns of the first line.
+    """The names of a CSV file's columns, and the separator that makes the most columns of the first line.
 
-    Names that are empty get their number; a name that stands twice is refused where it is asked for.
+    Empty names become numbers; a duplicate name is refused if it is used.
     """
     start = _first_bytes(file, FIRST_BYTES)
     if not start.strip():
@@ -160,7 +160,7 @@ class LogColumn:
 
     @property
     def kind(self) -> str:
-        """The type without its width: DECIMAL of DECIMAL(18,3); a list of numbers is no number."""
+        """The type without its width: DECIMAL of DECIMAL(18,3); lists are not numbers."""
         return "LIST" if self.type.endswith("]") else self.type.partition("(")[0]
 
 
@@ -168,8 +168,8 @@ class LogColumn:
 class LogSource:
     """A relation: what to select from, its columns by name, and the files behind it.
 
-    numbered is the same with the file's name and the row's number in it, for those who look for one row. `lenient`
-    skips lines of CSV files that do not have the header's columns, and remembers them.
+    `numbered` adds the file's name and the row's number, to locate a row. `lenient` skips lines of CSV files that do
+    not have the header's columns, and remembers them.
     """
 
     kind: SourceKind
@@ -182,33 +182,32 @@ class LogSource:
     lenient: bool = False
 
     def leniently(self) -> LogSource:
-        """The same, where lines that cannot be split are skipped and remembered."""
         rows, numbered = (text.replace(STRICTLY, SKIPPING) for text in (self.rows, self.numbered))
         return replace(self, rows=rows, numbered=numbered, lenient=True)
 
     @property
     def part(self) -> float:
-        """How far the query that runs is, from 0 to 1."""
+        """The progress of the running query, from 0 to 1."""
         return min(max(self.connection.query_progress() / 100, 0.0), 1.0)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query; what DuckDB refuses is one sentence."""
+        """The rows of a query; an error of DuckDB becomes one sentence."""
         import duckdb
 
         try:
             if self.relation is not None:
                 return list(self.relation.query("log_rows", sql).fetchall())
             return list(self.connection.execute(sql).fetchall())
-        except duckdb.InterruptException:  # whoever asked for it knows
+        except duckdb.InterruptException:  # handled by the caller
             raise
         except duckdb.Error as problem:
             first = next((line for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
             said = first.strip().rstrip(".;")[:300]  # what follows is advice about SQL
-            raise LogError(f"expected a log that can be read, got: {said}; mend the file") from None
+            raise LogError(f"expected a log that can be read, got: {said}; fix the file") from None
 
 
 def open_connection(threads: int | None = None) -> DuckDBPyConnection:
-    """A database in memory that spills and fetches nothing."""
+    """An in-memory database that neither spills to disk nor downloads anything."""
     try:
         import duckdb
     except ImportError:
@@ -243,7 +242,7 @@ def identifier(name: str) -> str:
 
 
 def _listed(files: Iterable[Path]) -> str:
-    """Paths in SQL that DuckDB takes as they are: brackets and stars in a name are no pattern."""
+    """Paths in SQL, with brackets and stars taken literally."""
     plain = ("".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(file)) for file in files)
     return f"[{', '.join(map(text_literal, plain))}]"
 
@@ -303,7 +302,7 @@ def _from_files(places: Iterable[str | PathLike[str]], connection: DuckDBPyConne
 
 
 def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
-    """Files of the same header are read together, those of another one apart, and columns meet by name."""
+    """Files with the same header are read together; columns of different headers are matched by name."""
     groups: dict[tuple[tuple[str, ...], str], list[Path]] = {}
     for file in files:
         groups.setdefault(csv_header(file), []).append(file)
@@ -376,7 +375,7 @@ def _from_table(table: object, connection: DuckDBPyConnection) -> LogSource:
 
 
 def _arrays(table: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Columns as DuckDB takes them without a further package; texts, vectors and what may be missing are objects."""
+    """Columns as DuckDB takes them; texts, vectors and columns with missing values are objects."""
     arrays = {str(name): _array(values) for name, values in table.items()}
     if len({len(array) for array in arrays.values()}) != 1:
         raise ValueError("expected columns of one length")

@@ -1,8 +1,7 @@
 """Sufficient statistics of a log, in one pass: arms x (rounds, sum, sum of squares, first and last time).
 
-Sums are whole numbers in DuckDB (128 bits): of the rewards themselves where they are whole numbers, else of ticks, in
-which rewards are rounded to a stated resolution. So the order in which threads meet the rows cannot matter, and where
-every reward is a multiple of the resolution the sums are exact.
+Sums are 128-bit whole numbers in DuckDB: of the rewards if these are whole numbers, else of ticks, to which rewards are
+rounded. So the order of rows does not matter, and the sums are exact if every reward is a multiple of a tick.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class RewardScale:
 
 @dataclass(frozen=True)
 class ArmSums:
-    """A group of rows: the agent and the arm as they stand there, rows, those in order, and their sums in ticks."""
+    """A group of rows: agent and arm as written, rows, valid rows, and their sums in ticks."""
 
     agent: Any
     arm: Any
@@ -51,7 +50,7 @@ class ArmSums:
 
 
 def number_of(column: LogColumn, what: str) -> str:
-    """A column as a number; what is none is NULL."""
+    """A column as a number; NULL if it is not one."""
     if column.kind == "BOOLEAN":
         return f"CAST({column.sql} AS TINYINT)"
     if column.kind in NUMBERS:
@@ -62,14 +61,14 @@ def number_of(column: LogColumn, what: str) -> str:
 
 
 def key_of(column: LogColumn, what: str) -> str:
-    """A column as a name; empty text is none."""
+    """A column as a name; empty text is NULL."""
     if column.kind not in KEYS:
         raise LogError(f"expected names or numbers for {what}, got a column of type {column.type}; name another one")
     return f"NULLIF({column.sql}, '')" if column.kind == "VARCHAR" else column.sql
 
 
 def time_of(column: LogColumn, source: LogSource) -> str | None:
-    """A column as a time: a number, or a date; what is neither is NULL. Of text the first rows decide; or None."""
+    """A column as a time: a number or a date, else NULL. For text the first rows decide; or None."""
     if column.kind in NUMBERS:
         return column.sql
     if column.kind.startswith(("DATE", "TIMESTAMP")):
@@ -87,11 +86,11 @@ def time_of(column: LogColumn, source: LogSource) -> str | None:
 
 @dataclass(frozen=True)
 class LogRows:
-    """The rows of a log: their source, which column is what, the range of rewards, and the terms of every query.
+    """The rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
     agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
     whole    whether rewards are whole numbers, which are then summed as they are
-    usable   which rows are in order
+    usable   which rows are valid
     """
 
     source: LogSource
@@ -136,7 +135,7 @@ def log_rows(source: LogSource, columns: LogColumns, scale: RewardScale) -> LogR
 
 
 def arm_sums(log: LogRows) -> list[ArmSums]:
-    """The one pass: a group for each agent and arm that occur together, those without a name included."""
+    """The single pass: a group for each agent and arm that occur together, including missing names."""
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
     tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
@@ -176,7 +175,7 @@ def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
 
 
 def checked_scale(limits: object) -> RewardScale:
-    """The declared range of rewards, in ticks of a millionth, or as fine as the range allows in 64 bits."""
+    """The declared range of rewards, in ticks of a millionth, or as fine as 64 bits allow."""
     if isinstance(limits, Sequence) and not isinstance(limits, str) and len(limits) == 2:
         try:
             low, high = (float(each) for each in limits)
@@ -212,11 +211,10 @@ class PropensitySums:
 
 
 def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[PropensitySums, ...]:
-    """A second pass, where the log has propensities.
+    """A second pass, if the log has propensities.
 
-    For a target policy that serves arm a with probability q(a) whatever came before, the estimators of a backtest are
-    functions of these sums (`backtest`). Even and odd rows are kept apart, so that a policy that was chosen on one half
-    is judged on the other.
+    For a target policy that serves arm a with probability q(a), the estimators of a backtest are functions of these
+    sums (`backtest`). Even and odd rows are kept separate, so that a policy chosen on one half is judged on the other.
     """
     low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
     log.source.connection.execute("SET preserve_insertion_order = true")

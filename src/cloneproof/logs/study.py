@@ -1,11 +1,11 @@
 """What a log answers: who seems to copy, what it pays under a policy, and what to run instead.
 
 1. Arms that look like one item (`analysis.copying`), and owners and originals from them (`originals`).
-2. Priors fitted to what the originals earned (`fitting`), and the market of them over the log's traffic.
-3. What the copies in the log are worth to their owners (`worth`), and the audit of the policy in the fitted market; all
-   mechanisms of the catalogue where no policy is named.
+2. Priors fitted to what the originals earned, and the market of them over the log's traffic.
+3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
+   mechanisms if no policy is named.
 4. What to run instead, and what that costs.
-5. A backtest on the log, where it has propensities (`backtest`).
+5. A backtest on the log, if it has propensities (`backtest`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ class OwnTraffic:
     advised: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         as_logged = None if self.as_logged is None else self.as_logged.to_dict()
         return {
             "rounds": self.rounds,
@@ -125,7 +124,6 @@ class LogStudy:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON."""
         return {
             "log": self.log.to_dict(),
             "copies": self.findings.to_dict(),
@@ -247,7 +245,7 @@ def _judged(
 
 
 def _compared(asked: _Asked) -> list[ComparedMechanism]:
-    """As many mechanisms as there is time for, the fastest first."""
+    """As many mechanisms as time allows, the fastest first."""
     if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
         asked.notes.append("mechanisms were not compared for lack of time (--seconds)")
         return []
@@ -260,7 +258,7 @@ def _compared(asked: _Asked) -> list[ComparedMechanism]:
 
 
 def _advised(asked: _Asked, market: Market) -> Recommendation | None:
-    """What to run, where all agents have the market's prior: numbers that do not follow from anybody's own past."""
+    """What to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
     seconds = asked.seconds(ADVISED)
     try:
         if seconds < LEAST_SECONDS:
@@ -273,7 +271,7 @@ def _advised(asked: _Asked, market: Market) -> Recommendation | None:
 
 
 def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | None:
-    """The policy over the log's traffic; a black box has no time for so many rounds."""
+    """The policy over the log's traffic; None for a black box, which is too slow."""
     if advised is None or not advised.ranked or asked.policy is None or isinstance(asked.policy, BlackBox):
         return None
     market = advised.market

@@ -41,7 +41,7 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
         (
             "The platform",
             f"{printable(audit.mechanism.name)} runs for {worst.horizon:,} rounds. Each round serves one registered "
-            f"arm, rewards are {printable(FAMILIES.get(family, family))}, and whoever owns the arm is paid "
+            f"arm, rewards are {printable(FAMILIES.get(family, family))}, and its owner is paid "
             f"{100 * share:g}{NARROW}% of its reward.",
         ),
         ("The provider", f"{name} has {agent_words(agent)}. {_what_the_agent_knows(worst, name)}"),

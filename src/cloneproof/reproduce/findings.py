@@ -123,7 +123,7 @@ def count_checks(checks: Sequence[Check]) -> str:
 
 
 def to_dict(findings: Findings) -> dict[str, Any]:
-    """The findings as JSON, with the verdict spelled out for whoever reads it."""
+    """The findings as JSON, with the verdict in words."""
     return {
         "verdict": findings.verdict,
         "computed": findings.computed,

@@ -249,7 +249,7 @@ def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:
     except (OSError, UnicodeDecodeError) as problem:
         raise SweepError(f"expected a readable grid file, got {path}: {problem}; check the path") from None
     except (ValueError, RecursionError) as problem:
-        raise SweepError(f"{path} is not TOML: {problem}; mend that line") from None
+        raise SweepError(f"{path} is not TOML: {problem}; fix that line") from None
     return points_of(data, Path(path).parent, str(path), rules)
 
 

@@ -125,7 +125,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
 
 
 def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
-    """Arms whose texts are equal, and those whose texts are nearly so, under each name; whoever shares them.
+    """Arms whose texts are equal, and those whose texts are nearly so, under each name, also across agents.
 
     Names of arms count too where they are equal up to case, marks and the word "copy".
 

@@ -18,7 +18,7 @@ without          priors fitted to the arms of *other* agents, to judge whether a
                  folds, and the whole folds of the agents that are judged are left out, so that given the others'
                  rewards it is a fixed prior
 
-Of the latter there are two fits, since no fit is right for every truth; whoever judges takes both.
+Of the latter there are two fits, since no fit is right for every truth; judging uses both.
 
 raw      finds atoms, and so knows that honest arms are often equal; between few arms it leaves gaps, where any two
          arms that meet look like copies

@@ -81,7 +81,7 @@ def holdout_parameters(
     relative_gap: float | None = None,
     sub_gaussian: float | None = None,
 ) -> Derived:
-    """m, W and K by the pairs theorem, or by its corollary for a gap; what is given goes before the market."""
+    """m, W and K by the pairs theorem, or by its corollary for a gap; given values override the market."""
     unknown = horizon == UNKNOWN
     known = platform_bounds(
         "holdout-h-etc", market, given, agents, None if unknown else horizon,  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def platform_bounds(
     relative_gap: float | None,
     sub_gaussian: float | None,
 ) -> PlatformBounds:
-    """What was declared, and for the rest what the market says; a gap that somebody declared goes before values."""
+    """The declared bounds, completed from the market; a declared gap overrides values."""
     spread = None if sub_gaussian is None else checked_sub_gaussian(sub_gaussian, market)
     declared = declared_values(values, rates, relative_gap, market, spread)
     if declared is not None and gap is not None:
@@ -198,7 +198,7 @@ def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
 
 
 def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
-    """What the theorem says of these very numbers."""
+    """What the theorem says about these numbers."""
     proof, reach = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, SOURCE)
     if reach is None:
         return (proof,)
@@ -219,7 +219,7 @@ def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arm
 
 
 def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, float] | None:
-    """What the pairs theorem says of so many rounds, with the smallest gap; None where it says nothing."""
+    """What the pairs theorem says about so many rounds, with the smallest gap; None if nothing."""
     values = known.values
     if values is None or known.max_originals == 1 or math.isinf(values.gap):
         return None
@@ -230,7 +230,7 @@ def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, flo
 
 
 def incentive_claim(known: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
-    """For which gaps m rounds are enough: the claim, and the smallest such gap; None where it is for none.
+    """For which gaps m rounds suffice: the claim, and the smallest such gap; None if for none.
 
     The hold-out and the capped theorem have the same condition, `holdout_applies`.
     """
@@ -255,7 +255,7 @@ def _originals_words(known: PlatformBounds) -> str:
 
 
 def _rounded_up(gap: float) -> float:
-    """To four decimals, and never down: a claim must not say more than is true."""
+    """Round up to four decimals, so that a claim stays true."""
     return gap if gap == round(gap, 4) else math.ceil(gap * 10**4) / 10**4
 
 
@@ -275,14 +275,14 @@ def _originals(name: str, market: Market | None, declared: int | None) -> int:
 
 
 def read_off(market: Market) -> PlatformBounds:
-    """What a platform knows that has declared nothing but the market."""
+    """What the market says, if the platform declared nothing else."""
     most, agents = market.most_originals, len(market.agents)
     gap = math.inf if most == 1 else market.gap
     return PlatformBounds(agents, market.horizon, most, gap, market.agent_gap, market.family.spread, _apart(market))
 
 
 def _gap(market: Market | None, needed: bool) -> float | None:
-    """One original has nothing to be told from; continuous priors have no gap."""
+    """The gap; infinite for one original, None for continuous priors."""
     if market is None or market.gap is None or not needed:
         return None if market is None else market.gap
     return known_gap(market) if market.most_originals > 1 else math.inf
@@ -352,7 +352,7 @@ def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Der
 
 
 def outside_capped_theorem(arm_rounds: int, agent_rounds: int, max_arms: int, choice: object) -> Claim | None:
-    """The claim that there is none, and why; None where the theorem can speak of these numbers."""
+    """The claim that the theorem does not apply, and why; None if it does."""
     if choice != "commit":
         return Claim("nothing where agents and arms are not committed to", CAPPED)
     explored = agent_rounds // arm_rounds
@@ -363,7 +363,7 @@ def outside_capped_theorem(arm_rounds: int, agent_rounds: int, max_arms: int, ch
 
 
 def _capped_claims(market: Market, m: int, trial: int, max_arms: int, choice: object) -> tuple[Claim, ...]:
-    """What the theorem says of these very numbers."""
+    """What the theorem says about these numbers."""
     outside = outside_capped_theorem(m, trial, max_arms, choice)
     if outside is not None:
         return (outside,)

@@ -48,12 +48,12 @@ class KnownValues(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The smallest distance of two values of an agent; infinite where there is one value."""
+        """The smallest distance of two values of an agent; infinite for a single value."""
         return min((v - u for each in self.supports for u, v in pairwise(each)), default=math.inf)
 
     @property
     def agent_gap(self) -> float:
-        """The smallest distance of the best values of two agents; infinite where they cannot differ."""
+        """The smallest distance of the best values of two agents; infinite if they cannot differ."""
         return min((v - u for u, v in self.rivals), default=math.inf)
 
 
@@ -64,7 +64,7 @@ def declared_values(
     market: Market | None,
     spread: float | None,
 ) -> KnownValues | None:
-    """What a platform says of its items' means, or None where it says neither values nor rates."""
+    """What a platform declares about its items' means; None if neither values nor rates."""
     if values is not None and rates is not None:
         raise MechanismError("expected values or rates, got both; give the values alone, which say more")
     if rates is None and relative_gap is not None:
@@ -86,7 +86,7 @@ def declared_values(
 
 
 def market_values(market: Market, spread: float | None) -> KnownValues | None:
-    """The values of a market's priors; None where a prior is continuous or values cannot be told apart."""
+    """The values of a market's priors; None if a prior is continuous or values cannot be told apart."""
     supports = {agent.support for agent in market.agents}
     if None in supports:
         return None

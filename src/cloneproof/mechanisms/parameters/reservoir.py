@@ -1,7 +1,7 @@
-"""Numbers of the reservoir: tuned for a market, or for the rates that a platform declares.
+"""Parameters of the reservoir: tuned for a market, or for declared rates.
 
-Any numbers are clone-proof, so these decide the regret and nothing else. They depend on priors (or declared rates), the
-declared number of originals, the number of agents and the horizon, and never on what was registered.
+Any parameters are clone-proof; these affect only the regret. They depend on priors (or declared rates), the declared
+number of originals, the number of agents and the horizon, never on what was registered.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def reservoir_parameters(
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
-    """Pulls, draws and threshold of about the smallest exact regret; what is given goes before what is tuned."""
+    """Pulls, draws and threshold of about the smallest exact regret; given values are kept."""
     if isinstance(horizon, str):
         return _in_epochs("reservoir", market, given, horizon, originals, rates)
     raw = _raw_sums("reservoir", market, given)
@@ -126,7 +126,7 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
 def reservoir_in_epochs(
     rates: Sequence[float], originals: int, horizon: str = UNKNOWN, contest: bool = False
 ) -> Mechanism:
-    """A reservoir for platforms that do not know their horizon: doubling epochs, each with numbers for its length."""
+    """A reservoir without a known horizon: doubling epochs, each with parameters for its length."""
     arm = first_pass(draws=1, rounds=1, threshold=1)
     agent = steady_kl_ucb(rounds=2) if contest else None
     return Mechanism(agent=agent, arm=arm, restart=ReservoirEpochs(tuple(rates), originals, contest))
@@ -170,7 +170,7 @@ def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
 
 
 def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:
-    """The tuned numbers that were not given; with other pulls the threshold keeps its level."""
+    """The tuned parameters that were not given; with other pulls the threshold keeps its level."""
     numbers: dict[str, Any] = {"rounds": tuned.rounds, "draws": tuned.draws, "threshold": tuned.threshold}
     if "rounds" in given and tuned.threshold is not None:
         pulls = rounds_number(given["rounds"], "the pulls of a test")
@@ -201,7 +201,7 @@ def _tuning_market(
     rates: Sequence[float] | None,
     nodes: int,
 ) -> ReservoirMarket:
-    """What the numbers are tuned for: the market's priors, or declared rates that are taken as equally likely."""
+    """The market to tune for: its priors, or declared rates taken as equally likely."""
     if rates is None and market is not None:
         priors = [agent.priors for agent in market.agents]
         return reservoir_market(priors, market.horizon if horizon is None else rounds_number(horizon, "horizon"), nodes)

@@ -20,9 +20,9 @@ Given = Mapping[str, Any]
 
 
 class Derived(NamedTuple):
-    """What a theorem makes of a market and the parameters given: the missing ones, and what is claimed with them.
+    """What a theorem derives from a market and given parameters: the missing ones, and the claims.
 
-    Empty claims leave the mechanism's own. `build` stands for a variant of the mechanism, built in its place.
+    Empty claims leave the mechanism's own. `build` makes a variant of the mechanism in its place.
     """
 
     parameters: Mapping[str, Any]
@@ -60,7 +60,7 @@ def uniform_etc_parameters(market: Market, given: Given, factor: float = 2.0) ->
 
 
 def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """One sentence for each condition that fails; the mechanism runs all the same.
+    """One sentence for each condition that fails; the mechanism runs anyway.
 
     >>> from cloneproof.mechanisms.catalogue import mechanism
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
@@ -95,7 +95,7 @@ def _without_a_score(registered: Mapping[str, int], max_arms: int | None) -> lis
 
 
 def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Epochs with mechanisms of their own: whoever has no score, and whether any epoch came to an award."""
+    """Epochs with their own mechanisms: agents without a score, and whether any epoch has an award."""
     sentences = _without_a_score(registered, mechanism.clearing.max_arms)
     plan = running_epochs(mechanism, len(registered), horizon)
     trials = [(epoch, len(registered) * epoch.mechanism.agent.explore) for epoch in plan if epoch.mechanism.agent]
@@ -105,7 +105,7 @@ def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int
 
 
 def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Explore-then-commit that never comes to a commitment."""
+    """Explore-then-commit that never reaches its commitment."""
     if not mechanism.arm.commits or mechanism.clearing.flat_epochs:
         return []
     arms = sum(registered.values()) if mechanism.agent is None else max(registered.values())

@@ -42,7 +42,7 @@ async def ready(service: Service, caller: Caller | None, params: Params, body: N
 
 
 async def version(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
-    """Which cloneproof serves; for whoever deploys it, without a key."""
+    """The version of cloneproof; needs no key."""
     return 200, m.Version(__version__, 1)
 
 

@@ -3,7 +3,7 @@
 A line is a small JSON object; its `n` counts the market's entries from 1, `at` is the time in milliseconds, `id` a
 decision (counted from 1 over all seasons), money is in whole micro-units. From these lines alone a market can be
 rebuilt. The hash of an entry is SHA-256 over the hash before it and the entry's line, so nobody can change, drop or
-insert a line without changing every hash after it; whoever has once written down the last hash can tell.
+insert a line without changing every hash after it; anybody who noted the last hash can tell.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def replay(
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
-    """The dice as a ledger tells them, for whoever does not have the secret."""
+    """The dice as published in a ledger, without the secret."""
     keys: list[bytes] = []
     for number, (_, entry) in enumerate(checked_entries(lines), 1):
         if isinstance(entry, ledger.Opened):

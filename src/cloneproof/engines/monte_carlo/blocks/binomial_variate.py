@@ -1,10 +1,9 @@
 """Binomial variates of up to 10^15 trials from a counter-based stream, at a cost that does not grow with the trials.
 
-Inversion by sequential search where fewer than 10 successes are expected, else Hormann's transformed rejection (BTRS,
-"The generation of binomial random variates", 1993). Its acceptance test compares with the exact probability in
-Loader's saddle-point form ("Fast and accurate computation of binomial probabilities", 2000): Stirling's errors and
-deviances, whose rounding stays near 10^-13 where differences of n log n would lose everything at n = 10^15.
-The law is exact up to the rounding of the probability p itself and of one comparison of floats.
+Inversion by sequential search if fewer than 10 successes are expected, else Hormann's transformed rejection (BTRS, "The
+generation of binomial random variates", 1993). Its acceptance test uses the exact probability in Loader's saddle-point
+form ("Fast and accurate computation of binomial probabilities", 2000), whose rounding stays near 10^-13 even at n =
+10^15. The law is exact up to the rounding of p and of one comparison.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -49,7 +48,7 @@ def _successes(trials, chance, stream):
 
 @nb.njit(nogil=True)
 def _by_inversion(trials, chance, stream):
-    """Subtract P(0), P(1), .. from a uniform number until it falls below; start again where rounding lost the end."""
+    """Subtract P(0), P(1), .. from a uniform number until it falls below; restart if rounding lost the end."""
     none = math.exp(trials * math.log1p(-chance))
     odds = chance / (1.0 - chance)
     expected = trials * chance

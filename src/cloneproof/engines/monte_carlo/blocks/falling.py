@@ -1,7 +1,7 @@
 """The index on slots: every slot of every agent in one contest by the KL-UCB index.
 
-Between two looks at its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
-session. A run of a market that ends at random has a length of its own.
+Between two updates of its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
+session. In a market that ends at random each run has its own length.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -104,7 +104,7 @@ def _leaders(slots):
 
 @compiled
 def _pull(plan, tables, k, pulls):
-    """So many pulls of slot k; its index, if it is time to look at it."""
+    """So many pulls of slot k; updates its index if it is due."""
     slot = tables.slots[k]
     arm, count = tables.arms[slot.arm], ZERO
     if plan.blocks:

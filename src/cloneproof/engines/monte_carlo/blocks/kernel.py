@@ -1,6 +1,6 @@
-"""Block draws, for whatever explores and then commits: the rewards of many pulls of one arm are one draw.
+"""Block draws for mechanisms that explore and then commit: the rewards of many pulls of one arm are one draw.
 
-That draw is binomial, normal, or a product. A run costs what its arms and phases are, whatever the horizon.
+That draw is binomial, normal, or a product. The cost of a run does not depend on the horizon.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -73,7 +73,7 @@ CANDIDATE: Final = np.dtype(
 
 
 class BlockPlan(NamedTuple):
-    """A job as numbers. Rounds of exploration are cut at T + 1, which no run can tell from more."""
+    """A job as numbers. Rounds of exploration are cut at T + 1, which changes no run."""
 
     arms: int
     agents: int
@@ -82,7 +82,7 @@ class BlockPlan(NamedTuple):
     sd: float
     flat: bool
     uniform: bool  # agents are chosen uniformly at random in every round
-    award: bool  # arms start afresh at the award
+    award: bool  # arm statistics are cleared at the award
     trial: int  # rounds of each agent
     agent_order: int
     arm_order: int
@@ -175,9 +175,9 @@ class CommittingLevel(NamedTuple):
 
 @compiled
 def set_pulls(level, position, rows):
-    """Put into `pulls` those of every candidate when `position` rounds of exploration are over, at most all of them.
+    """Put into `pulls` those of every candidate after `position` rounds of exploration.
 
-    Nothing is sorted where the order cannot matter.
+    Sorts only if the order can matter.
     """
     begin, end, _, explore, order = level
     count = end - begin
@@ -210,7 +210,7 @@ def _rank(level, sweep, rows):
 
 @compiled
 def choose(level, rounds, rows):
-    """The row of highest average, ties uniformly at random; one with nothing to be judged by comes last."""
+    """The row of highest average, ties uniformly at random; rows without rewards come last."""
     begin, best, ties = level.begin, -np.inf, 0
     for k in range(begin, level.end):
         row = rows[k]

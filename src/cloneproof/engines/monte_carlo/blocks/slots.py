@@ -1,8 +1,8 @@
 """Mechanisms that test slots: the flat reservoir, and a contest of the agents' champions.
 
-Tests are stepped, or where a test's count and its rewards are one draw, drawn in blocks. A contest is stepped too;
-while a champion's index is surely above the others', no index is computed. Where tests are drawn in blocks and the
-contest is by KL-UCB, so are the pulls that a champion has before others even if all of them fail.
+Tests are stepped or, if a test's count and its rewards are one draw, drawn in blocks. A contest is stepped too; while a
+champion's index is surely above the others', no index is computed. With tests in blocks and a contest by KL-UCB, so are
+the pulls that a champion has before others even if all of them fail.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -77,7 +77,7 @@ CONTENDER: Final = np.dtype(
 
 
 class SlotPlan(NamedTuple):
-    """A job as numbers. Rounds are cut where no run can tell it: at T + 1, or far beyond a mean of T."""
+    """A job as numbers. Rounds are cut at T + 1, or far above a mean of T, which changes no run."""
 
     agents: int
     horizon: int
@@ -144,7 +144,7 @@ def next_reward(plan, arm):
 
 @inlined
 def shows_one(reward, coins, pull):
-    """Whether the coin of a reward shows 1; that of 0 or 1 needs no draw."""
+    """Whether the coin of a reward shows 1; rewards of 0 or 1 need no draw."""
     return reward >= 1.0 or (reward > 0.0 and uniform(coins, pull) < reward)
 
 
@@ -242,9 +242,9 @@ def _rounds_in_turn(plan, level, i):
 
 @compiled
 def scan(plan, tables, streams, agent, rounds):
-    """Test the draws of an agent in turn (-1: of all agents, by the timetable), then go on with the champion.
+    """Test the draws of an agent in turn (-1: of all agents, by the schedule), then play the champion.
 
-    Returns the champion's arm, or -1 where so many rounds do not suffice for the tests.
+    Returns the champion's arm, or -1 if the rounds do not suffice for the tests.
     """
     order, width = tables.order, plan.agents if agent < 0 else ONE
     count, done, champion, best, best_high, best_low = plan.draws * width, ZERO, NONE, NONE, ZERO, ZERO
@@ -335,7 +335,7 @@ def _contest(plan, tables, ties):
 
 @compiled
 def _sure_pulls(plan, row, second, most):
-    """How many pulls the leader has at least before others have one, at most so many: if all of them fail.
+    """The least number of pulls that the leader has before others do, even if all of them fail; at most so many.
 
     After i failures its index is above the second one, q, if its mean is, or if (n + i) kl(k / (n + i), q) < width;
     that rises with i from there on.
@@ -374,11 +374,11 @@ def _play_block(tables, row, pulls, block):
 
 @inlined
 def _surely_above(plan, row, second):
-    """Whether the index is above another one by a bound that takes no root, and by far more than it is rounded.
+    """Whether the index is above another one, by a bound that takes no root, and by far more than rounding.
 
-    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB
-    n kl(mean, q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2
-    over the smaller of p (1 - p) and q (1 - q).
+    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB n kl(mean,
+    q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2 over the
+    smaller of p (1 - p) and q (1 - q).
     """
     mean = (row.high + row.low * TICK) / row.pulls
     distance = second - mean
