@@ -13,7 +13,6 @@ from cloneproof import boards
 from cloneproof.boards.board import win_chance
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
 from cloneproof.boards.laws import binomial_law as law_of
-from cloneproof.boards.rating import counted_wins
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
 from support.command import run as run_command
@@ -167,13 +166,18 @@ def test_bradley_terry_is_evalicas():
     keep = first != second
     first, second = first[keep], second[keep]
     points = (rng.random(len(first)) < win_chance(truth[first] - truth[second])).astype(float)
-    ours = boards.bradley_terry(counted_wins(12, first, second, points))
+    battles = boards.Battles.from_sequence(12, first, second, points)
+    ours = boards.bradley_terry(battles.wins)
     winners = [evalica.Winner.X if point else evalica.Winner.Y for point in points]
     theirs = (
         np.log(evalica.bradley_terry(first.tolist(), second.tolist(), winners).scores.sort_index()) * 400 / np.log(10)
     )
     assert ours.values == pytest.approx(theirs - theirs.mean(), abs=0.5)  # ours has a weak prior
     assert np.abs(ours.values - (truth - truth.mean())).max() < 6 * ours.errors.max()
+    for method in ("elo", "borda"):
+        other = boards.rate(battles, method)
+        assert np.corrcoef(other.values, truth)[0, 1] > 0.9
+        assert (other.errors > 0).all()
 
 
 def test_variants_among_entrants_share_their_battles_and_their_seed():
@@ -238,7 +242,7 @@ def test_battles_in_the_usual_spellings(tmp_path, header, rows):
     file.write_text(f"{header}\n{rows}\n")
     board = boards.read_board(str(file))
     assert board.models == ("p", "q")
-    assert board.ratings.tolist() == boards.bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]])).values.tolist()
+    assert board.battles.wins.tolist() == [[0, 3], [1, 0]]
     assert board.notes
 
 

@@ -9,7 +9,7 @@ In the paper's terms a producer is an agent, a distinct model an original, a var
 """
 
 from cloneproof.boards.advice import BoardAdvice, recommend_board
-from cloneproof.boards.board import Board
+from cloneproof.boards.board import Battles, Board
 from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
 from cloneproof.boards.listing import (
     BestListing,
@@ -19,14 +19,14 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
-from cloneproof.boards.rating import bradley_terry
+from cloneproof.boards.rating import bradley_terry, rate
 from cloneproof.boards.reading import read_board
 from cloneproof.boards.selection import PrivateSelection, private_selection
 from cloneproof.boards.study import BoardStudy, study_board
 from cloneproof.boards.variants import Standing, VariantGain
 
 __all__ = [
-    "BestListing", "Board", "BoardAdvice", "BoardStudy", "EntrantGain", "FreshChampion", "Panel",
+    "Battles", "BestListing", "Board", "BoardAdvice", "BoardStudy", "EntrantGain", "FreshChampion", "Panel",
     "PrivateSelection", "Provisional", "ReservoirBoard", "SelfRanked", "Standing", "VariantGain", "bradley_terry",
-    "private_selection", "read_board", "recommend_board", "study_board", "variants_among_entrants",
+    "private_selection", "rate", "read_board", "recommend_board", "study_board", "variants_among_entrants",
 ]  # fmt: skip

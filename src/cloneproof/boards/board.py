@@ -7,7 +7,7 @@ They are known up to a common constant and average zero here, unless a table has
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -23,6 +23,37 @@ MOST_MODELS: Final = 5_000  # a matrix of battles between more of them does not 
 
 
 @dataclass(frozen=True)
+class Battles:
+    """Battles between models: `wins[i, j]` is how often i beat j, where a tie is half a win for both."""
+
+    wins: Floats
+    first: NDArray[np.int32]
+    second: NDArray[np.int32]
+    points: Floats
+    """1 where the first model won, 0 where the second did, one half for a tie; in the order of the battles."""
+
+    @property
+    def counts(self) -> Floats:
+        """How often each pair met."""
+        both: Floats = self.wins + self.wins.T
+        return both
+
+    @staticmethod
+    def from_sequence(models: int, first: Iterable[int], second: Iterable[int], points: Iterable[float]) -> Battles:
+        """Count battles that are given one after the other.
+
+        >>> Battles.from_sequence(2, [0, 1], [1, 0], [1, 0.5]).wins.tolist()
+        [[0.0, 1.5], [0.5, 0.0]]
+        """
+        left, right = np.asarray(list(first), dtype=np.int32), np.asarray(list(second), dtype=np.int32)
+        won = np.asarray(list(points), dtype=float)
+        wins = np.zeros((models, models))
+        np.add.at(wins, (left, right), won)
+        np.add.at(wins, (right, left), 1 - won)
+        return Battles(wins, left, right, won)
+
+
+@dataclass(frozen=True)
 class Board:
     """Models with their producers, ratings, standard errors and votes, and where these came from."""
 
@@ -32,6 +63,7 @@ class Board:
     errors: Floats
     votes: NDArray[np.int64]
     source: Source
+    battles: Battles | None = None
     means: Floats | None = None
     """Win rates against a fixed reference, where the table had these."""
     panel: Floats | None = None
@@ -84,7 +116,7 @@ class Board:
         return self.subset(keep)
 
     def subset(self, keep: Sequence[int]) -> Board:
-        """The board of some models; ratings and the panel stay."""
+        """The board of some models; battles with the others are left out, ratings and the panel stay."""
         index = np.asarray(keep, dtype=np.int64)
         return replace(
             self,
@@ -93,6 +125,7 @@ class Board:
             ratings=self.ratings[index],
             errors=self.errors[index],
             votes=self.votes[index],
+            battles=None,
             means=None if self.means is None else self.means[index],
             panel=self.ratings if self.panel is None else self.panel,
         )

@@ -1,26 +1,28 @@
-"""Bradley-Terry ratings from battles, with standard errors.
+"""Ratings from battles: Bradley-Terry, Elo and Borda (the average win rate), each with standard errors.
 
-They are fitted by Newton's method on the matrix of counts, because an audit refits the same board thousands of times. A
-fit that starts from the last one takes two or three steps, and the same linear system gives the standard errors. A test
-compares it with the package evalica.
+Elo and Borda come from the package `evalica`. Bradley-Terry is fitted here by Newton's method on the matrix of counts,
+because an audit refits the same board thousands of times. A fit that starts from the last one takes two or three steps,
+and the same linear system gives the standard errors. A test compares it with evalica's.
 
 Symbols: w[i, j] wins of i over j, n[i, j] battles, p[i, j] = 1 / (1 + exp(-(r[i] - r[j]))) in log-odds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from cloneproof.boards.board import ELO, Floats
+from cloneproof._checks import one_of
+from cloneproof.boards.board import ELO, Battles, Floats
 from cloneproof.errors import BoardError
 
+METHODS: Final[tuple[str, ...]] = ("bradley-terry", "elo", "borda")
 PRIOR: Final = 0.1  # virtual half-won battles of each model against an average one: keeps unbeaten models finite
 STEPS: Final = 100
 TOLERANCE: Final = 1e-8  # in log-odds
+RESAMPLES: Final = 100
 
 
 class Ratings(NamedTuple):
@@ -28,6 +30,18 @@ class Ratings(NamedTuple):
 
     values: Floats
     errors: Floats
+
+
+def rate(battles: Battles, method: str = "bradley-terry", seed: int = 0) -> Ratings:
+    """Rate the models of these battles."""
+    if one_of(method, METHODS, "the rating", BoardError) == "bradley-terry":
+        return bradley_terry(battles.wins)
+    values = _by_evalica(battles, method)
+    rng = np.random.default_rng(seed)
+    drawn = [rng.integers(0, len(battles.points), len(battles.points)) for _ in range(RESAMPLES)]
+    again = [_by_evalica(_resampled(battles, rows), method) for rows in drawn]
+    errors: Floats = np.std(again, axis=0, ddof=1)
+    return Ratings(values, errors)
 
 
 def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
@@ -45,18 +59,6 @@ def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
     centred = centred - centred.mean(axis=1, keepdims=True)
     errors: Floats = np.sqrt(np.maximum(np.diag(centred), 0)) * ELO
     return Ratings((values - values.mean()) * ELO, errors)
-
-
-def counted_wins(models: int, first: Sequence[int], second: Sequence[int], points: Sequence[float]) -> Floats:
-    """How often each model (row) beat each other one, from battles in turn; a tie is half a win for both.
-
-    >>> counted_wins(2, [0, 1], [1, 0], [1, 0.5]).tolist()
-    [[0.0, 1.5], [0.5, 0.0]]
-    """
-    won, wins = np.asarray(points, dtype=float), np.zeros((models, models))
-    np.add.at(wins, (first, second), won)
-    np.add.at(wins, (second, first), 1 - won)
-    return wins
 
 
 def fitted(wins: Floats, start: Floats | None = None) -> Floats:
@@ -82,3 +84,33 @@ def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
     own = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
     matrix: Floats = np.diag(weights.sum(axis=1) + PRIOR * own * (1 - own)) - weights
     return matrix
+
+
+def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Battles:
+    """Battles resampled with replacement, in their old order (Elo depends on it)."""
+    rows = np.sort(rows)
+    return Battles.from_sequence(len(battles.wins), battles.first[rows], battles.second[rows], battles.points[rows])
+
+
+def _by_evalica(battles: Battles, method: str) -> Floats:
+    try:
+        import evalica
+    except ImportError:
+        raise BoardError(
+            "expected the package evalica for Elo and Borda, got none; pip install 'cloneproof[board]'"
+        ) from None
+    import pandas as pd
+
+    names = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y}
+    winners = [names.get(float(point), evalica.Winner.Draw) for point in battles.points]
+    index = pd.Index(range(len(battles.wins)))
+    first, second = battles.first.tolist(), battles.second.tolist()
+    if method == "elo":
+        scores = evalica.elo(first, second, winners, index=index).scores
+        values = np.asarray(scores.reindex(index), dtype=float)
+    else:
+        scores = evalica.average_win_rate(first, second, winners, index=index).scores
+        rates = np.clip(np.asarray(scores.reindex(index).fillna(0.5), dtype=float), 1e-6, 1 - 1e-6)
+        values = np.log(rates / (1 - rates)) * ELO
+    centred: Floats = values - values.mean()
+    return centred

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.boards.board import ELO, MOST_MODELS, Board, Floats, Source
-from cloneproof.boards.rating import bradley_terry, counted_wins
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Source
+from cloneproof.boards.rating import rate
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.sources import LogSource, log_source
 
@@ -47,6 +47,7 @@ def read_board(
     *,
     owners: object = None,
     columns: Mapping[str, str] | None = None,
+    method: str = "bradley-terry",
 ) -> Board:
     """Read a board from files or a table.
 
@@ -59,14 +60,16 @@ def read_board(
         of the table; where there is none, every model is its own producer.
     columns : mapping, optional
         Columns by meaning where the guess is wrong, e.g. ``{"first": "left", "winner": "label"}``.
+    method : {"bradley-terry", "elo", "borda"}
+        How battles are rated.
     """
     table = log_source(source)
     found = _columns(table, columns or {})
     if {"first", "second", "winner"} <= set(found):
-        models, producers, wins = _battles(table, found)
-        rated = bradley_terry(wins)
-        votes = (wins + wins.T).sum(axis=1).astype(np.int64)
-        read = _Table(models, producers, rated.values, rated.errors, votes, "battles")
+        models, producers, battles = _battles(table, found)
+        rated = rate(battles, method)
+        votes = battles.counts.sum(axis=1).astype(np.int64)
+        read = _Table(models, producers, rated.values, rated.errors, votes, "battles", battles)
     elif "model" in found and {"score", "win_rate"} & set(found):
         read = _ratings(table, found)
     else:
@@ -85,6 +88,7 @@ def read_board(
         read.errors,
         read.votes,
         read.source,
+        read.battles,
         read.means,
         notes=tuple(notes),
     )
@@ -99,6 +103,7 @@ class _Table(NamedTuple):
     errors: Floats
     votes: NDArray[np.int64]
     source: Source
+    battles: Battles | None = None
     means: Floats | None = None
 
 
@@ -128,8 +133,8 @@ def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...
     return table.query(f"SELECT {chosen} FROM {table.rows}")
 
 
-def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Floats]:
-    """The models, their producers if columns name them, and how often each beat each other one."""
+def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
+    """The models, their producers if columns name them, and the battles."""
     meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in found)]
     rows = _texts(table, [found[meaning] for meaning in meanings])
     if not rows:
@@ -147,8 +152,8 @@ def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...
         made.update({name: maker for name, maker in zip((left, right), makers, strict=False) if maker})
     if len(places) > MOST_MODELS:
         raise BoardError(f"expected at most {MOST_MODELS:,} models, got {len(places):,}; is that the right column?")
-    wins = counted_wins(len(places), first, second, points)
-    return tuple(places), [made.get(name) for name in places], wins
+    battles = Battles.from_sequence(len(places), first, second, points)
+    return tuple(places), [made.get(name) for name in places], battles
 
 
 def _spelling(values: set[str | None]) -> dict[str, float]:

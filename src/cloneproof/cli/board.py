@@ -28,6 +28,9 @@ def board(
         list[str] | None,
         typer.Option(metavar="MEANING=COLUMN", help="Which column means what, such as winner=label; repeatable."),
     ] = None,
+    rating: Annotated[
+        str, typer.Option(metavar="RULE", help="Rate battles by bradley-terry, elo or borda.")
+    ] = "bradley-terry",
     producer: Annotated[str | None, typer.Option(metavar="NAME", help="Study only this producer.")] = None,
     most_models: Annotated[
         int | None, typer.Option(metavar="N", help="Keep only each producer's N best models.")
@@ -52,7 +55,7 @@ def board(
     from cloneproof.boards.reading import read_board
     from cloneproof.boards.study import study_board
 
-    read = read_board(files if len(files) > 1 else files[0], owners=owners, columns=_pairs(column))
+    read = read_board(files if len(files) > 1 else files[0], owners=owners, columns=_pairs(column), method=rating)
     kept = read if most_models is None else read.at_most(most_models)
     with progress_bar() as bar:
         task = bar.add_task("looking", total=None)
