@@ -76,10 +76,11 @@ def test_examples_use_the_public_interface_alone(path):
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda p: p.name)
 def test_every_script_runs(path, capsys):
-    """Those that sample RUNS pairs of runs, with 16 of them."""
+    """Those that sample RUNS pairs of runs, with 16 of them and 40 rounds."""
     if "\nRUNS = " in path.read_text() and not LONG:
         main = runpy.run_path(str(path))["main"]
         main.__globals__["RUNS"] = 16
+        main.__globals__["MARKET"] = main.__globals__["MARKET"].with_horizon(40)
         main()
         assert "16 pairs" in capsys.readouterr().out
     else:

@@ -8,8 +8,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.bounds import etc_rounds
-from cloneproof.reproduce.attacks import attacks
-from cloneproof.reproduce.findings import Setting
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 LONG = bool(os.environ.get("CLONEPROOF_LONG"))
@@ -89,22 +87,6 @@ def test_fact_3_at_4000(rewards, honest, copied):
     assert second.value == pytest.approx(copied, abs=0.5)
     for copies, proven in (((1, 1), first), ((2, 1), second)):
         assert payoff(market, mechanism, copies, engine="tree").value == pytest.approx(proven.value, rel=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("attack", "honest", "copied"),
-    [
-        ("short-trial-10000", 0.25, 0.495),
-        ("long-trial", 0.251, 0.498),
-        ("long-trial-honest-rivals", 0.42, 0.496),
-    ],
-)
-def test_fact_3_at_longer_horizons_and_with_the_trial_of_theorem_5(attack, honest, copied):
-    found = attacks()[attack]
-    witness = found.witness(found.papers_mechanism(Setting("quick")))
-    assert witness.gain.low > 0
-    for payoff_, part in ((witness.honest, honest), (witness.copied, copied)):
-        assert payoff_.value / found.market.horizon == pytest.approx(part, abs=0.006)
 
 
 def single(values, weights, originals, horizon):

@@ -43,10 +43,10 @@ def written(out):
     return {name: (out / name).read_bytes() for name in ("report.html", "results.json")}
 
 
-def test_killed_twice_and_continued_it_writes_the_same_bytes(tmp_path, planted):
+def test_killed_and_continued_it_writes_the_same_bytes(tmp_path, planted):
     reproduce(tmp_path / "whole")
     out, dice = tmp_path / "killed", random.Random(7)
-    for rows_before in (1, dice.randint(2, 3)):
+    for rows_before in (1, dice.randint(2, 3)) if os.environ.get("CLONEPROOF_LONG") else (2,):
         process = started(out)
         while len(list((out / "rows").glob("row-*.json"))) < rows_before:
             assert process.poll() is None

@@ -14,11 +14,8 @@ from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES
 from cloneproof.serve.http.service import RateLimit
 from cloneproof.serve.market import live as declaration
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import DecisionReply
-from support.service import SECRET, SEED, TERMS, Desk, open_market, spec, sqlite
+from support.service import SEED, TERMS, Desk, open_market, sqlite
 
 FEED = "/v1/markets/feed"
 
@@ -400,20 +397,3 @@ def test_registrations_end_where_a_decision_would_take_too_long(mechanism, param
         assert codes == [201] * room + [409]
         assert [len(one["arms"]) for one in desk.get("agents").json()["agents"]] == [room // agents] * agents
         assert desk.post(paths[0], {"arm": "arm0"}).status_code == 200  # it has its place
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_session_that_was_prepared_is_taken_only_if_it_still_fits(late):
-    prepared_market, plain = (LiveMarket.open(complete(spec()), 0, MarketDice(SECRET)) for _ in range(2))
-    for market in (prepared_market, plain):
-        market.register_agent("ana", 0)
-        market.register_arm("ana", "a", 0)
-    registered = prepared_market.registry.participants(1)
-    prepared = 1, registered, prepared_market.open_session(registered)
-    for market in (prepared_market, plain):
-        if late:
-            market.register_arm("ana", "b", 0)
-    prepared_market.start(0, None, prepared)
-    plain.start(0)
-    assert (prepared_market.session is prepared[2]) is not late
-    assert prepared_market.session.to_json() == plain.session.to_json()

@@ -177,16 +177,6 @@ def test_a_second_service_is_refused_by_every_name_of_the_file(tmp_path, reach):
     storage.close()
 
 
-def test_a_file_with_two_names_is_refused_also_when_nobody_serves_it(tmp_path):
-    """Each name has a write-ahead log of its own, so what was committed by one name would be missing by the other."""
-    sqlite(tmp_path / "a.db").close()
-    other = by_hard_link(tmp_path / "a.db")
-    with pytest.raises(ServeError, match="has 2 names"):
-        open_storage(str(other))
-    other.unlink()
-    open_storage(str(tmp_path / "a.db")).close()
-
-
 def test_the_lock_ends_with_the_storage_and_leaves_no_file(tmp_path):
     storage = sqlite(tmp_path / "a.db")
     with pytest.raises(ServeError, match="already served"):

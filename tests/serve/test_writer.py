@@ -81,18 +81,6 @@ def test_markets_that_all_have_much_to_do_get_equal_shares():
     assert max(items.values()) - min(items.values()) <= queue.ITEMS_IN_A_SHARE
 
 
-def test_markets_for_which_there_was_no_time_are_served_first():
-    waiting = queue_of(3)
-    for name in ("b", "c"):
-        waiting.put(batch(name, 0), Reply())
-    group = waiting.next_group()
-    order = list(dict.fromkeys(part.market for _, part in group))
-    left = [(call, part.size) for call, part in group if part.market in order[1:]]
-    waiting.put_back(left, set(order[1:]))
-    again = waiting.next_group()
-    assert list(dict.fromkeys(part.market for _, part in again)) == [*order[1:], order[0]]
-
-
 def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
     monkeypatch.setattr(queue, "ITEMS_IN_A_GROUP", 150)
     waiting, reply = RoundRobin(), Reply()
@@ -105,21 +93,6 @@ def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
             call.enter_reply(list(part.items))
     assert sizes == [150] * 6 + [100]
     assert reply.value == [f"0-{n}" for n in range(1000)]
-
-
-def test_what_is_put_back_comes_first_and_once(monkeypatch):
-    monkeypatch.setattr(queue, "ITEMS_IN_A_GROUP", 1500)
-    waiting = queue_of(3)
-    first = waiting.next_group()
-    waiting.put_back([(call, part.size) for call, part in first])
-    assert waiting.calls == 3
-    again = waiting.next_group()
-    assert [part for _, part in again] == [part for _, part in first]
-    done = sum(part.size for _, part in again)
-    while waiting:
-        done += sum(part.size for _, part in waiting.next_group())
-    assert done == 3000
-    assert waiting.calls == 0
 
 
 def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others(monkeypatch):
@@ -244,22 +217,6 @@ def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path,
         assert reply.json()["error"] == "season_settled"
     (found,) = replay_all(str(path))
     assert found.fits, found.statement
-
-
-def test_windows_that_end_together_are_ended_in_steps():
-    markets = ServedMarkets()
-    for name in ("first", "second"):
-        markets.create(spec(market=name, wait_seconds=1), 0)
-        market = markets.market(name)
-        market.register_agent("ana", 0)
-        market.register_arm("ana", "a", 0)
-        market.start(0)
-        market.decide_many([f"{n}" for n in range(700)], 0)
-    known = defaultdict(Known)
-    assert markets.expire(5000, known, markets.by_name, most=1000) == {"first", "second"}
-    assert [len(known[number].defaults) for number in (1, 2)] == [500, 500]
-    assert markets.expire(5000, known, markets.by_name, most=1000) == set()
-    assert [len(known[number].defaults) for number in (1, 2)] == [700, 700]
 
 
 @pytest.mark.parametrize("late", [False, True])
