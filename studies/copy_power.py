@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -54,7 +55,8 @@ class Row:
 def search_log(case: Case) -> Row:
     """Draw a log and search it."""
     kind, prior, rewards, seed = case
-    drawn = {"variants": draw_variants, "copiers inside": draw_copiers_inside}
+    close = partial(draw_variants, ratio=1.2)
+    drawn = {"variants": draw_variants, "close variants": close, "copiers inside": draw_copiers_inside}
     if kind in drawn:
         log = drawn[kind](seed, rewards)
     else:
@@ -92,8 +94,8 @@ def all_cases(each: int, others: int) -> list[Case]:
 
 def fresh_cases(first: int, logs: int = 50, plants: int = 12) -> list[Case]:
     """Honest logs that are hard, and plants, on seeds from the first one on."""
-    kinds = {("variants", "beta"): logs, ("copiers inside", "beta"): logs, ("honest", "agents differ"): logs}
-    kinds |= {("planted", "beta"): plants, ("planted, equal titles", "beta"): plants}
+    hard = [(kind, "beta") for kind in ("variants", "close variants", "copiers inside")] + [("honest", "agents differ")]
+    kinds = dict.fromkeys(hard, logs) | dict.fromkeys([("planted", "beta"), ("planted, equal titles", "beta")], plants)
     return [
         (*kind, rewards, seed)
         for seed in range(first, first + logs)

@@ -89,8 +89,8 @@ def draw_log(seed: int, prior: str, rewards: int, planted: bool, equal: bool = F
     return PlantedLog(records, items, plants)
 
 
-def draw_variants(seed: int, rewards: int) -> PlantedLog:
-    """Honest shops of variants: each product in three sizes under one title, with rates within 1.6 times of each other.
+def draw_variants(seed: int, rewards: int, ratio: float = 1.6) -> PlantedLog:
+    """Honest shops of variants: each product in three sizes under one title, with rates within a ratio of each other.
 
     Half of the shops have one product, the others two; no arm is a copy.
     """
@@ -100,7 +100,7 @@ def draw_variants(seed: int, rewards: int) -> PlantedLog:
         for _ in range(1 + number % 2):
             level, title = dice.beta(2, 38), " ".join(dice.choice(WORDS, 4, replace=False))
             for size in "SML":
-                owned.append((f"agent {number}", f"{title} size {size}", level * 1.6 ** dice.uniform(-0.5, 0.5)))
+                owned.append((f"agent {number}", f"{title} size {size}", level * ratio ** dice.uniform(-0.5, 0.5)))
     return _logged(dice, owned, rewards, {number: number for number in range(len(owned))}, {})
 
 

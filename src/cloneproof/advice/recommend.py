@@ -394,7 +394,7 @@ def _stages(
                 replace(each, over_time=over_time(market, each.mechanism, quick, points=4, at_end=each.regret)),
             )
     if clock.spent:
-        found = replace(found, notes=(*found.notes, f"The {budget:g} s were over before everything was looked at."))
+        found = replace(found, notes=(*found.notes, f"The {budget:.3g} s were over before everything was looked at."))
     clock.tell(4, 4, "done")
     yield found
 

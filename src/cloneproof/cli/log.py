@@ -293,4 +293,4 @@ def _mean(value: Estimate, log: Log) -> str:
 
 
 def _number(value: Estimate | None) -> str:
-    return "" if value is None else f"{value.value:,.5g}"
+    return "" if value is None else f"{value.value:,.0f}" if abs(value.value) >= 1e4 else f"{value.value:,.5g}"

@@ -282,6 +282,8 @@ def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | 
         made = asked.policy(market)
         for copies in cases:
             regrets.append(evaluate(market, made, copies, search=search).regret)
+        if any(regret.error > regret.value / 2 for regret in regrets):
+            raise EngineError("too few runs fit into the time; give more --seconds")
     except CloneproofError as refusal:
         asked.notes.append(f"the policy was not compared with the advice over the log's traffic: {refusal}")
         return None

@@ -99,10 +99,12 @@ def _title(study: LogStudy) -> str:
     groups = len(study.findings.found)
     if groups == 0:
         return "No arms look like one item"
-    return f"{groups} group{'s' if groups > 1 else ''} of arms look like one item each"
+    return "1 group of arms looks like one item" if groups == 1 else f"{groups} groups of arms look like one item each"
 
 
 def _sentence(study: LogStudy) -> str:
+    if study.verdict is None and study.policy:
+        return f"Whether {printable(study.policy)} pays for copies was not decided; the notes at the end say why."
     if study.verdict is None:
         return "No policy was named, so all mechanisms stand below; which of them made the log is not claimed."
     words = {
@@ -125,11 +127,11 @@ def _scaled(value: Estimate, study: LogStudy) -> Estimate:
 
 def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
     log = study.log
-    tiles = [("Mean reward a round", number(log.unscaled(log.mean)), log.exact)]
+    tiles = [("Mean reward a round", f"{log.unscaled(log.mean):.4g}", f"over {log.rounds:,} rounds")]
     if study.worth and (best := study.worth[0]).gain is not None:
-        gain = _scaled(best.gain, study)
         who = shorten(printable(best.owner.name), 30)
-        tiles.append((f"Most earned by copies: {who}", number(gain, sign=True), error_words(gain)))
+        earned = number(_scaled(best.gain, study), sign=True)
+        tiles.append((f"Most earned by copies: {who}", earned, f"{_unit(study)} in {study.market.horizon:,} rounds"))
     if study.recommendation is not None and study.recommendation.ranked:
         choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
         cost = _scaled(choice.regret, study)
@@ -141,7 +143,7 @@ def _duplicates(one: Duplicates) -> tuple[str, ...]:
     """The text, what it is, whose, and the arms."""
     return (
         shorten(printable(one.text), 60),
-        f"{one.feature} {'equal' if one.equal else 'nearly equal'}",
+        f"{'equal' if one.equal else 'near'}\N{NO-BREAK SPACE}{one.feature}",
         names_words(one.agents, 3, 30),
         names_words([arm for _, arm in one.arms], letters=30),
     )
@@ -159,14 +161,22 @@ def _traffic(study: LogStudy) -> str:
     found = study.traffic
     if found is None or study.recommendation is None:
         return ""
-    honest, advised = _scaled(found.honest, study), _scaled(found.advised, study)
-    copied = None if found.as_logged is None else _scaled(found.as_logged, study)
-    also = "" if copied is None else f", and {number(copied)} {error_words(copied)} with the copies that the log shows"
+    honest, advised = _amount(found.honest, study), _amount(found.advised, study)
+    also = (
+        "" if found.as_logged is None else f", and {_amount(found.as_logged, study)} with the copies that the log shows"
+    )
     return (
         f"Over the {found.rounds:,} rounds of the owners studied, against the best item in every round: "
-        f"{printable(study.policy)} loses {number(honest)} {error_words(honest)} {_unit(study)} if each item is "
-        f"registered once{also}; {study.recommendation.choice.name} loses {number(advised)} {error_words(advised)}."
+        f"{printable(study.policy)} loses {honest} {_unit(study)} if each item is registered once{also}; "
+        f"{study.recommendation.choice.name} loses {advised}."
     )
+
+
+def _amount(value: Estimate, study: LogStudy, sign: bool = False) -> str:
+    """In the log's unit, with its error where that is more than rounding."""
+    scaled = _scaled(value, study)
+    error = f" {error_words(scaled)}" if scaled.error > 1e-6 * abs(scaled.value) else ""
+    return number(scaled, sign=sign) + error
 
 
 def _group(group: CopyGroup) -> tuple[str, str, str]:
@@ -184,9 +194,8 @@ def _worth(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:
     copies = copies_words(each.owner.copies)
     if each.copied is None or each.once is None or each.gain is None:
         return name, copies, "", "", printable_lines(each.remark)
-    copied, once, gain = (_scaled(value, study) for value in (each.copied, each.once, each.gain))
-    gained = f"{number(gain, sign=True)} {error_words(gain)}"
-    return name, copies, number(copied), number(once), gained
+    copied, once = (number(_scaled(value, study)) for value in (each.copied, each.once))
+    return name, copies, copied, once, _amount(each.gain, study, sign=True)
 
 
 def _attack(study: LogStudy) -> str:

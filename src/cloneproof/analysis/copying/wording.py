@@ -102,8 +102,8 @@ def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool
         names = " and ".join(f"{_name(log, arm)} of {records[arm].agent!r}" for arm in (first, second))
         shown.append(f"{names} earned {rates}, {log.links[min(first, second), max(first, second)].words}")
     words = (
-        f"{'; '.join(shown)}. Shared items explain the rewards of the two agents {_times(value)} as well as items, and "
-        "copies, of each agent's own."
+        f"Shared items explain the rewards of the two agents {_times(value)} as well as items, and copies, of each "
+        f"agent's own. {'; '.join(shown)}."
     )
     arms = sorted(arm for pair in question.matched for arm in pair)
     names_of = tuple((records[arm].agent, records[arm].arm) for arm in arms)
