@@ -45,7 +45,7 @@ def test_no_floor_where_rates_do_not_repeat_or_providers_differ():
 
 def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
     market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), originals=2, horizon=4000)
-    found = cp.recommend(market, accounts="cheap", search=cp.Search(seconds=4))
+    found = cp.recommend(market, accounts="cheap", search=cp.Search(seconds=2))
     plain = [each for each in found.ranked if not each.needs and each.account_gain is not None]
     costs = [max(each.regret.value, each.account_gain.value) for each in plain]
     assert costs

@@ -21,7 +21,7 @@ OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.Blac
 
 def test_a_comparison_with_an_own_rule_and_a_policy():
     told = []
-    rows = cp.compare(MARKET, ["etc"], search=Search(seconds=60.0), own=OWN, done=told.extend)
+    rows = cp.compare(MARKET, ["etc"], search=Search(seconds=20.0), own=OWN, done=told.extend)
     assert [row.name for row in rows] == [row.name for row in told] == ["etc", "mine", "box"]
     assert [row.verdict for row in rows[1:]] == ["exploitable", "exploitable"]
     assert all(row.relative_gain > 0.3 and math.isfinite(row.regret.value) for row in rows[1:])

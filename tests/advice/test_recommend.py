@@ -45,7 +45,7 @@ def creators():
 
 @pytest.fixture(scope="module")
 def clicks():
-    return cp.recommend(**CLICKS, search=cp.Search(seconds=25))
+    return cp.recommend(**CLICKS, search=cp.Search(seconds=20))
 
 
 def test_what_needs_no_declaration_comes_first_and_nobody_gains(creators):
@@ -114,13 +114,6 @@ def test_a_cheaper_one_is_shown_with_its_declaration(creators):
     assert found.cheaper.name == "holdout-kl-ucb"
     assert "no provider has more than" in cheaper_sentence(found)
     assert found.cheaper.needs in recommendation_page(found)
-
-
-def test_every_choice_says_what_is_seen(creators, clicks):
-    for found in (creators, clicks):
-        assert all("assumed to stay" in each.seen for each in found.ranked)
-        assert found.choice.seen in recommendation_page(found)
-    assert "of 60 items are shown" in clicks.choice.seen
 
 
 def test_continuous_rates_are_answered_by_samples():
@@ -197,7 +190,7 @@ def test_random_play_costs_the_best_less_the_average():
 
 def test_nothing_fits_little_traffic_and_it_says_what_would():
     found = cp.recommend(
-        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=25)
+        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=15)
     )
     assert not found.fits
     assert "Nothing clone-proof fits this traffic" in found.advice
@@ -236,6 +229,7 @@ def test_the_page_says_what_the_recommendation_says(creators, clicks):
         page = recommendation_page(found)
         assert f"Run {found.choice.name}" in page
         assert found.choice.promise.split(",")[0] in page
+        assert found.choice.seen in page
         assert f"mechanism = &#34;{found.choice.name}&#34;" in page
         assert "http" not in page.replace("http://www.w3.org", "")
         assert page.count("<svg") == 2
@@ -283,7 +277,7 @@ def test_a_market_and_numbers_are_one_too_many():
 
 def test_the_command_writes_page_and_terms(tmp_path):
     page, terms = tmp_path / "page.html", tmp_path / "terms.toml"
-    arguments = ["--agents", "5", "--originals", "2", "--rates", ".01,.03", "--rounds", "2e5", "--seconds", "4"]
+    arguments = ["--agents", "5", "--originals", "2", "--rates", ".01,.03", "--rounds", "2e5", "--seconds", "2"]
     asked = [*COMMAND, "recommend", *arguments, "--html", str(page), "--toml", str(terms)]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
@@ -304,7 +298,7 @@ def test_the_command_refuses_rates_that_are_none(rates):
 def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_ceiling():
     agents = [cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")]
     market = cp.Market(agents, horizon=500, ends="at-random")
-    found = cp.recommend(market, search=cp.Search(seconds=4))
+    found = cp.recommend(market, search=cp.Search(seconds=2))
     assert {each.name for each in found.ranked} <= {"reservoir", "reservoir-contest", "reservoir-index"}
     index = assess(market, cp.mechanism("reservoir-index", market=market), SamplingLimits())
     assert index.gain < 0.005

@@ -11,7 +11,7 @@ from cloneproof.errors import CloneproofError
 
 def test_the_cost_of_drift_is_that_of_a_choice_whose_rate_is_drawn_anew():
     """The choice is the best of five at the start; in the model it is an average one once it was drawn anew."""
-    rng, length, lifetime, runs = np.random.default_rng(8), 50, 40.0, 20_000
+    rng, length, lifetime, runs = np.random.default_rng(8), 50, 40.0, 5_000
     rates = rng.random((runs, 5))
     best, now = rates.max(1).mean(), rates.max(1).copy()
     lost = 0.0
@@ -40,7 +40,7 @@ def test_a_recommendation_names_the_season():
     market = cp.Market(
         [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
     )
-    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=2))
+    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=1))
     assert "seasons of about" in found.seasons
     assert "neutral to copies" in found.seasons
     assert "one season" in season_words(market, found.choice, 1e15, SamplingLimits(0.1))

@@ -134,7 +134,7 @@ def test_misbehaviour_is_named(action, call):
 
 def test_misbehaviour_in_workers_is_the_same_and_they_are_replaced():
     good = job_of(BlackBox(Greedy))
-    with Workers(2) as workers:
+    with Workers(1) as workers:
         for action, limit in (("raise", 30), ("sleep", 0.25)):
             job = job_of(BlackBox(Misbehave(action), name="naughty", call_limit=limit))
             said = []

@@ -48,13 +48,6 @@ def test_honest_copies_are_the_originals_alone(market, name, seed):
     assert list(cp.simulate(market, small(name), honest, seed)) == expected
 
 
-@given(market=markets(max_horizon=1), name=mechanism_names, data=st.data())
-def test_nothing_breaks_in_a_single_round(market, name, data):
-    if name in BINARISING and market.family.name == "gaussian":
-        return
-    assert len(list(cp.simulate(market, small(name), data.draw(copies_of(market))))) == 1
-
-
 def test_a_copy_shares_the_mean_and_an_original_its_tape():
     """The rewards of original 0 are the same whether or not original 1 is copied; a copy's tape is its own."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=40)

@@ -195,30 +195,6 @@ def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
     assert phases == {"trial": 2, "waiting": 28}  # their arms' rewards are awaited, and the trial does not end
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-@given(cut=st.integers(0, 50), seed=st.integers(0, 1000), late=st.integers(0, 6))
-@settings(max_examples=25 if LONG else 8)
-def test_a_restored_session_is_the_session(name, cut, seed, late):
-    def run(live, start, stop):
-        steps = []
-        for number in range(start, stop):
-            decision = live.decide()
-            steps.append(decision)
-            if number > late:
-                live.reward(number - late, ((number - late) * 7 % 5) / 4)
-        return steps
-
-    whole = cp.session(small(name), {"ana": 3, "bo": 1}, horizon=50, seed=seed, share=0.3)
-    expected = run(whole, 1, 51)
-    broken = cp.session(small(name), {"ana": 3, "bo": 1}, horizon=50, seed=seed, share=0.3)
-    first = run(broken, 1, cut + 1)
-    restored = cp.Session.from_json(broken.to_json())
-    assert first + run(restored, cut + 1, 51) == expected
-    assert restored.payoff == whole.payoff
-    assert restored.ledger == whole.ledger
-    assert restored.to_json() == whole.to_json()
-
-
 def test_an_own_function_must_be_given_again():
     mechanism = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n)
     text = cp.session(mechanism, {"ana": 2}, 10).to_json()

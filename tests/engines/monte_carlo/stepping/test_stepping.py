@@ -101,12 +101,6 @@ def test_thousands_of_copies(name):
     agree(market, cp.mechanism(name), {"ana": (2000, 1000)}, 1, 0)
 
 
-@given(markets(max_horizon=1), mechanisms(), st.data())
-def test_a_single_round(market, mechanism, data):
-    if takes(mechanism, market):
-        agree(market, mechanism, data.draw(copies_of(market)), 0, 0)
-
-
 @given(markets(max_horizon=40, families=("bernoulli", "deterministic", "beta")), mechanisms(), st.integers(1, 6))
 def test_chunks_do_not_matter(market, mechanism, size):
     job = Job(market, mechanism, full_copies(market.agents, None), 7)
