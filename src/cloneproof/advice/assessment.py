@@ -437,7 +437,6 @@ def random_regret(market: Market) -> float:
 
 
 def _priors(market: Market) -> Counter[Prior]:
-    """How many originals have each prior."""
     return Counter(prior for agent in market.agents for prior in agent.priors)
 
 

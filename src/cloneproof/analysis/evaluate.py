@@ -57,7 +57,6 @@ def exact_evaluations(
 
 
 def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple[Market, Mechanism, list[int]]]:
-    """Group the horizons with equal mechanisms."""
     groups: list[tuple[Market, Mechanism, list[int]]] = []
     for horizon, (market, mechanism) in worlds.items():
         for _, other, members in groups:

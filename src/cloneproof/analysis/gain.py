@@ -71,7 +71,6 @@ class PairedSampling:
 
     @property
     def alpha(self) -> float:
-        """The probability that an interval misses."""
         return 1 - self.confidence
 
     def is_precise(self, totals: RunTotals) -> bool:

@@ -211,7 +211,6 @@ def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
 
 
 def _time_over(clock: Deadline, done: int, rounds: int, checked: int, of: int) -> ReplayTimeOver:
-    """The outcome when time runs out."""
     words = f"{clock.budget:g} s were over after {done:.3g} of {rounds:.3g} rounds; "
     words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
     if done:

@@ -194,7 +194,6 @@ def _two_worlds(
 
 
 def _weights(wins: Floats, sampling: Sampling) -> Floats:
-    """The sampling weight of each model."""
     votes = wins.sum(axis=1) + wins.sum(axis=0)
     if sampling == "uniform":
         return np.ones(len(votes))

@@ -35,7 +35,6 @@ class CountLaw(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """The expected count."""
         return float(np.dot(self.mass, np.arange(self.low, self.low + len(self.mass))) / self.mass.sum())
 
 

@@ -72,12 +72,10 @@ class ReservoirMarket:
 
     @cached_property
     def values(self) -> FloatArray:
-        """All possible means, rising."""
         return np.array(sorted({value for agent in self.agents for atoms in agent for value, _ in atoms}))
 
     @cached_property
     def alike(self) -> dict[AgentPriors, int]:
-        """Agents grouped by equal priors."""
         return Counter(
             tuple(sorted(tuple((float(value), float(weight)) for value, weight in atoms) for atoms in agent))
             for agent in self.agents

@@ -70,7 +70,6 @@ def _leave() -> None:
 
 
 def _discard_output() -> None:
-    """Discard buffered output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -218,7 +218,6 @@ def show_study(study: LogStudy) -> None:
 
 
 def _show_duplicates(study: LogStudy) -> None:
-    """Print equal and similar texts."""
     listed = study.findings.duplicates
     if listed:
         columns = ("what", "text", "agents", "arms")

@@ -61,7 +61,6 @@ class Deadline:
         return self.stop.is_set()
 
     def interrupt(self) -> None:
-        """End the budget now."""
         self.stop.set()
 
     def tell(self, done: int, total: int, what: str) -> None:

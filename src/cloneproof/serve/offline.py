@@ -65,7 +65,6 @@ class ReplayResult:
     balances: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as data."""
         return asdict(self)
 
     def __str__(self) -> str:

@@ -170,7 +170,6 @@ class Place:
         self.stopped, self.stoppable = threading.Event(), stoppable  # by a flag, which threads of this process see
 
     def submit(self, *task: object) -> TaskResult:
-        """Start a task: the arguments of `work`."""
         return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
 
 

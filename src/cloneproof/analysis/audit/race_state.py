@@ -119,7 +119,6 @@ class Draws:
 
     @cached_property
     def error(self) -> float:
-        """The standard error of the gain."""
         return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
     def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:

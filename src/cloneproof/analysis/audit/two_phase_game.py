@@ -88,7 +88,6 @@ class TwoPhaseGame:
 
     @property
     def arm_rounds(self) -> int:
-        """Exploration rounds of each arm (m)."""
         return self.case.running.arm.explore
 
     @property

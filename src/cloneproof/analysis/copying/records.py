@@ -42,7 +42,6 @@ class Duplicates:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Whose they are, each once."""
         return tuple(dict.fromkeys(agent for agent, _ in self.arms))
 
 
@@ -94,9 +93,7 @@ class CopyFindings:
 
     @property
     def found(self) -> tuple[CopyGroup, ...]:
-        """The findings alone."""
         return tuple(group for group in self.groups if group.found)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON takes it."""
         return asdict(self)

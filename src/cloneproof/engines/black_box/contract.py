@@ -276,7 +276,6 @@ class Player:
             raise self._broken("an answer", exception_text(error), "its traceback says where") from error
 
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
-        """The error for the current call."""
         return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
 
     def _play_rounds(self, view: View, arms: list[TapedArm]) -> list[int]:

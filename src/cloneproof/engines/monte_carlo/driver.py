@@ -255,7 +255,6 @@ def _is_look(count: int) -> bool:
 
 
 def _aim(totals: RunTotals, plan: RunPlan) -> int | None:
-    """A guess of the runs needed."""
     guess = None if plan.aim is None else plan.aim(totals)
     if plan.limit is not None:
         guess = plan.limit if guess is None else min(guess, plan.limit)

@@ -120,12 +120,10 @@ class Bounds:
 
     @property
     def least(self) -> float:
-        """The smallest observation, once cut."""
         return self.low - CUT * self.noise
 
     @property
     def most(self) -> float:
-        """The largest observation, once cut."""
         return self.high + CUT * self.noise
 
     @property
@@ -214,7 +212,6 @@ class Estimands:
 
     @property
     def reaches(self) -> FloatArray:
-        """The reach of each stratum."""
         return np.array(self.reach or (1.0,) * len(self.weights))
 
     @property
@@ -289,7 +286,6 @@ class RunTotals:
 
     @property
     def means(self) -> FloatArray:
-        """The sample means, weighted over the strata."""
         middle = self.estimands.mean_reach * np.array([b.middle for b in self.estimands.bounds])
         if self.count == 0:
             return middle
@@ -336,7 +332,6 @@ class RunTotals:
         return np.asarray(np.minimum(widths * (1 + rounding) + bias + rounding * size, widest))
 
     def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:
-        """Each column's mean with its half-width."""
         kind: ErrorKind = "confidence" if bounds == "distribution-free" else "asymptotic"
         words = "confidence sequence" if kind == "confidence" else "asymptotic confidence sequence"
         method = f"{how}, {words} at {confidence * 100:.12g} %" if self.count else "no runs yet"

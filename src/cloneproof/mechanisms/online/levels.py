@@ -123,11 +123,9 @@ class NeutralRounds:
         return ranked[int(uniform(self._streams[i], self.drawn) * len(ranked))], 1 / len(ranked)
 
     def to_data(self) -> list[int]:
-        """The state; `restore` resumes from it."""
         return [self.shared, self.drawn]
 
     def restore(self, data: Sequence[int]) -> None:
-        """Resume from the data of `to_data`."""
         self.shared, self.drawn = data
 
 
@@ -174,7 +172,6 @@ class Candidates:
         return {name: getattr(self, name) for name in (*self.lists, *self.numbers)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Resume from the data of `to_dict`."""
         for name in self.lists:
             if len(state[name]) != len(self.keys):
                 raise ValueError(name)
@@ -210,7 +207,6 @@ class Level(Candidates):
 
     @property
     def exploring(self) -> bool:
-        """Whether a candidate is still owed rounds."""
         return bool(self.queue.heap)
 
     def pick(self, clock: int) -> int:

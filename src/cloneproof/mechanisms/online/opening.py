@@ -157,7 +157,6 @@ class Coins:
         return [[decision, *place] for decision, place in self.places.items()]
 
     def restore(self, data: Sequence[Sequence[int]]) -> None:
-        """Resume from the data of `to_data`."""
         self.places = {decision: (place, pull) for decision, place, pull in data}
 
 

@@ -198,7 +198,6 @@ def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
 
 
 def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
-    """What the theorem says about these numbers."""
     proof, reach = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, SOURCE)
     if reach is None:
         return (proof,)
@@ -363,7 +362,6 @@ def outside_capped_theorem(arm_rounds: int, agent_rounds: int, max_arms: int, ch
 
 
 def _capped_claims(market: Market, m: int, trial: int, max_arms: int, choice: object) -> tuple[Claim, ...]:
-    """What the theorem says about these numbers."""
     outside = outside_capped_theorem(m, trial, max_arms, choice)
     if outside is not None:
         return (outside,)

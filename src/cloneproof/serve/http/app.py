@@ -134,7 +134,6 @@ class Resolved(NamedTuple):
 
     @classmethod
     def of(cls, route: Route) -> Resolved:
-        """The route with what a call needs."""
         parts = list(enumerate(route.path.split("/")))
         fixed = itemgetter(*(at for at, part in parts if part[:1] != "{"))  # two at least: "" is the first
         names = tuple((at, part[1:-1]) for at, part in parts if part[:1] == "{")
@@ -160,7 +159,6 @@ class Router:
         return None
 
     def methods(self, path: str) -> list[str]:
-        """The methods that a path has."""
         return [method for method in self._methods if self.find(method, path) is not None]
 
 

@@ -101,13 +101,11 @@ class Metrics:
         self._labelled = cache(lambda route, status: (self._calls.labels(route, status), self._seconds.labels(route)))
 
     def count(self, route: str, status: int, seconds: float) -> None:
-        """Enter a call."""
         calls, times = self._labelled(route, status)
         calls.inc()
         times.observe(seconds)
 
     def text(self) -> bytes:
-        """The metrics in Prometheus' text format."""
         return b"".join(generate_latest(registry) for registry in self._registries)
 
 

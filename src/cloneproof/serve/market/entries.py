@@ -212,7 +212,6 @@ class Chain:
 
     @property
     def head(self) -> Head:
-        """The end of the chain."""
         return Head(self.n, self.hash)
 
     def take(self) -> Appended | None:

@@ -51,13 +51,11 @@ class LiveMarket:
 
     @classmethod
     def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> LiveMarket:
-        """A new market, with its first entry."""
         market = cls(spec, dice=dice)
         market.enter_opening(at)
         return market
 
     def enter_opening(self, at: int) -> None:
-        """The first entry."""
         commitment = self.dice.key(0)
         assert commitment is not None
         self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex()))

@@ -47,13 +47,11 @@ class Registry:
         return agent in self.agents
 
     def agent(self, name: str) -> AgentRecord:
-        """A registered agent."""
         if name not in self.agents:
             raise Refused(404, "unknown_agent", f"expected a registered agent, got {name!r}; register it first")
         return self.agents[name]
 
     def check_room_for_agent(self, agent: str) -> None:
-        """Refuse one agent more than was declared."""
         if len(self.agents) >= self.max_agents:
             raise Refused(409, "quota", f"expected at most {self.max_agents} agents, got {agent!r} as one more")
 
@@ -67,11 +65,9 @@ class Registry:
         return True
 
     def add_agent(self, agent: str, season: int) -> None:
-        """Enter an agent."""
         self.agents[agent] = AgentRecord(agent, season, [])
 
     def add_arm(self, agent: str, arm: str, season: int) -> None:
-        """Enter an arm."""
         self.agents[agent].arms.append(RegistryArm(arm, season))
         self.arm_count += 1
 
@@ -112,12 +108,10 @@ class Registry:
         return owner.agent, record.arm
 
     def to_dict(self) -> dict[str, Any]:
-        """The state, for a snapshot."""
         playing = [record.agent for record in self._participants]
         return {"agents": msgspec.to_builtins(list(self.agents.values())), "playing": playing}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
         records = msgspec.convert(state["agents"], list[AgentRecord])
         self.agents = {record.agent: record for record in records}
         self.arm_count = sum(len(record.arms) for record in records)

@@ -345,7 +345,6 @@ class Storage(ABC):
         return page_of(((place - base, before, text) for place, before, text in rows), after, limit)
 
     def keys(self) -> list[KeyRecord]:
-        """Every API key."""
         rows = self._read("SELECT id, role, agent, hash, created, revoked FROM api_keys")
         return [
             KeyRecord(number, role, agent, hash_, created, bool(revoked))

@@ -161,7 +161,6 @@ class NewIds:
             new[hash_] = (*new[hash_], place) if hash_ in new else (place,)
 
     def find(self, hashes: Iterable[int]) -> list[IdRow]:
-        """Those that are known."""
         new, full = self._new, self._full
         known = [hash_ for hash_ in hashes if hash_ in new or hash_ in full]
         return [(hash_, place) for hash_ in known for place in (*new.get(hash_, ()), *full.get(hash_, ()))]

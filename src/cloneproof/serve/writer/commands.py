@@ -31,7 +31,6 @@ class Command:
 
     @property
     def size(self) -> int:
-        """How many items it has."""
         return 1
 
     def part(self, start: int, most: int) -> Self:

@@ -34,14 +34,12 @@ class ServedMarkets:
 
     @classmethod
     def recover(cls, storage: Storage) -> ServedMarkets:
-        """The markets as storage has them."""
         markets = cls()
         for number, _, snapshot, lines, secret in storage.markets():
             markets.enter(number, recover(snapshot, lines, secret))
         return markets
 
     def enter(self, number: int, market: LiveMarket) -> None:
-        """A market as storage has it."""
         name = market.spec.market
         self.by_name[name], self.numbers[name], self.names[number] = market, number, name
         self.look(name)
@@ -62,7 +60,6 @@ class ServedMarkets:
         return market
 
     def number(self, name: str) -> int:
-        """The number of a market."""
         self.market(name)
         return self.numbers[name]
 

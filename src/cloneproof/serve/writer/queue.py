@@ -145,11 +145,9 @@ class RoundRobin:
         self._lanes.setdefault(market, Lane()).held = True
 
     def release(self, market: str) -> None:
-        """Go on with a market."""
         self._lanes[market].held = False
 
     def release_all(self) -> None:
-        """Go on with all of them."""
         for lane in self._lanes.values():
             lane.held = False
 

@@ -123,7 +123,6 @@ def _pull(plan, tables, k, pulls):
 
 @compiled
 def _run_falling(plan, tables, means, run_streams, results):
-    """All runs of a chunk."""
     arms, slots = tables.arms, tables.slots
     for r in range(len(run_streams)):
         streams = streams_of(run_streams[r])

@@ -318,7 +318,6 @@ def _arms_of(plan, rows, levels, version, i):
 
 @compiled
 def _clear(rows, level):
-    """Clear the statistics of a level."""
     for k in range(level.begin, level.end):
         rows[k].high, rows[k].low, rows[k].judged = 0, 0, 0
 

@@ -414,7 +414,6 @@ def _leader(plan, contenders, ties, rounds):
 
 @compiled
 def _run_slots(plan, tables, means, run_streams, results):
-    """All runs of a chunk."""
     arms, paid = tables.arms, tables.paid
     for r in range(len(run_streams)):
         streams = streams_of(run_streams[r])

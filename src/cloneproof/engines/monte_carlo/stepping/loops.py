@@ -309,7 +309,6 @@ def greedy_rounds(plan, tables, streams, decisions):
 
 @compiled
 def _explored(rows, t, stream):
-    """The arm of the highest draw."""
     highest, ties = -1.0, 0
     for a in range(len(rows)):
         value = uniform(rows[a].draw, t)
