@@ -96,7 +96,6 @@ class SearchedLog:
     known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = field(default_factory=dict)
 
     def rarity(self, pair: tuple[int, int]) -> float:
-        """That of two arms that are alike, in either order."""
         return self.links[min(pair), max(pair)].rarity
 
     def folds(self, question: CopyQuestion) -> tuple[int, int]:
@@ -117,7 +116,7 @@ class SearchedLog:
         return self.known_laws[(kind, *folds)]
 
     def relation(self, group: Sequence[int]) -> Relation:
-        """What arms of one agent that are alike may be besides copies: variants, if a word makes the difference."""
+        """What similar arms of one agent may be other than copies: variants, if a word differs."""
         known = {*group}
         same = all(
             self.links[pair].same for pair in combinations(group, 2) if known.issuperset(pair) and pair in self.links
@@ -166,9 +165,9 @@ def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
 def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
     """The weight of each question; the average is 1.
 
-    Where arms are alike, four fifths of the level go to them, to each question in proportion to its rarity: copies are
-    likelier there, and the few items that two accounts share bound their evidence, so that the level decides. The rest
-    goes to agents by themselves, whose evidence grows with each copy. A share that nobody can have goes to the other.
+    Four fifths of the level go to questions with similar arms, in proportion to their rarity: copies are likelier
+    there, and two accounts share few items, so that their evidence is limited. The rest goes to single agents, whose
+    evidence grows with each copy. A share that no question can use goes to the others.
 
     >>> asked = [CopyQuestion(("a",), (0, 1)), CopyQuestion(("a", "b"), (0, 1, 2), rarity=1.0)]
     >>> question_weights(asked).round(2).tolist()
@@ -183,7 +182,7 @@ def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
 
 
 def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: float) -> list[int]:
-    """The numbers of the discoveries; e-values are given by their logarithms, hypotheses without one count as e = 0.
+    """The numbers of the discoveries; e-values are given as logarithms, and missing ones count as e = 0.
 
     >>> discoveries(np.log([90.0, 50.0, 2.0]), np.ones(3), hypotheses=4, level=0.05)
     [0, 1]
@@ -199,9 +198,9 @@ def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: 
 
 
 def matched_p_value(evidence: ArmEvidence, question: CopyQuestion, laws: Sequence[RateLaw], most: float = 1.0) -> float:
-    """The p-value of agents whose arms are matched, under `matched_laws` by one prior, or 1 where it is above `most`.
+    """The p-value of agents with matched arms, under `matched_laws` by one prior; 1 if it is above `most`.
 
-    Draws are fixed by the arms' numbers. What ties with the observation up to rounding counts as large as it.
+    Draws are fixed by the arms' numbers. Ties with the observation up to rounding count as at least as large.
     """
     arms = [arm for group in question.matched for arm in group]
     seen = float(log_ratio(question, {arm: np.exp(evidence.log_likelihood[[arm]]) for arm in arms}, laws)[0])

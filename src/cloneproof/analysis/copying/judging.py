@@ -127,29 +127,22 @@ def _merged(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tupl
 
 
 def _averaged(parts: Sequence[tuple[float, Together]]) -> Together:
-    """The average of probabilities, weighted by the evidence; what has less than a millionth of it is left out."""
+    """The average of probabilities, weighted by the evidence; drops what has less than a millionth of it."""
     weights = softmax([log_weight for log_weight, _ in parts])
     used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
     return lambda arms: sum(weight * together(arms) for weight, together in used)
 
 
 def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:
-    """How much agents copy, before anything is seen: thetas of Ewens' prior, each with its weight, and that of honesty.
+    """How much agents copy a priori: thetas of Ewens' prior with their weights, and the weight of honesty.
 
-    An agent either copies nothing (theta without end), or to one of three degrees: at theta = 1, 10, 100 two of its
-    arms are one item with probability 1/2, 1/11, 1/101; or all of its arms are one item (theta = 0), with ONE_ITEM of
-    the weight of a degree. The weights are such that for any two arms the odds are the stated ones, however many arms
-    there are. (For odds above 0.43, where these weights do not reach, the thetas are smaller.)
+    An agent copies nothing (theta infinite), or to one of three degrees: at theta = 1, 10, 100 two of its arms are one
+    item with probability 1/2, 1/11, 1/101; or all of its arms are one item (theta = 0), with ONE_ITEM of the weight of
+    a degree. The weights give any two arms the stated odds, however many arms there are. (For odds above 0.43, which
+    these weights cannot reach, the thetas are smaller.)
 
-    Without the end at 0 the weight of "all one item" falls to nothing as arms become many, since at theta > 0 an agent
-    registers new items for ever: of k copies each may stand apart with the same odds, so that the probability of the
-    whole group falls with k. The end at 0 is what keeps it rising; it takes from agents with copies and other items.
-
-    >>> habits, honest = copying_habits(0.1)
-    >>> [(theta, round(weight, 3)) for theta, weight in habits], round(honest, 3)
-    ([(0.0, 0.027), (1.0, 0.107), (10.0, 0.107), (100.0, 0.107)], 0.653)
-    >>> round(sum(weight / (1 + theta) for theta, weight in habits), 4)
-    0.0909
+    Without theta = 0 the weight of "all one item" vanishes as arms become many, and with it the probability of a whole
+    group of copies.
     """
     wanted, shares = odds / (1 + odds), (ONE_ITEM, *[1.0] * (len(THETAS) - 1))
 
@@ -195,7 +188,7 @@ def log_e_value(
 def _log_by_rates(log_likelihood: FloatArray, law: RateLaw) -> float:
     """The mixture over groupings under each prior of the law, averaged by how well that explains the null.
 
-    Only the market's prior and the likeliest ones are kept: leaving others out makes the average smaller.
+    Keeps the market's prior and the likeliest ones; leaving out others makes the average smaller.
     """
     if len(log_likelihood) < 2:
         return 0.0
@@ -295,11 +288,11 @@ def _log_different(count: int, theta: float) -> float:
 def likely_groups(
     log_likelihood: FloatArray, laws: Sequence[RateLaw], odds: float
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
-    """The groups that are rather one item than not, with their probabilities; the likeliest pair where there is none.
+    """The groups that are more likely one item than not, with their probabilities; or else the likeliest pair.
 
-    Under each law's likeliest prior. The first group is that whose Bayes factor is largest (under the last law): what
-    speaks most for copies. Beyond MOST_EXACT arms they are those of greedy merging under the prior that says less, each
-    with the probability of its least likely neighbours in the order of means, given the others.
+    Under each law's likeliest prior. The first group has the largest Bayes factor (under the last law). Above
+    MOST_EXACT arms they come from greedy merging under the less favourable prior, each with the probability of its
+    least likely neighbours in the order of means, given the others.
     """
     likeliest = [_likeliest(log_likelihood, law) for law in laws]
     priors = np.stack(

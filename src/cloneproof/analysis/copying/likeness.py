@@ -1,15 +1,14 @@
-"""Which arms look alike by what is known of them besides rewards: texts and vectors.
+"""Which arms look alike by texts and vectors, without rewards.
 
-Texts are alike where they are equal, or nearly: RapidFuzz's token-sort ratio of at least NEAR_TEXT of their lower-case
-words. Vectors are alike where their cosine is at least NEAR_VECTOR. Candidates are found by blocks, not by trying all
-pairs: equal texts, and texts that share two of their MinHash values or a rare word; vectors, by products of slices.
+Texts are alike if they are equal, or nearly: a RapidFuzz token-sort ratio of at least NEAR_TEXT of their lower-case
+words. Vectors are alike if their cosine is at least NEAR_VECTOR. Candidate pairs are found by blocks: equal texts,
+texts that share two MinHash values or a rare word, and products of slices for vectors.
 
-The fewer agents share a text or a vector, the more it says. A pair's *rarity* is 1 where nobody else has it, and falls
-as 1/(n m) with the numbers n and m of other agents that have something like the one and the other arm's: all pairs of
-a phrase together count about as much as one pair of a title of its own. What more than MOST_SHARING agents share says
-nothing of any two of them, and is not linked. So the links grow with the arms, not with the square of a phrase's.
+The fewer agents share a text or a vector, the more it says. A pair's *rarity* is 1 if nobody else has it, and falls as
+1/(n m) with the numbers n and m of other agents that have something like the one and the other. What more than
+MOST_SHARING agents share is not linked, so that the number of links grows with the arms.
 
-Nothing here looks at a reward. That is what lets likeness choose weights without harming the guarantee.
+Likeness never depends on rewards, so it may choose weights without harming the guarantee.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ _SLICE: Final = 1000
 
 
 class Likeness(NamedTuple):
-    """How two arms are alike, in words, and how rare that is: from 0, as for what all share, to 1.
+    """How two arms are alike, in words, and how rare that is, from 0 (all share it) to 1.
 
-    same   whether no word makes a difference, up to a letter: "mug size S" and "mug size M" are variants
+    same   whether texts differ by no word, up to a letter; "mug size S" and "mug size M" are variants
     """
 
     words: str
@@ -54,13 +53,9 @@ Links = dict[tuple[int, int], Likeness]
 
 
 def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
-    """The pairs of arms that are alike in one of the features or more; rarity is that of the rarest of these.
+    """The pairs of arms that are alike in at least one feature, with the rarity of the rarest.
 
-    Of one agent's arms that are alike enough pairs are linked to join them, of two agents' arms one to each.
-
-    >>> shoes = {"title": "Red shoes, 50 % off!"}, {"title": "red shoes 50% off"}, {"title": "Blue hats"}
-    >>> alike([ArmRecord("ana", f"{k}", 1, 0.0, 0.0, one) for k, one in enumerate(shoes)], ["title"])
-    {(0, 1): Likeness(words='title nearly equal (100 of 100)', rarity=1.0, same=True)}
+    Links enough pairs to join similar arms of one agent, and one to each for arms of two agents.
     """
     agents = [record.agent for record in records]
     found: dict[tuple[int, int], list[Likeness]] = defaultdict(list)
@@ -125,9 +120,9 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
 
 
 def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
-    """Arms whose texts are equal, and those whose texts are nearly so, under each name, also across agents.
+    """Arms whose texts are equal, and those whose texts are nearly equal, under each name, also across agents.
 
-    Names of arms count too where they are equal up to case, marks and the word "copy".
+    Names of arms count if they are equal up to case, marks and the word "copy".
 
     >>> titles = [f"Organic mug, size {size}" for size in "LLM"]
     >>> mugs = [ArmRecord("ana", f"ad {k}", 1, 0.0, 0.0, {"title": title}) for k, title in enumerate(titles)]

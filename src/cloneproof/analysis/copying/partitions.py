@@ -192,7 +192,7 @@ def _merge(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple
 def _merger_gains(
     tables: FloatArray, prior: FloatArray, alone: FloatArray, sizes: FloatArray, theta: float, row: int
 ) -> FloatArray:
-    """By how much each merger with a block raises ln of the posterior; -inf with itself and with what is gone."""
+    """How much each merger with a block raises ln of the posterior; -inf for itself and for merged blocks."""
     with np.errstate(divide="ignore", invalid="ignore"):
         gained = np.log(tables @ (prior * tables[row])) - np.log(alone) - np.log(alone[row])
     gained += gammaln(sizes + sizes[row]) - gammaln(sizes) - gammaln(sizes[row]) - np.log(theta)

@@ -32,7 +32,7 @@ class ArmRecord:
 class Duplicates:
     """Arms whose text under one name (a title, an address, or "arm" for their own names) is equal or nearly so.
 
-    No statistics are behind this, and no reward: what a GROUP BY finds, and what differs by a few letters or the order.
+    Uses neither statistics nor rewards.
     """
 
     feature: str

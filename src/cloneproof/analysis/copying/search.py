@@ -1,11 +1,10 @@
 """Which arms of a log look like one item: within an agent, and across agents.
 
-First what is known without any statistics: arms whose texts are equal or nearly so are listed as such (`likeness`).
-Then the rewards. The hypotheses are fixed before any reward is looked at: for each agent of two or more arms, that all
-of its arms are items of their own; for each two agents with arms that are alike, that no arm of the one is an item of
-the other. Each has an e-value (`judging`), and weighted e-BH (`discoveries`) says which are findings at the level. The
-weights say where the level is spent, and depend on names and features alone. What rewards speak against, and what there
-was no time for (the most promising come first), counts as a hypothesis with the e-value 0.
+Arms with equal or nearly equal texts are listed first, without statistics (`likeness`). Then come the rewards. The
+hypotheses are fixed before any reward is seen: for each agent with two or more arms, that all of them are different
+items; for each two agents with similar arms, that they share no item. Each has an e-value (`judging`), and weighted
+e-BH (`discoveries`) says which are findings at the level. The weights depend only on names and features. Questions that
+the rewards speak against, and those without time (the most promising come first), count with the e-value 0.
 """
 
 from __future__ import annotations

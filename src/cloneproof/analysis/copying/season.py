@@ -1,17 +1,16 @@
-"""The audit of a season that was played: what its rewards say about priors, copies, and the worth of copying.
+"""The audit of a past season: what its rewards say about priors, copies, and the worth of copying.
 
-1. Fit the priors (`priors`), judge each agent's arms together (`judging`) by priors that the agent did not shape.
-2. Rebuild the market: arms that are rather copies than not count as one original; each agent has its fitted prior,
-   condensed to a few atoms; horizon, share and mechanism are the season's own.
+1. Fit the priors (`priors`), and judge each agent's arms together (`judging`) by priors fitted without the agent.
+2. Rebuild the market: arms that are more likely copies than not count as one original; each agent has its fitted
+   prior, condensed to a few atoms; horizon, share and mechanism are the season's own.
 3. Audit that market: what copies would have earned each agent, and what the registration of the season earned it.
 
-Equal means alone prove nothing: where the prior has much weight at one value, two honest arms are often equal. The
-prior odds of a copy are a judgement that no season's data can replace, so they are a stated parameter.
+Equal means alone prove nothing: if the prior has much weight at one value, two honest arms are often equal. The prior
+odds of a copy are a stated parameter, since no data of a season can replace them.
 
-The verdict is about the fitted market. How far that is from the real one depends on the number of arms, which is why
-the fitted priors are part of the answer. A prior says how means differ, so it takes at least two originals whose means
-are known to some degree: where the rewards of one of their arms exclude at least half of all means by the 95 %
-likelihood-ratio interval. Binary rewards do so from about 15 on. With fewer, the verdict is `undecided`.
+The verdict is about the fitted market, whose quality depends on the number of arms. A prior needs at least two
+originals whose rewards exclude at least half of all means by the 95 % likelihood-ratio interval (binary rewards do so
+from about 15 on). With fewer, the verdict is `undecided`.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ ASSUMED = (
 
 @dataclass(frozen=True)
 class ArmRewards:
-    """An arm of a season: how many rewards came, and their mean (whatever it is where there are none)."""
+    """An arm of a season: how many rewards came, and their mean (arbitrary without rewards)."""
 
     agent: str
     arm: str
@@ -153,7 +152,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class OneItem:
-    """Two or more arms of an agent that are rather one item than not, and the probability that all of them are."""
+    """Two or more arms of an agent that are more likely one item than not, and the probability that all of them are."""
 
     agent: str
     arms: tuple[str, ...]
@@ -161,9 +160,9 @@ class OneItem:
 
 
 def judge_agents(fitted: FittedSeason, odds: float) -> tuple[list[Pair], list[OneItem]]:
-    """Every pair of arms of one agent, and every group that is rather one item than not; the likeliest first.
+    """Every pair of arms of one agent, and every group that is more likely one item than not; the likeliest first.
 
-    Arms without rewards say nothing: their pairs have the factor 1.
+    Pairs with an arm without rewards have the factor 1.
     """
     pairs, items = [], []
     for agent, fold in fitted.fold.items():
@@ -186,7 +185,7 @@ def judge_agents(fitted: FittedSeason, odds: float) -> tuple[list[Pair], list[On
 
 
 def _originals(fitted: FittedSeason, pairs: Sequence[Pair]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Each agent's arms in groups: those joined by a chain of pairs that are rather copies than not."""
+    """Each agent's arms in groups: those joined by a chain of pairs that are more likely copies than not."""
     originals = {}
     for agent in fitted.fold:
         own = [arm.arm for arm in fitted.arms if arm.agent == agent]
@@ -204,7 +203,7 @@ def informative_originals(fitted: FittedSeason, originals: Mapping[str, Sequence
 
 
 def supported_audit(audit: Audit, informative: int) -> Audit:
-    """The audit of a fitted market; undecided, without its samples, where too few originals support the priors."""
+    """The audit of a fitted market; undecided, without its samples, if too few originals support the priors."""
     if informative >= LEAST_ORIGINALS:
         return audit
     scope = (
