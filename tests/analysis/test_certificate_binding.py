@@ -155,21 +155,7 @@ def test_the_accepted_lines_say_what_it_is_about(tmp_path, honest):
     path = written(tmp_path, honest["capped"])
     out = CliRunner().invoke(app, ["verify", str(path)]).stdout
     assert all(len(line) <= 100 for line in out.splitlines())
-    assert [line.strip() for line in out.splitlines() if line.startswith("  ") and ":" in line] == [
-        "mechanism: h-etc-r",
-        "agents: etc, 72 rounds each, round-robin, then commit",
-        "arms: etc, 36 rounds each, round-robin, then commit",
-        "restart: at the award",
-        "score: all rewards",
-        "max arms (K): 2; an agent with more has no score",
-        "horizon: 4000 rounds",
-        "rewards: bernoulli, of which agents get 1",
-        "tolerance: 0",
-        "agent: 'ana'",
-        "prior of 'ana': 2 originals, each 0 (0.5) or 1 (0.5)",
-        "prior of 'bo': 1 original, 0.6",
-    ]
-    assert "that does not depend on how good its originals are" in " ".join(out.split())
+    assert "  prior of 'ana': 2 originals, each 0 (0.5) or 1 (0.5)\n" in out
     found = json.loads(CliRunner().invoke(app, ["verify", str(path), "--json"]).stdout)
     assert found["about"]["max arms (K)"].startswith("2;")
     assert found["about"]["prior of 'bo'"] == "1 original, 0.6"

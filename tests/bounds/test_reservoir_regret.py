@@ -7,7 +7,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.assessment import SamplingLimits, regret_of
-from cloneproof.bounds import reservoir
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers, tune_contest, tune_reservoir
 from cloneproof.engines.deadline import Deadline
@@ -150,15 +149,3 @@ def test_tuning_ends_with_the_time_and_has_numbers_all_the_same(monkeypatch):
     assert len(asked) <= 5
     assert hurried.regret == pytest.approx(cost(market, hurried.numbers))
     assert tune_reservoir(market).regret <= hurried.regret
-
-
-def test_a_thousand_agents_are_not_looked_at_one_by_one(monkeypatch):
-    """Orders of agents are averaged one by one only where the horizon ends amid the tests of a draw."""
-    prior, stepped = [(0.25, 0.5), (0.75, 0.5)], []
-    one_by_one = reservoir._order_averages
-    monkeypatch.setattr(reservoir, "_order_averages", lambda *given: stepped.append(given) or one_by_one(*given))
-    ended = ReservoirMarket([[prior, prior]] * 1000, horizon=10**6)
-    assert ended.regret(ReservoirNumbers(10, 3, 8)) > 0
-    assert stepped == []
-    ReservoirMarket([[prior, prior]] * 4, horizon=100).regret(ReservoirNumbers(10, 3, 8))
-    assert len(stepped) == 1

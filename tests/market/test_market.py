@@ -186,12 +186,3 @@ def test_the_spread_is_a_sub_gaussian_standard_deviation(name):
         deviations = np.array([family.sample(mean, u) for u in fine]) - mean
         for x in (-4.0, -1.0, 1.0, 4.0):
             assert np.mean(np.exp(x * deviations)) <= math.exp(x * x * family.spread**2 / 2) * 1.001
-
-
-def test_every_family_states_its_support_in_words():
-    assert {name: reward_family(name).support for name in ("bernoulli", "deterministic", "gaussian", "beta")} == {
-        "bernoulli": "{0, 1}",
-        "deterministic": "[0, 1]",
-        "gaussian": "any finite number",
-        "beta": "[0, 1]",
-    }

@@ -97,14 +97,6 @@ def test_doubling_epochs():
     assert [epochs.arm_rounds(i) for i in (1, 2, 3)] == [1, math.floor(math.log(4) ** 4), math.floor(math.log(8) ** 4)]
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_every_mechanism_has_words(name):
-    made = small(name)
-    assert str(made)
-    assert made.name == name
-    assert all(str(claim) for claim in made.claims)
-
-
 def test_conditions_are_told():
     made = cp.mechanism("h-etc-r", agent_rounds=10, arm_rounds=5)
     assert outside_conditions(made, {"ana": 2, "bo": 1}, 100) == []

@@ -214,12 +214,6 @@ def test_a_rule_under_a_known_name_is_not_mistaken_for_it():
             cp.Session.from_json(text)
 
 
-@pytest.mark.parametrize("name", CATALOGUE)
-def test_the_mechanism_comes_back_whole(name):
-    live = cp.session(small(name), {"ana": 2}, 10)
-    assert cp.Session.from_json(live.to_json()).mechanism == live.mechanism
-
-
 def test_a_family_that_a_file_cannot_name_is_refused_when_it_is_saved():
     own = replace(reward_family("bernoulli"), quantile=lambda mean, u: 0.0)
     with pytest.raises(cp.errors.MarketError, match="law of its own"):
