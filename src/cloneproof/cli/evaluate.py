@@ -112,7 +112,7 @@ def simulate(
     seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal results.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a market many times: `evaluate` with the Monte Carlo engine."""
+    """Simulate a market many times: `evaluate` by sampled runs."""
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
