@@ -312,5 +312,5 @@ def test_what_takes_no_random_end_says_so():
         lambda: cp.evaluate(market, made, engine="tree"),
         lambda: cp.evaluate(market, made, engine="closed-form"),
     ):
-        with pytest.raises(CloneproofError, match=r"end|indices that may rise"):
+        with pytest.raises(CloneproofError, match=r"end|index that may rise"):
             asked()

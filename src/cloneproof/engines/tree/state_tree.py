@@ -25,6 +25,7 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
 
 SAMPLES_LIMIT = 2_000
+LONGEST_MEAN = 1000  # rounds to a random end; a longer one would only be refused after all its ends were listed
 LATE = 1e-6  # the chance that a random end comes after the last round that is looked at
 
 
@@ -73,7 +74,7 @@ def tree(
     4.25
     """
     if mechanism.arm.slots.falling:
-        raise EngineError("the tree expects indices that may rise, got others", "use engine 'monte-carlo'")
+        raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     wanted = (
         [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
     )
@@ -111,6 +112,8 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
     """The mixture over fixed ends, of the mechanism as it runs at the mean; rounds after the last of them are error."""
     if mechanism.sample is not None or mechanism.clearing.planned_epochs:
         raise refusal("a mechanism that does not look at the horizon, to a random end", mechanism.name)
+    if mean > LONGEST_MEAN:
+        raise refusal(f"a mean of at most {LONGEST_MEAN} rounds to a random end", f"{mean}")
     running = replace(mechanism.at_horizon(len(market.agents), mean), fallback=None)
     goes_on = 1 - 1 / mean
     last = 1 if mean == 1 else math.ceil(math.log(LATE) / math.log(goes_on))
