@@ -30,7 +30,7 @@ import cloneproof as cp
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.analysis.copying.search import find_copies
 from cloneproof.cli import main as command
-from cloneproof.engines.monte_carlo.driver import available_threads
+from cloneproof.engines.monte_carlo.sampler import available_threads
 
 LATE = 3.0  # seconds after a budget
 WARMING = 0.5  # seconds

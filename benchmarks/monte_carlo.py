@@ -53,7 +53,7 @@ def beside_textbook() -> None:
     """Every stepping kernel beside the textbook's: millions of rounds a second, and the ratio."""
     table = new_table("kernels, 10 arms, T = 10,000", "kernel", "ours, million/s", "textbook", "ratio", "bar")
     for name, textbook, runs, few, bar in (
-        ("ucb1", textbook_ucb1, 100, 20, "4"),
+        ("ucb1", textbook_ucb1, 400, 80, "4"),
         ("thompson", textbook_thompson, 4, 2, "2"),
         ("epsilon-greedy", textbook_epsilon_greedy, 100, 40, "2"),
         ("h-ucb", textbook_ucb1, 50, 20, ""),

@@ -20,8 +20,7 @@ from cloneproof.advice.assessment import SamplingLimits, tuned_mechanism
 from cloneproof.advice.declared import declared_market
 from cloneproof.advice.recommend import best_responses
 from cloneproof.analysis.audit.copy_vectors import kinds_of
-from cloneproof.analysis.best_responses import Strategies, payoff_table
-from cloneproof.analysis.equilibrium import iterate
+from cloneproof.analysis.equilibrium import Strategies, iterate, payoff_table
 from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.deadline import Deadline
 from cloneproof.market.market import full_copies

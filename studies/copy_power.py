@@ -6,7 +6,7 @@ same titles (a finding about both is wrong). A run that was interrupted goes on.
 
     python studies/copy_power.py quick                20 logs of each, no files
     python studies/copy_power.py FOLDER [SECONDS]     all: FOLDER/copy_power.csv, copy_power.png
-    python studies/copy_power.py FOLDER SECONDS 917000    honest logs and plants on seeds that nothing was tuned on
+    python studies/copy_power.py FOLDER SECONDS 917000 [50]    honest logs and plants on 50 seeds unused in tuning
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def main() -> None:
     rows = resume_rows(
         Row,
         path,
-        fresh_cases(int(sys.argv[3])) if fresh else all_cases(200, 50),
+        fresh_cases(*map(int, sys.argv[3:])) if fresh else all_cases(200, 50),
         lambda row: (row.kind, row.prior, row.rewards, row.seed),
         search_log,
         until(seconds),

@@ -18,9 +18,8 @@ from matplotlib.figure import Figure
 
 import cloneproof as cp
 from cloneproof._files import write_whole
-from cloneproof.engines.closed_form.commitment import CopiedOriginal
+from cloneproof.engines.closed_form.commitment import CopiedOriginal, Phases, agent_score
 from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
-from cloneproof.engines.closed_form.trial_score import Phases, agent_score
 from cloneproof.report.style import INK, MUTED, STYLE, look
 
 HORIZON = 4000

@@ -1,21 +1,46 @@
-"""Fixed seeds, so that a failure can be had again; interrupts that arrive; a browser for tests of pages."""
+"""Fixed seeds, so that a failure can be had again; interrupts that arrive; a clock of CPU time; a browser."""
 
+import gc
 import signal
+import time
 from functools import cache
 
 import pytest
 import typer.main
 from hypothesis import settings
 
+from cloneproof.engines.monte_carlo.sampler import InlineExecutor
 from support.sizes import EXAMPLES
 
 # A run in the background (`nohup make test &`) ignores Ctrl-C, and so would every process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+gc.set_threshold(50_000)  # searching all that is imported for cycles took a tenth of the time
+
+
+def pytest_collection_finish():
+    """What is imported by now stays, and is not searched again."""
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    """Extension modules complain at exit if what is frozen is never freed."""
+    gc.unfreeze()
+
+
 typer.main.get_command = cache(typer.main.get_command)  # once a process, and not at each of hundreds of calls
 
 settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True, max_examples=EXAMPLES)
 settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="module")
+def cpu_clock():
+    """Budgets in seconds of CPU time, sampled in one thread, so that small ones suffice on a busy machine too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", time.process_time)
+        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor(1).submit)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform, load_market, save_market
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from cloneproof._checks import count
-from cloneproof.engines.black_box.contract import BlackBox, View
+from cloneproof.engines.black_box import BlackBox, View
 from cloneproof.errors import EngineError
 
 
@@ -46,19 +46,9 @@ def mabwiser(
     name : str, optional
         What tables call it.
 
-    Returns
-    -------
-    BlackBox
-        For `cp.evaluate` and `cp.gain`.
-
-    Raises
-    ------
-    EngineError
-        Where MABWiser is not installed, or the policy is none of its.
-
     Examples
     --------
-    For example::
+    ::
 
         from mabwiser.mab import LearningPolicy
         box = cloneproof.adapters.mabwiser(LearningPolicy.UCB1(alpha=1))
@@ -124,19 +114,9 @@ def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is op
     name : str, optional
         What tables call it.
 
-    Returns
-    -------
-    BlackBox
-        For `cp.evaluate` and `cp.gain`.
-
-    Raises
-    ------
-    EngineError
-        Where river is not installed, or the policy is none of its.
-
     Examples
     --------
-    For example::
+    ::
 
         from river import bandit
         box = cloneproof.adapters.river(bandit.UCB(delta=1))

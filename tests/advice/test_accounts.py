@@ -3,8 +3,8 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.accounts import account_floor, second_account_gain
 from cloneproof.advice.assessment import SamplingLimits
+from cloneproof.advice.beside import account_floor, second_account_gain
 from cloneproof.errors import CloneproofError
 from cloneproof.report.recommendation_page import recommendation_page
 from cloneproof.report.words import account_sentence

@@ -1,5 +1,6 @@
 """The table of all mechanisms: verdicts are the audit's, exact ones have exact numbers."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,3 +82,9 @@ def test_an_interrupt_keeps_the_rows_that_are_done(processes):
     found = cp.compare(CREATORS, ["reservoir", "etc"], processes=processes, done=stop)
     assert found.interrupted
     assert len(found) == 1
+
+
+def test_an_agent_that_earns_nothing_has_no_infinite_gain():
+    market = cp.Market([cp.Agent("ana", 2, cp.Point(0.0)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=3000)
+    (row,) = cp.compare(market, ["epsilon-greedy"], search=cp.Search(seconds=1))
+    assert json.loads(json.dumps(row.to_dict(), allow_nan=False))["mechanism"] == "epsilon-greedy"

@@ -39,12 +39,12 @@ CLICKS = {"agents": 20, "originals": 3, "horizon": 10**8, "values": (0.002, 0.00
 
 
 @pytest.fixture(scope="module")
-def creators():
-    return cp.recommend(cp.load_market(CREATORS), search=cp.Search(seconds=20))
+def creators(cpu_clock):
+    return cp.recommend(cp.load_market(CREATORS), search=cp.Search(seconds=4))
 
 
 @pytest.fixture(scope="module")
-def clicks():
+def clicks(cpu_clock):
     return cp.recommend(**CLICKS, search=cp.Search(seconds=20))
 
 
@@ -116,9 +116,9 @@ def test_a_cheaper_one_is_shown_with_its_declaration(creators):
     assert found.cheaper.needs in recommendation_page(found)
 
 
-def test_continuous_rates_are_answered_by_samples():
+def test_continuous_rates_are_answered_by_samples(cpu_clock):
     market = cp.Market([cp.Agent(name, 3, cp.Beta(2, 60)) for name in ("ana", "bo", "cy")], horizon=20_000)
-    found = cp.recommend(market, search=cp.Search(seconds=20))
+    found = cp.recommend(market, search=cp.Search(seconds=3))
     by_name = {each.name: each for each in found.ranked}
     assert by_name["reservoir"].regret.error < 0.5 * by_name["reservoir"].regret.value
     assert "reservoir-contest" in by_name
@@ -136,7 +136,7 @@ def test_an_interrupt_keeps_what_is_known_and_before_that_is_passed_on():
 
         return tell
 
-    found = cp.recommend(market, search=cp.Search(seconds=3), progress=interrupt(2))
+    found = cp.recommend(market, search=cp.Search(seconds=1), progress=interrupt(2))
     assert found.interrupted
     assert found.ranked
     with pytest.raises(KeyboardInterrupt):
@@ -188,9 +188,9 @@ def test_random_play_costs_the_best_less_the_average():
     assert random_regret(market) == pytest.approx(100 * (0.75 - 0.5))
 
 
-def test_nothing_fits_little_traffic_and_it_says_what_would():
+def test_nothing_fits_little_traffic_and_it_says_what_would(cpu_clock):
     found = cp.recommend(
-        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=15)
+        agents=20, originals=3, horizon=2000, values=(0.002, 0.004, 0.006), search=cp.Search(seconds=4)
     )
     assert not found.fits
     assert "Nothing clone-proof fits this traffic" in found.advice

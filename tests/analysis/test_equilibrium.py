@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.best_responses import Strategies, in_turn, together
+from cloneproof.analysis.equilibrium import Strategies, in_turn, together
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 

@@ -25,12 +25,8 @@ def test_it_covers_the_exact_payoffs():
     )
 
 
-def test_precision_budget_and_interrupts():
-    precise = cp.evaluate(MARKET, UCB, engine="monte-carlo", precision=1.0)
-    assert max(payoff.error for payoff in precise.payoff.values()) <= 1.0
-    spent = cp.evaluate(MARKET, UCB, engine="monte-carlo", precision=1e-9, search=cp.Search(seconds=0.2))
-    assert spent.partial
-    assert any(note.startswith("precision 1e-09 undecided") for note in spent.notes)
+def test_budget_and_interrupts():
+    assert cp.evaluate(MARKET, UCB, engine="monte-carlo", search=cp.Search(seconds=0.2)).partial
 
     def stop(status):
         raise KeyboardInterrupt
@@ -40,7 +36,7 @@ def test_precision_budget_and_interrupts():
     assert interrupted.notes[-1].startswith("interrupted: partial result of")
 
 
-@pytest.mark.parametrize("options", [{"confidence": 1.0}, {"precision": 0.0}, {"threads": 0}])
+@pytest.mark.parametrize("options", [{"confidence": 1.0}, {"threads": 0}])
 @pytest.mark.parametrize("engine", ["auto", "monte-carlo", "tree"])
 def test_bad_input_is_one_sentence_whatever_the_engine(options, engine):
     with pytest.raises(EngineError, match=r"^expected .* got "):

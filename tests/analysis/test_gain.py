@@ -13,6 +13,7 @@ import cloneproof as cp
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, strata_of, words
 from cloneproof.engines.reference import simulate_run
+from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from support.market_strategies import cases
 from support.strategies import markets
@@ -53,12 +54,9 @@ def test_fact_1_is_decided_and_stops_early():
     assert found_gain(later, UCB, "ana", (9, 1)).decided == "does not pay"
 
 
-def test_it_goes_on_to_the_width_or_the_runs_where_the_sign_is_not_all():
+def test_it_goes_on_to_the_runs_where_the_sign_is_not_all():
     sure = found_gain(PAPER, UCB, "ana", (2, 1), runs=600, stop_when_decided=False)
     assert (sure.runs, sure.stopped) == (600, "runs")
-    wide = found_gain(PAPER, UCB, "ana", (2, 1), precision=0.3, stop_when_decided=False)
-    assert wide.stopped == "enough"
-    assert wide.estimate.error <= 0.3
     none = found_gain(PAPER, UCB, "ana", (1, 1), runs=40)
     assert (none.decided, none.estimate.value, none.stopped) == ("undecided", 0.0, "runs")
 
@@ -78,9 +76,9 @@ def test_a_mapping_fixes_the_others_in_both_worlds():
 
 
 @given(cases(names=["ucb1", "h-ucb", "h-etc-r", "epsilon-greedy"]))
-@settings(max_examples=10)
+@settings(max_examples=5)
 def test_the_exact_gain_lies_in_the_interval(case):
-    """Confidence 1 - 1e-8 over about fifty intervals: one in a million."""
+    """Confidence 1 - 1e-8 over thirty intervals: one in a million."""
     agent = case.market.agents[0].name
     others = {name: own for name, own in case.copies.items() if name != agent}
     exact = [cp.evaluate(case.market, case.mechanism, world).payoff[agent] for world in (others, case.copies)]
@@ -97,7 +95,7 @@ def test_the_exact_gain_lies_in_the_interval(case):
 
 
 def test_decisions_at_their_stopping_times_are_right():
-    """60 seeds at confidence 0.9 on a coin whose bias the copies shift: wrong signs stay within the allowance."""
+    """20 seeds at confidence 0.9 on a coin whose bias the copies shift: wrong signs stay within the allowance."""
 
     def shifted(job, first, count):
         coins = words(run_streams(job.seed, first, count), 5 if job.copies["ana"] == (2,) else 6) / 2.0**64
@@ -106,18 +104,18 @@ def test_decisions_at_their_stopping_times_are_right():
 
     market = cp.Market([cp.Agent("ana", 1, cp.Point(1.0))], horizon=1)
     options = {"runs": 2000, "confidence": 0.9, "outcomes": shifted, "chunk": 500, "threads": 1}
-    found = [found_gain(market, UCB, "ana", (2,), seed=seed, **options) for seed in range(60)]
+    found = [found_gain(market, UCB, "ana", (2,), seed=seed, **options) for seed in range(20)]
     missed = sum(not one.estimate.low <= 0.1 <= one.estimate.high for one in found)
     words_said = [one.decided for one in found]
-    assert max(missed, words_said.count("does not pay")) <= binom.isf(1e-6, 60, 0.1)
-    assert words_said.count("pays") > 30
+    assert max(missed, words_said.count("does not pay")) <= binom.isf(1e-6, 20, 0.1)
+    assert words_said.count("pays") > 10
 
 
 def test_strata_narrow_the_interval():
     market = cp.Market([cp.Agent("ana", 2, BERNOULLI), cp.Agent("bo", 1, cp.Point(0.6))], horizon=30)
     errors = [
         found_gain(
-            market, cp.mechanism("h-ucb"), "ana", (2, 1), runs=400, stop_when_decided=False, stratify=passes
+            market, cp.mechanism("h-ucb"), "ana", (2, 1), runs=160, stop_when_decided=False, stratify=passes
         ).estimate.error
         for passes in (True, False)
     ]
@@ -125,20 +123,22 @@ def test_strata_narrow_the_interval():
 
 
 @given(st.integers(1, 2), st.integers(1, 30))
-@settings(max_examples=5)
+@settings(max_examples=2)
 def test_threads_chunks_and_interruptions_leave_no_trace(threads, chunk):
     market = cp.Market([cp.Agent("ana", 2, BERNOULLI), cp.Agent("bo", 1, cp.Point(0.6))], horizon=6)
-    whole = found_gain(market, UCB, "ana", (3, 1), runs=120)
-    assert found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk) == whole
+    whole = found_gain(market, UCB, "ana", (3, 1), runs=60)
+    assert found_gain(market, UCB, "ana", (3, 1), runs=60, threads=threads, chunk=chunk) == whole
 
     def stop(status):
-        if status.totals.runs >= 40:
+        if status.totals.runs >= 20:
             raise KeyboardInterrupt
 
-    part = found_gain(market, UCB, "ana", (3, 1), runs=120, threads=threads, chunk=chunk, progress=stop)
+    part = found_gain(market, UCB, "ana", (3, 1), runs=60, threads=threads, chunk=chunk, progress=stop)
     assert part.stopped == "interrupted"
     assert part.partial
-    assert found_gain(market, UCB, "ana", (3, 1), runs=120, resume=part.progress) == whole
+    assert found_gain(market, UCB, "ana", (3, 1), runs=60, resume=part.progress) == whole
+    with pytest.raises(EngineError, match="resume with the same market, mechanism, copies and seed"):
+        found_gain(market, UCB, "ana", (2, 1), runs=60, resume=part.progress)
 
 
 @given(markets())
@@ -160,6 +160,6 @@ def test_strata_are_the_prior(market):
 
 def test_a_budget_ends_it_undecided():
     market = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=20)
-    found = found_gain(market, UCB, "ana", (2,), precision=1e-6, budget_seconds=0.3)
+    found = found_gain(market, UCB, "ana", (2,), stop_when_decided=False, seconds=0.3)
     assert (found.stopped, found.partial, found.decided) == ("budget", True, "undecided")
     assert found.runs > 0

@@ -89,7 +89,7 @@ def test_every_claim_of_a_record_is_checked(data):
 
 
 def test_an_undecided_record_claims_nothing(tmp_path):
-    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", search=cp.Search(copies=2, runs=32))
+    found = cp.audit(MARKET, cp.mechanism("thompson"), agent="bo", search=cp.Search(copies=2, runs=8))
     assert found.verdict == "undecided"
     cp.results.write_replay(found, tmp_path / "record.json")
     again = cp.verify(tmp_path / "record.json")
@@ -170,11 +170,11 @@ def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(da
     """The last deviation has a quarter of a billion pairs, which nobody draws in a second."""
     last = len(data["deviations"]) - 1
     long = changed(data, "deviations", last, "pairs", to=1 << 28)
-    found = replay(long, budget_seconds=1.0)
+    found = replay(long, seconds=0.1)
     assert (found.outcome, found.holds, found.out_of_time) == ("undecided", False, True)
     assert f" of {last + 1} deviations were drawn whole and came out the same" in found.statement
     tampered = changed(long, "deviations", 0, "pairs", to=data["deviations"][0]["pairs"] + 2)
-    assert replay(tampered, budget_seconds=60.0).outcome == "not reproduced"  # a difference that is found is one
+    assert replay(tampered, seconds=60.0).outcome == "not reproduced"  # a difference that is found is one
     path = tmp_path / "record.json"
     path.write_text(json.dumps(long))
     monkeypatch.setattr("sys.argv", ["cloneproof", "verify", str(path), "--seconds", "1"])
@@ -184,5 +184,8 @@ def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(da
     assert end.value.code == 3
     assert out.startswith("undecided: 1 s were over")
     assert f"rounds of {last + 1} deviations, drawn again for at most 1 s" in err
-    with pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"):
+    with (
+        pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"),
+        pytest.warns(DeprecationWarning, match=r"verify\(budget_seconds=..\) is now seconds=.."),
+    ):
         cp.verify(path, budget_seconds=float("nan"))

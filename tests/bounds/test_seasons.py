@@ -5,7 +5,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.advice.assessment import SamplingLimits
-from cloneproof.advice.seasons import season_words
+from cloneproof.advice.beside import season_words
 from cloneproof.errors import CloneproofError
 
 
@@ -40,7 +40,7 @@ def test_a_recommendation_names_the_season():
     market = cp.Market(
         [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
     )
-    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=1))
+    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=0.3))
     assert "seasons of about" in found.seasons
     assert "neutral to copies" in found.seasons
     assert "one season" in season_words(market, found.choice, 1e15, SamplingLimits(0.1))

@@ -49,51 +49,6 @@ def test_a_mistake_of_an_honest_etc_is_at_most_eps():
         assert lost <= bounds.mistake(len(means), worse[0], m) * worse[-1] + 1e-9
 
 
-def score_tail(means, copies, m, trial, y):
-    """P(score >= y) under H-ETC-R, from the exact engine's law of the sum of all trial rewards."""
-    from cloneproof.engines.closed_form.commitment import CopiedOriginal
-    from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
-    from cloneproof.engines.closed_form.trial_score import Phases, agent_score
-
-    originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
-    made = cp.mechanism("h-etc-r", agent_rounds=trial, arm_rounds=m)
-    score = agent_score(originals, Phases(made, trial, 1), Bernoulli(FLOATS), FLOATS)
-    return math.fsum(chance for own, chance in zip(score.scores, score.chances, strict=True) if own >= trial * y - 1e-9)
-
-
-def test_tail_lower_as_its_proof_has_it():
-    rng = random.Random(5)
-    sharp = 0
-    for _ in range(60):
-        means = [rng.randrange(9) / 8 for _ in range(rng.randint(1, 3))]
-        m = rng.randint(2, 12)
-        trial = len(means) * m + rng.randint(0, 20)
-        y = rng.randint(0, trial) / trial
-        exact = score_tail(means, (1,) * len(means), m, trial, y)
-        assert exact >= bounds.tail_lower_paper(means, m, trial, y) - 1e-9
-        sharp += exact < 1.1 * bounds.tail_lower_paper(means, m, trial, y)
-    assert sharp > 5
-
-
-def test_tail_upper_is_false():
-    """Theorem 4's claim: means (1, 0), one copy of the first, y = 0.6: psi = 0, the copied agent reaches it surely."""
-    m, trial = 36, 72
-    assert bounds.tail_upper_paper((1, 0), m, trial, 0.6) == pytest.approx(0)
-    assert score_tail((1, 0), (2, 1), m, trial, 0.6) == pytest.approx(1)
-    assert score_tail((1, 0), (1, 1), m, trial, 0.6) == pytest.approx(0)
-
-
-def test_tail_lower_as_printed_is_false():
-    """M rewards of the best arm average 1 surely; an honest agent with means (1, 0) cannot."""
-    assert score_tail((1, 0), (1, 1), 36, 100, 1.0) == pytest.approx(0)
-    assert 1 - bounds.mistake_paper(1.0, 36) > 0.99
-
-
-def test_psi_needs_a_trial_that_explores():
-    with pytest.raises(cp.errors.MechanismError, match="at least 8 rounds"):
-        bounds.psi((0.5, 0.5), 4, 7, 0.5)
-
-
 def test_the_conditions_are_monotone_and_covered_gap_is_where_it_starts():
     for originals in (2, 3, 8):
         for horizon in (10, 10**4, 10**9):

@@ -10,12 +10,13 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.bounds.index import (
+    Cells,
     chance_above,
     expected_gain_ceiling,
     index_gain_ceiling,
     next_look,
-    path_ceiling,
-    sampled_gain_ceiling,
+    path_brackets,
+    rate_cells,
 )
 from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
@@ -154,11 +155,13 @@ def test_three_originals_can_gain_with_ordered_scores_alone_and_never_more_than_
 
 
 def ceiling_of(laws, values, slots):
-    """`path_ceiling` for scores on a few levels, ties by a drawn order: straight pieces of a path, cut finely."""
+    """The bound of (b) for scores on a few levels, ties by a drawn order: straight pieces of a path, cut finely."""
     ends = np.array([[0.0, *np.cumsum([float(p) for p in reversed(law)])] for law in laws])
     pieces = np.linspace(0, ends.shape[1] - 1, 400 * (ends.shape[1] - 1) + 1)[1:-1]
     path = np.array([np.interp(pieces, np.arange(ends.shape[1]), row) for row in ends])
-    return path_ceiling(np.array([float(v) for v in values]), np.stack([path, path], axis=1), slots, 1.0)
+    rates, each = np.array([float(v) for v in values]), np.arange(len(values))
+    cells = Cells(rates, each, each, np.ones(len(values)), rates, rates, len(values), {})
+    return max(0.0, path_brackets(cells, np.stack([path, path], axis=1), each[None], slots).max())
 
 
 def test_no_weights_gain_more_than_the_ceiling():
@@ -281,9 +284,9 @@ def test_the_ceiling_is_said_with_every_verdict():
     strict, loose = (cp.audit(three, made, tolerance=tolerance) for tolerance in (0.0, 0.01))
     assert strict.verdict == "undecided"
     assert loose.verdict == "clone-proof"
-    assert loose.sampled_proof
-    assert 0 < strict.gain_at_most.high < 0.01 * 1000 / 11 / 2
-    assert strict.gain_at_most.kind == "asymptotic"
+    assert not loose.sampled_proof
+    assert 0 < strict.gain_at_most.high < 0.01
+    assert strict.gain_at_most.kind == "proven"
     assert strict.worst.gain.high == pytest.approx(strict.gain_at_most.high)
     prior = cp.Discrete([0.02, 0.05, 0.1], [0.5, 0.25, 0.25])
     market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=1000, ends="at-random")
@@ -300,9 +303,57 @@ def test_a_ceiling_averaged_over_means_is_below_the_average_of_ceilings():
     }
     worlds = product(chances, repeat=3)
     average = sum(math.prod(chances[v] for v in means) * ceilings[tuple(sorted(means))] for means in worlds)
-    assert 0 < expected_gain_ceiling(atoms, 3, 6, 1.5, 400) <= average * 1.01
-    drawn = sampled_gain_ceiling(cp.Discrete(*zip(*atoms, strict=True)).quantile, 3, 6, 1.5, 400)
-    assert average / 5 < drawn < 5 * average
+    most, proven = expected_gain_ceiling([(v, v, p) for v, p in atoms], 3, 6, 1.5, 400)
+    assert proven
+    assert 0 < most <= average * 1.01
+
+
+def plain_brackets(means, path, slots):
+    """The bracket of (b) at each level, by the trapezoidal rule."""
+    x = np.concatenate([np.zeros((len(means), 1)), path], axis=1)
+    average, gaps = x.mean(0), max(means) - np.array(means)
+    slope = (1 - average) ** (slots - 2) * (x - average)
+    steps = gaps[:, None] * (slope[:, 1:] + slope[:, :-1]) / 2 * np.diff(x, axis=1)
+    left, reach = (1 - average)[1:], np.maximum((x.max(0) - average)[1:], 1e-12)
+    curve = (np.maximum(left - reach, 0) ** slots - left**slots + slots * left ** (slots - 1) * reach) / reach**2
+    gain = slots * (slots - 1) / len(means) * np.cumsum(steps.sum(0))
+    return gain - max(means) * curve * x[:, 1:].var(0)
+
+
+@pytest.mark.parametrize("width", [0.05, 0.0005])
+def test_cells_bound_the_average_over_the_rates_in_them(width):
+    levels, rounds, slots = np.linspace(0.99, 0.02, 150), 60, 8
+    cells = rate_cells([(0.1 + k * width, 0.1 + (k + 1) * width, 1 / 6) for k in range(6)], 6)
+    ends = np.array([chance_above(v, 1.5, rounds, levels) for v in cells.values])
+    rates = [[0.1 + (k + (j + 0.5) / 3) * width for j in range(3)] for k in range(6)]  # three in each cell
+    path = {v: chance_above(v, 1.5, rounds, levels).mean(0) for own in rates for v in own}
+    for chosen in ([0, 2, 3], [1, 1, 4], [2, 4, 4], [0, 0, 5], [3, 3, 3], [0, 1, 4, 5], [1, 3, 3, 3]):
+        most = path_brackets(cells, ends, np.array([chosen]), slots)[0]
+        worlds = product(*(rates[k] for k in chosen))
+        average = np.mean([plain_brackets(v, np.array([path[each] for each in v]), slots) for v in worlds], axis=0)
+        assert (average <= most[:-1] + 1e-6).all()
+        if width < 0.001:
+            assert (most[:-1] - average).max() < 0.005
+
+
+@pytest.mark.parametrize("originals", [3, 4])
+def test_choices_of_cells_cover_the_prior_once(originals):
+    cells = rate_cells([(k / 40, (k + 1) / 40, 1 / 40) for k in range(40)], 30, 30.0)
+    total = 0.0
+    for each in cells.choices(originals):
+        same = math.prod(math.factorial(each.count(cell)) for cell in set(each))
+        total += math.factorial(originals) / same * math.prod(cells.mass[list(each)])
+    assert cells.narrow >= 30
+    assert total == pytest.approx(1)
+
+
+def test_a_ceiling_for_a_continuous_prior_is_proven_for_three_originals():
+    bins = [(k / 200, (k + 1) / 200, 1 / 100) for k in range(100)]
+    most, proven = expected_gain_ceiling(bins, 3, 8, 1.5, 60)
+    quick, computed = expected_gain_ceiling(bins, 3, 8, 1.5, 60, proof=False)
+    assert proven
+    assert not computed
+    assert 0 < quick < most < 0.1
 
 
 def test_what_takes_no_random_end_says_so():

@@ -143,7 +143,7 @@ def test_weights_times_rest_fall_with_the_mean():
 def test_both_sums_of_chebyshev_and_the_conclusion():
     """Each event's two sums are at most 0, they add up to the gain, and the gain is at most 0."""
     losing = 0
-    for _, made, copies in scans(4, 150):
+    for _, made, copies in scans(4, 60):
         total = Fraction(0)
         for k in range(len(made.events)):
             own = phi(made, k, copies)
@@ -153,7 +153,7 @@ def test_both_sums_of_chebyshev_and_the_conclusion():
             total += dot(own, aim) + dot(own, pace)
         assert made.gain(copies) == total <= 0
         losing += total < 0
-    assert losing > 50
+    assert losing > 20
 
 
 def test_the_second_condition_has_the_first_in_it():

@@ -4,7 +4,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._clock import check_time
-from cloneproof.analysis.audit import exact_search as refinement
+from cloneproof.analysis.audit import strategies as refinement
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.tree.state_tree import tree

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
+from support.sizes import LONG
 
 
 def some_rows(count=600, seed=1, rewards=(0, 1)):
@@ -92,7 +93,7 @@ REWARDS = ["0", "1", "0.5", "0.000001", "1.000", "00.5", "1e-1", ".5", "", "x", 
 TIMES = ["0", "17", "1700000000", "-3", "12.5", ""]
 
 
-@settings(deadline=None, max_examples=25, derandomize=True)
+@settings(deadline=None, max_examples=25 if LONG else 12, derandomize=True)
 @given(
     st.lists(st.tuples(*map(st.sampled_from, (NAMES, NAMES, REWARDS, TIMES))), min_size=1, max_size=12),
     st.sampled_from(["\n", "\r\n"]),

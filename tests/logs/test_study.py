@@ -47,8 +47,8 @@ def planted(names=("ana", "bo", "cy", "di", "<script>alert(1)</script>"), rounds
 
 @pytest.fixture(scope="module")
 def study():
-    log = cp.read_log(planted(), same=["title"])
-    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", budget_seconds=60, levels=2)
+    log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=60, levels=2)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
@@ -57,7 +57,7 @@ def test_the_planted_copies_are_found_and_nobody_else(study):
     assert study.worth[0].owner.copies == (5, 1)
     assert study.worth[0].gain is not None
     assert study.market.horizon == 1000
-    assert sum(agent.count for agent in study.market.agents) == 10
+    assert sum(agent.count for agent in study.market.agents) == 6
     json.dumps(study.to_dict(), allow_nan=False)
 
 
@@ -70,7 +70,7 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     assert study.traffic.rounds == study.log.rounds
     assert f"Over the {study.log.rounds:,} rounds" in page
     assert page.index("Equal and near texts") < page.index("Arms that look like one item")
-    assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 840_000
+    assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
 
 
 def test_accounts_that_share_items_are_told_what_they_were_paid():
@@ -78,7 +78,7 @@ def test_accounts_that_share_items_are_told_what_they_were_paid():
     for row in [k for k, name in enumerate(rows["agent"]) if name == "ana"]:
         for key in rows:
             rows[key].append("ana 2" if key == "agent" else f"2-{rows[key][row]}" if key == "arm" else rows[key][row])
-    study = study_log(cp.read_log(rows, same=["title"]), budget_seconds=1)
+    study = study_log(cp.read_log(rows, same=["title"]), seconds=1)
     pair = study.accounts
     if [group.agents for group in study.findings.found] == [("ana", "ana 2")]:
         assert [(account, rounds) for account, _, rounds, _ in pair] == [("ana", 120_000), ("ana 2", 120_000)]
@@ -91,7 +91,7 @@ def test_a_log_of_one_row_or_without_rewards_is_studied(rows, seconds):
     """Honest payoffs of nothing used to make infinite percentages, which JSON does not have."""
     agents, arms, clicks = zip(*rows, strict=True)
     log = cp.read_log({"agent": list(agents), "arm": list(arms), "click": list(clicks)})
-    study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=2), "etc", budget_seconds=seconds)
+    study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=2), "etc", seconds=seconds)
     json.dumps(study.to_dict(), allow_nan=False)
     assert "inf%" not in log_page(study)
     assert "nan" not in log_page(study)
@@ -102,7 +102,7 @@ def test_a_budget_is_one_promise_and_says_what_was_left_out(monkeypatch):
     start = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: start + 100 * (time.perf_counter() - began))
     began = time.perf_counter()
-    study = study_log(cp.read_log(planted(), same=["title"]), budget_seconds=1)
+    study = study_log(cp.read_log(planted(), same=["title"]), seconds=1)
     assert time.perf_counter() - began < 60
     assert "no time" in " ".join(study.notes)
     assert "lack of time" in " ".join(study.notes)

@@ -13,7 +13,8 @@ import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.report import audit_page as page_module
 from cloneproof.report.audit_figures import thin
-from cloneproof.report.audit_page import audit_page, write_audit_page
+from cloneproof.report.audit_page import audit_page
+from cloneproof.report.page import write_page
 from cloneproof.report.style import LOOKS, OTHER, look
 from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
@@ -189,21 +190,21 @@ def test_many_points_make_no_heavy_page(audits):
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, monkeypatch):
     target = tmp_path / "report.html"
-    write_audit_page(audits["clone-proof"], target)
+    write_page(audit_page(audits["clone-proof"]), target)
     before = target.read_text(encoding="utf-8")
     assert before == audit_page(audits["clone-proof"])
     monkeypatch.setattr(page_module, "attack_steps", lambda audit: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        write_audit_page(audits["undecided"], target)
+        write_page(audit_page(audits["undecided"]), target)
     monkeypatch.undo()
     monkeypatch.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(cp.errors.CloneproofError, match="disk full"):
-        write_audit_page(audits["undecided"], target)
+        write_page(audit_page(audits["undecided"]), target)
     monkeypatch.undo()
     assert target.read_text(encoding="utf-8") == before
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     with pytest.raises(cp.errors.CloneproofError, match="make the folder first"):
-        write_audit_page(audits["clone-proof"], tmp_path / "missing" / "report.html")
+        write_page(audit_page(audits["clone-proof"]), tmp_path / "missing" / "report.html")
 
 
 def test_every_mechanism_has_a_colour_of_its_own():

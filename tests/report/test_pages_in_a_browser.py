@@ -6,9 +6,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.logs.study import study_log
-from cloneproof.report.audit_page import write_audit_page
-from cloneproof.report.log_page import write_log_page
-from cloneproof.report.season_page import write_season_page
+from cloneproof.report.audit_page import audit_page
+from cloneproof.report.log_page import log_page
+from cloneproof.report.page import write_page
+from cloneproof.report.season_page import season_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
 
@@ -19,8 +20,8 @@ AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "unde
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
-        write_audit_page(audit(), folder / f"{verdict}.html")
-    write_season_page(season_audit(), "season 2 of feed", [("decisions", "3,000")], folder / "season.html")
+        write_page(audit_page(audit()), folder / f"{verdict}.html")
+    write_page(season_page(season_audit(), "season 2 of feed", [("decisions", "3,000")]), folder / "season.html")
     return folder
 
 
@@ -75,9 +76,9 @@ def page(tmp_path_factory):
                 for key, value in zip(rows, values, strict=True):
                     rows[key].append(value)
     log = cp.read_log(rows, same=["title"])
-    study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", budget_seconds=12, levels=2)
+    study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=12, levels=2)
     file = tmp_path_factory.mktemp("log") / "log.html"
-    write_log_page(study, file)
+    write_page(log_page(study), file)
     return file
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import above, agrees, at_most
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable, Row, from_dict, rows, to_dict, verdict
 
@@ -68,10 +67,8 @@ def test_answers_follow_the_interval():
 
 
 def test_findings_survive_being_stored():
-    series = Series.of("s", [1, 2], [HALF, HALF], mechanism="ucb1", shade=2, style="points")
-    figures = (Lines("t", "c", "x", "y", (series,), (Mark("m", x=1.0),), log_x=True),)
     table = FindingsTable("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
-    found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), figures, (table,), {"k": {"v": [1]}})
+    found = Findings("c", (Check("s", "claim", None, (("e", HALF), ("n", 3))),), (table,), {"k": {"v": [1]}})
     assert from_dict(json.loads(json.dumps(to_dict(found), allow_nan=False))) == found
     assert to_dict(found)["verdict"] == found.verdict == "undecided"
 

@@ -57,7 +57,7 @@ def test_fact_1_the_papers_own_horizon_does_not_pay():
 
 def test_fact_2_for_every_opponent_some_horizon_pays():
     largest, relative = 0.0, 0.0
-    for step in range(0, 26, 1 if LONG else 6):
+    for step in range(0, 26, 1 if LONG else 12):
         market = cp.Market(
             [cp.Agent("ana", 2, BERN), cp.Agent("bo", 1, cp.Point(step * 0.04))], horizon=60, rewards="deterministic"
         )

@@ -89,7 +89,6 @@ def the_reading(found):
 
 def the_page(browser, folder, results):
     address = (folder / "report.html").as_uri()
-    figures = sum(len(row["figures"]) for row in results["rows"].values())
     for width in (400, 1200):
         with visit(browser, address, width) as seen:
             the_summary(seen.page, results["rows"])
@@ -97,17 +96,12 @@ def the_page(browser, folder, results):
             assert (seen.complaints, seen.foreign_requests) == ([], [])
             assert sticking_out(seen.page) == []
             assert shown(seen.page, "details .body") == len(results["rows"])
-            assert shown(seen.page, "figure svg") == figures  # one of the two drawings of each
-            for svg in seen.page.locator("figure svg:visible").all():
-                box = svg.bounding_box()
-                assert box["width"] > 0.8 * min(width, 720) - 90
-                assert box["height"] > 90
             assert overflowing(seen.page, ".scroll-box") == []  # they may scroll, and need not at these widths
             assert not re.search(r"\bfacts? [0-9]", seen.page.inner_text("body"), re.IGNORECASE)
     with visit(browser, address) as seen:
         paper = printed(seen.page, folder / "page.pdf")
         assert shown(seen.page, "details .body") == 0  # folded again
-    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= 2 * len(results["rows"])
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) >= len(results["rows"])
 
 
 def the_summary(page, found):

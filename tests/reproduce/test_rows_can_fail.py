@@ -23,18 +23,21 @@ def failed(findings):
 
 
 @pytest.mark.parametrize(
-    ("name", "broken", "statement"),
+    ("name", "broken", "statements"),
     [
-        ("introduction", first_registered, "The gain is that of the average"),
-        ("theorem-1-ucb1", always_commits, "There is a horizon at which copying pays"),
-        ("theorem-1-ucb1", always_commits, "carries over to arbitrary exploration parameters"),
-        ("theorem-1-h-ucb", always_commits, "there is an instance in which copying pays"),
+        ("introduction", first_registered, ["The gain is that of the average"]),
+        (
+            "theorem-1-ucb1",
+            always_commits,
+            ["There is a horizon at which copying pays", "carries over to arbitrary exploration parameters"],
+        ),
+        ("theorem-1-h-ucb", always_commits, ["there is an instance in which copying pays"]),
     ],
 )
-def test_a_broken_mechanism_changes_the_verdict(name, broken, statement):
+def test_a_broken_mechanism_changes_the_verdict(name, broken, statements):
     found = rows()[name].run(Setting("quick", make=broken))
     assert found.verdict == "refuted as stated"
-    assert any(statement in one for one in failed(found))
+    assert all(any(statement in one for one in failed(found)) for statement in statements)
 
 
 def test_theorem_2_an_arm_rule_that_can_be_gamed_is_noticed():

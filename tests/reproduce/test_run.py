@@ -51,7 +51,7 @@ def test_killed_and_continued_it_writes_the_same_bytes(tmp_path, planted):
         while len(list((out / "rows").glob("row-*.json"))) < rows_before:
             assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(dice.uniform(0, 0.25))
+        time.sleep(dice.uniform(0, 0.05))
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
         assert not (out / "results.json").exists()

@@ -1,6 +1,5 @@
 """Rows 5 to 12: their verdicts, and that a mechanism put in another's place changes them. Nothing is written down."""
 
-import os
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -9,10 +8,11 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.certificate.verification import check
-from cloneproof.reproduce.attacks import attacks, harder_attacks
 from cloneproof.reproduce.findings import Setting, from_dict, rows, to_dict
-from cloneproof.reproduce.rows import proposition_1
+from cloneproof.reproduce.rows import open_problem, proposition_1
+from cloneproof.reproduce.rows.theorem_4 import attacks, harder_attacks
 from cloneproof.reproduce.trp import best_or_uniform, necessity
+from support.sizes import LONG
 
 EXPECTED = {
     "proposition-1": "refuted as stated",
@@ -39,7 +39,14 @@ def found(name, swap=None):
 as_it_is = cache(found)
 
 
-long = pytest.mark.skipif(not os.environ.get("CLONEPROOF_LONG"), reason="make test-long")
+@pytest.fixture(autouse=not LONG)
+def fewer_cases(monkeypatch):
+    """Fewer random priors and copies in rows 5 and 12."""
+    monkeypatch.setattr(proposition_1, "necessity", lambda rule, tried, seed: necessity(rule, tried // 4, seed))
+    monkeypatch.setattr(open_problem, "MOST_COPIES", 2)
+
+
+long = pytest.mark.skipif(not LONG, reason="make test-long")
 
 
 @pytest.mark.parametrize("name", EXPECTED)

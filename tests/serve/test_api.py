@@ -395,5 +395,5 @@ def test_registrations_end_where_a_decision_would_take_too_long(mechanism, param
         paths = [f"/v1/markets/feed/agents/agent{n % agents}/arms" for n in range(room + 1)]
         codes = [desk.post(path, {"arm": f"arm{n}"}).status_code for n, path in enumerate(paths)]
         assert codes == [201] * room + [409]
-        assert [len(one["arms"]) for one in desk.get("agents").json()["agents"]] == [room // agents] * agents
+        assert [len(one["arms"]) for one in desk.get("progress").json()["agents"]] == [room // agents] * agents
         assert desk.post(paths[0], {"arm": "arm0"}).status_code == 200  # it has its place

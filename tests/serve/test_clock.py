@@ -10,7 +10,7 @@ from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
-from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import make_writer
 from support.postgres import emptied
 from support.service import SECRET, Clock, Desk, open_market, spec, sqlite
 

@@ -15,14 +15,14 @@ from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, 
 from cloneproof.serve.messages import DecisionReply
 from cloneproof.serve.offline import replay_all, stored_ledgers
 from cloneproof.serve.storage import open_storage
-from support.service import TERMS, Desk, Process, spec
+from support.service import TERMS, Desk, Process, spec, start_all
 
 KILLS = int(os.environ.get("CLONEPROOF_KILLS", "1"))
 SEED = int(os.environ.get("CLONEPROOF_KILL_SEED", "5"))
 KILLS_A_MARKET = 2  # then another one begins, whose commitments wait again
 WINDOW = 60  # rounds
 TURNS = 8  # of each worker at least, however slow the machine is: enough for windows to end
-WORKERS = 3
+WORKERS = 2
 
 
 class Worker(threading.Thread):
@@ -87,8 +87,7 @@ def test_nothing_acknowledged_is_lost_with_two_services_on_postgres(server):
 
 
 def killed_under_load(place, services, pause=0.0):
-    for service in services:
-        service.start()
+    start_all(services)
     dice, back, markets = random.Random(SEED), list[float](), list[str]()
     workers = [Worker(f"w{n}", services, markets, pause) for n in range(WORKERS)]
     try:
@@ -102,7 +101,6 @@ def killed_under_load(place, services, pause=0.0):
             service = dice.choice(services)
             service.kill()
             back.append(service.start())
-        time.sleep(0.2)
     finally:
         for worker in workers:
             worker.stop.set()

@@ -19,7 +19,7 @@ from cloneproof import __version__
 from cloneproof.errors import ServeError
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
-from cloneproof.serve.http.monitoring import LogLines, configure_log, json_line, text_line
+from cloneproof.serve.http.monitoring import LogLines, configure_log, text_line
 from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
 from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import open_storage
@@ -42,7 +42,7 @@ def heard():
     def listen(form, level):
         configure_log(form, level)
         handler = logging.StreamHandler(stream)
-        handler.setFormatter(LogLines(json_line if form == "json" else text_line))
+        handler.setFormatter(LogLines(json.dumps if form == "json" else text_line))
         logger.handlers = [handler]
         return lambda: [line for line in stream.getvalue().splitlines() if line]
 

@@ -24,8 +24,8 @@ from cloneproof.serve.market.terms import build_mechanism
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import PostgresStorage, StorageLost, without_password
-from cloneproof.serve.writer import shared
 from cloneproof.serve.writer.markets import ServedMarkets
+from cloneproof.serve.writer.writer import apply_block
 from support.postgres import emptied
 from support.service import Desk, open_market, session_seed, spec
 
@@ -143,7 +143,7 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
     monkeypatch.setattr(storage, "_rows", meanwhile)
     markets = ServedMarkets.recover(storage)
     for block in storage.begin():
-        shared.apply_block(markets, block)
+        apply_block(markets, block)
     storage.close()
     assert list(markets.by_name) == ["feed"]
 
@@ -273,7 +273,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 def without_the_news(monkeypatch):
-    monkeypatch.setattr(shared, "apply_block", lambda markets, block: None)
+    monkeypatch.setattr("cloneproof.serve.writer.writer.apply_block", lambda markets, block: None)
 
 
 def ids_that_are_not_stored(monkeypatch):

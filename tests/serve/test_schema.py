@@ -19,7 +19,7 @@ from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from support.service import TERMS, in_thread
 
-EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "2"))
+EXAMPLES = int(os.environ.get("CLONEPROOF_SCHEMA_EXAMPLES", "1"))
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 schema = schemathesis.openapi.from_dict(document(ROUTES))
 

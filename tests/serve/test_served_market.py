@@ -197,7 +197,7 @@ def test_a_window_of_rounds_holds_inside_a_batch():
         elif isinstance(entry, Defaulted | Rewarded):
             awaited.discard(entry.id)
     assert decided == 20
-    assert replay(lines, MarketDice(SECRET)).entries == len(lines)
+    assert replay(lines, MarketDice(SECRET)).market.chain.n == len(lines)
 
 
 def rounds_of_bo(mechanism, parameters, kept=None, **terms):

@@ -422,7 +422,7 @@ def test_a_market_that_cannot_be_read_does_not_hinder_others(tmp_path):
         with closing(sqlite3.connect(path)) as other, other:
             other.execute("UPDATE ledger SET lines = 'damaged' WHERE place < 2 << 40")
         other.close()
-        for number in range(5):
+        for number in range(2):
             asked = (("feed", "old"), ("small", f"r{number}"), ("feed", f"new-{number}"))
             calls = [("POST", f"/v1/markets/{market}/decisions", {"request_id": request}) for market, request in asked]
             assert desk.together(*calls)[:2] == [503, 200]

@@ -239,11 +239,11 @@ def test_the_horizon_from_which_on_all_is_best_by_three_ways(chance, originals):
 def test_the_gain_of_a_second_account_is_the_audit_s_and_tends_to_its_limit():
     from splitting import limit, market, second_account
 
-    found = second_account((0.25, 0.75), 2, 2, 10**6)
-    own = market((0.25, 0.75), 2, 2, 10**6)
+    found = second_account((0.25, 0.75), 2, 2, 10**5)
+    own = market((0.25, 0.75), 2, 2, 10**5)
     apart = cp.audit(
         own, cp.mechanism("holdout-h-etc", market=own), agent="a0", also=("splitting",), search=cp.Search(copies=1)
     ).also
     assert apart["splitting"].gain.value == pytest.approx(found.fee, rel=1e-9)
     honest, split = limit((0.25, 0.75), 2, 2)
-    assert found.fee / found.honest == pytest.approx(split / honest - 1, abs=1e-3)
+    assert found.fee / found.honest == pytest.approx(split / honest - 1, abs=5e-3)

@@ -22,7 +22,7 @@ def uniforms(seed, number):
 
 
 def test_every_decision_has_the_largest_index():
-    means, rounds = np.array([0.03, 0.3, 0.6, 0.6]), 1500
+    means, rounds = np.array([0.03, 0.3, 0.6, 0.6]), 500
     decisions = np.zeros(rounds, np.int64)
     pulls = study.kl_ucb_pulls(means, rounds, 5, decisions)
     shown = uniforms(5, rounds) < means[decisions]

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.black_box.contract import BlackBox
-from cloneproof.market import reward_family
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Player
+from cloneproof.market import full_copies, reward_family
 
 
 class InTurn:
@@ -176,3 +176,8 @@ class OnlyHere:
 
 def _refuse():
     raise AttributeError("no such thing in this process")
+
+
+def black_box_run(market, box, copies=None, seed=0, run=0):
+    """One run of a black box, as its outcome."""
+    return Player(BlackBoxJob(market, box, full_copies(market.agents, copies), seed)).run(run)

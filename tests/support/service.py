@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +30,7 @@ from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.sql import SharedStorage
-from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import make_writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -253,6 +254,12 @@ class Process:
     def stop(self) -> None:
         self.process.terminate()
         self.process.communicate(timeout=30)
+
+
+def start_all(services: Iterable[Process]) -> None:
+    """Start them at the same time."""
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(Process.start, services))
 
 
 def sqlite(path: Path, interval: int = 1 << 17) -> SqliteStorage:

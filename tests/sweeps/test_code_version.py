@@ -46,7 +46,7 @@ def test_it_names_the_package_and_is_the_same_for_a_copy(copy):
 @pytest.mark.parametrize(
     ("path", "counts"),
     [
-        ("bounds/tails.py", True),
+        ("bounds/rounds.py", True),
         ("errors.py", True),
         ("_tables.py", True),
         ("_randomness.py", True),

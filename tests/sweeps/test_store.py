@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloneproof.errors import SweepError
-from cloneproof.sweeps.driver import Agenda, Sizes
 from cloneproof.sweeps.store import DamagedChunk, Need, gaps, open_store, read_index, store_status
+from cloneproof.sweeps.sweep import Agenda, Sizes
 from cloneproof.sweeps.tasks import Chunk
 
 KEY = "0123456789abcdef" * 2

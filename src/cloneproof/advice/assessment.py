@@ -21,7 +21,7 @@ from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.bounds.reservoir import ReservoirNumbers
-from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
+from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, OutOfTimeError
@@ -31,6 +31,7 @@ from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.parameters.theorems import known_gap
+from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import is_uniform
 
 RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # whose promise needs no declaration
@@ -244,11 +245,11 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
     if made.name != "reservoir-index":
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
-    ceilings = [most for case in cases if (most := index_ceiling(case)) is not None]
+    ceilings = [most for case in cases if (most := index_ceiling(case, proof=False)) is not None]
     if len(ceilings) < len(cases):
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
-    sure = "proven" if largest.kind == "proven" else "a proven ceiling for given rates, averaged over draws at 99 %"
+    sure = "proven" if largest.kind == "proven" else "computed with some rates of the prior (`audit` proves it)"
     said = (
         f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
         f"leaving items out, whatever the others do: {sure}."
@@ -294,8 +295,10 @@ def _flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
     """The numbers of a flat reservoir over the whole horizon, if it counts coins and falls back on the best count."""
     arm = made.arm
     flat = made.agent is None and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
-    if not flat or made.clearing.planned_epochs or market.ends != "at-horizon":
-        return None
+    return None if not flat or made.clearing.planned_epochs or market.ends != "at-horizon" else _numbers(arm)
+
+
+def _numbers(arm: Rule) -> ReservoirNumbers:
     threshold = None if arm.slots.threshold is None else int(arm.slots.threshold)
     return ReservoirNumbers(arm.explore, arm.draws, threshold)
 
@@ -306,9 +309,8 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
     running = made.at_horizon(agents, horizon)
     if running.arm.draws and running.agent is None and running.arm.explore:
         latest = running.arm.draws * running.arm.explore * agents
-        threshold = None if running.arm.slots.threshold is None else int(running.arm.slots.threshold)
-        numbers = ReservoirNumbers(running.arm.explore, running.arm.draws, threshold)
-        share = reservoir_market([agent.priors for agent in market.agents], horizon).exploration(numbers)
+        priors = [agent.priors for agent in market.agents]
+        share = reservoir_market(priors, horizon).exploration(_numbers(running.arm))
         return share, (share * horizon, float(min(latest, horizon)))
     if running.agent is None and running.arm.commits:
         rounds = float(min(horizon, running.arm.explore * market.originals))
@@ -418,7 +420,7 @@ MOST_DOUBLINGS = 10
 def expected_best(market: Market) -> float:
     """The expected best mean of all originals, by quantiles of the maximum."""
     priors = _priors(market)
-    points = {prior: _points(prior) for prior in priors}
+    points = {prior: prior_points(prior) for prior in priors}
     values = sorted({value for own in points.values() for value, _ in own})
     below = np.ones(len(values))
     for prior, number in priors.items():
@@ -432,7 +434,9 @@ def expected_best(market: Market) -> float:
 def random_regret(market: Market) -> float:
     """What playing an original at random in every round costs."""
     priors = _priors(market)
-    total = sum(number * sum(value * weight for value, weight in _points(prior)) for prior, number in priors.items())
+    total = sum(
+        number * sum(value * weight for value, weight in prior_points(prior)) for prior, number in priors.items()
+    )
     return market.horizon * max(0.0, expected_best(market) - total / market.originals)
 
 
@@ -440,11 +444,11 @@ def _priors(market: Market) -> Counter[Prior]:
     return Counter(prior for agent in market.agents for prior in agent.priors)
 
 
-def _points(prior: Prior) -> list[tuple[float, float]]:
-    """The values of a prior with their weights; quantiles of a continuous one."""
+def prior_points(prior: Prior, quantiles: int = QUANTILES) -> list[tuple[float, float]]:
+    """The values of a prior with their weights; so many quantiles of a continuous one."""
     if prior.atoms is not None:
         return [(float(value), float(weight)) for value, weight in prior.atoms]
-    return [(float(prior.quantile((k + 0.5) / QUANTILES)), 1 / QUANTILES) for k in range(QUANTILES)]
+    return [(float(prior.quantile((k + 0.5) / quantiles)), 1 / quantiles) for k in range(quantiles)]
 
 
 def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
@@ -492,7 +496,7 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
 def _scaled(prior: Prior, factor: float) -> Prior:
     """Scale every value; a continuous prior by its quantiles."""
-    atoms = prior.atoms or [(float(prior.quantile((k + 0.5) / LEVELS)), 1 / LEVELS) for k in range(LEVELS)]
+    atoms = prior_points(prior, LEVELS)
     if len(atoms) == 1:
         return Point(factor * atoms[0][0])
     return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])

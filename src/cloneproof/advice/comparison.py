@@ -17,7 +17,7 @@ from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
-from cloneproof.engines.black_box.contract import BlackBox, BlackBoxError
+from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError
@@ -30,14 +30,7 @@ SECONDS = 7.0  # for each mechanism that is sampled, where no time is given for 
 REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
 LEAST_SECONDS = 0.05  # for one mechanism
 NO_TIME = "no time was left for it; give more seconds"
-FIRST = (
-    "reservoir",
-    "uniform-etc",
-    "etc",
-    "epsilon-greedy",
-    "thompson",
-    "ucb1",
-)  # of the table, if time is short
+FIRST = ("reservoir", "uniform-etc", "etc", "epsilon-greedy", "thompson", "ucb1")  # of the table, if time is short
 NEEDS_GAP = "its promise needs a gap between rates, and continuous priors have none"
 
 
@@ -112,24 +105,12 @@ class Comparison(Tabular):
         return f"Comparison({said})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as data for JSON.
-
-        Returns
-        -------
-        dict
-            mechanisms (one each), tolerance and interrupted.
-        """
+        """The comparison as data for JSON."""
         mechanisms = [row.to_dict() for row in self.rows]
         return {"mechanisms": mechanisms, "tolerance": self.tolerance, "interrupted": self.interrupted}
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each mechanism.
-
-        Returns
-        -------
-        dict of str to list
-            mechanism, verdict, agent, copies, relative_gain, regret, regret_error, attacked and seconds.
-        """
+        """One row for each mechanism."""
         return {
             "mechanism": [row.name for row in self.rows],
             "verdict": [row.verdict or "not audited" for row in self.rows],
@@ -179,11 +160,6 @@ def compare(
     -------
     Comparison
         A row for each mechanism; `to_latex` makes a table of it. Ctrl-C returns the rows that there are.
-
-    Raises
-    ------
-    CloneproofError
-        Where an argument makes no sense.
 
     Examples
     --------

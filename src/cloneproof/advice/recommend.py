@@ -10,7 +10,6 @@ from typing import get_args
 import numpy as np
 
 from cloneproof._checks import number_in, one_of
-from cloneproof.advice.accounts import account_floor, second_account_gain
 from cloneproof.advice.assessment import (
     DECLARED,
     GAMEABLE,
@@ -26,6 +25,7 @@ from cloneproof.advice.assessment import (
     enough_rounds,
     exploration,
     over_time,
+    prior_points,
     random_regret,
     regret_of,
     relative_gain,
@@ -34,6 +34,7 @@ from cloneproof.advice.assessment import (
     tuned_mechanisms,
     wrong_declarations,
 )
+from cloneproof.advice.beside import account_floor, season_words, second_account_gain, variety_words
 from cloneproof.advice.declared import RELATIVE_GAP, asked_market
 from cloneproof.advice.recommendation import (
     Accounts,
@@ -43,15 +44,13 @@ from cloneproof.advice.recommendation import (
     Recommendation,
     WrongDeclaration,
 )
-from cloneproof.advice.seasons import season_words, variety_words
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.verdict import Verdict
-from cloneproof.analysis.best_responses import Strategies, payoff_table
-from cloneproof.analysis.equilibrium import Equilibrium, iterate
+from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
@@ -211,7 +210,7 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
 
 
 def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
-    atoms = [_atoms(prior) for prior in priors]
+    atoms = [prior_points(prior, QUANTILES) for prior in priors]
     values = sorted({value for own in atoms for value, _ in own})
     below = [math.prod(sum(weight for value, weight in own if value <= top) for own in atoms) for top in values]
     weights = [after - before for before, after in zip([0.0, *below], below, strict=False)]
@@ -220,12 +219,6 @@ def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
         return Point(kept[0][0])
     total = math.fsum(weight for _, weight in kept)
     return Discrete([value for value, _ in kept], [weight / total for _, weight in kept])
-
-
-def _atoms(prior: Prior) -> list[tuple[float, float]]:
-    if prior.atoms is not None:
-        return list(prior.atoms)
-    return [(float(prior.quantile((k + 0.5) / QUANTILES)), 1 / QUANTILES) for k in range(QUANTILES)]
 
 
 SECONDS = 6.0  # if nobody says how long it may take
@@ -293,11 +286,6 @@ def recommend(
         Its `choice` has the mechanism and its parameters; `cheaper` one that costs less if a declaration is right, with
         what happens if it is not; `price` says what is best among honest agents, and what that one costs if they
         do what pays. Ctrl-C returns what is known by then, marked `interrupted`.
-
-    Raises
-    ------
-    CloneproofError
-        If an argument is invalid.
 
     References
     ----------

@@ -22,19 +22,12 @@ Accounts = Literal["checked", "cheap"]
 
 @dataclass(frozen=True)
 class WrongDeclaration:
-    """What becomes of a mechanism whose numbers were made for another market than the true one.
+    """A mechanism whose numbers were made for another market than the true one.
 
-    Attributes
-    ----------
-    what : str
-        What was declared wrongly, in words.
-    regret : Estimate or None
-        The regret in the true market, everybody honest; None where no engine can do it.
-    gain : float
-        The most that an agent gains there by copies or by leaving items out, relative to its honest payoff, error
-        included.
-    why : str
-        Where the gain comes from: a theorem or a computation, with its scope.
+    what     what was declared wrongly, in words
+    regret   in the true market, everybody honest; None if no engine can compute it
+    gain     the most that an agent gains there by copies or withholding, relative to its honest payoff, error included
+    why      where the gain comes from: a theorem or a computation, with its scope
     """
 
     what: str
@@ -50,33 +43,17 @@ class WrongDeclaration:
 class AssessedMechanism:
     """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores.
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-        With its parameters.
-    regret : Estimate
-        The expected regret, everybody honest.
-    verdict : {"exploitable", "clone-proof", "undecided"}
-        Of the audit in this market.
-    gain : float
-        The largest gain by copies that the audit could not rule out, relative to the honest payoff.
-    exploring : float or None
-        The expected share of the rounds before the award or the contest; None where it explores all along.
-    starts : tuple of float, or None
-        The rounds after which the award or the contest starts: expected, and at the latest.
-    promise : str
-        What is promised under which declared numbers, in a sentence.
-    needs : str
-        What has to be declared rightly for that; nothing ("") for the reservoir family.
-    seen : str
-        What visitors and sellers will see: how many items are shown, how traffic is shared, what is assumed to stay.
-    over_time : tuple of (int, Estimate)
-        The regret up to some rounds, everybody honest.
-    wrong : tuple of WrongDeclaration
-        What happens if a declaration is wrong.
-    account_gain : Estimate or None
-        What a provider gains by registering all its items again under a second name, in rewards; None where nobody
-        computed it.
+    mechanism      with its parameters
+    regret         expected, everybody honest
+    verdict, gain  of the audit in this market, and the largest relative gain by copies that it could not rule out
+    exploring      the expected share of the rounds before the award or the contest; None if it explores all along
+    starts         the rounds after which these start: expected, and at the latest
+    promise        what is promised under which declared numbers, in a sentence
+    needs          what has to be declared rightly for that; "" for the reservoir family
+    seen           what visitors and sellers will see, and what is assumed to stay
+    over_time      the regret up to some rounds, everybody honest
+    wrong          what happens if a declaration is wrong
+    account_gain   what a second account with the same items gains, in rewards; None if it was not computed
     """
 
     mechanism: Mechanism
@@ -117,20 +94,11 @@ class AssessedMechanism:
 class PriceOfHonesty:
     """What is best if everybody were honest, and what that one costs if everybody does what pays.
 
-    Attributes
-    ----------
-    mechanism : Mechanism
-        The mechanism of the smallest honest regret.
-    honest : Estimate
-        Its regret if everybody is honest.
-    at_best_responses : Estimate
-        Its regret if everybody does what pays.
-    copies : str
-        What everybody registers then.
-    how : str
-        How that was found.
-    over_time : tuple of (int, Estimate)
-        The regret at best responses up to some rounds.
+    mechanism          the mechanism of the smallest honest regret
+    honest             its regret if everybody is honest
+    at_best_responses  its regret if everybody does what pays
+    copies, how        what everybody registers then, and how that was found
+    over_time          the regret at best responses up to some rounds
     """
 
     mechanism: Mechanism
@@ -145,15 +113,9 @@ class PriceOfHonesty:
         return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "mechanism": self.mechanism.name,
-            "parameters": {key: value for key, value in self.mechanism.parameters.items() if value is not None},
-            "honest": self.honest.to_dict(),
-            "at_best_responses": self.at_best_responses.to_dict(),
-            "ratio": self.ratio if math.isfinite(self.ratio) else None,
-            "copies": self.copies,
-            "how": self.how,
-        }
+        parameters = {key: value for key, value in self.mechanism.parameters.items() if value is not None}
+        known = fields_of(self, "honest", "at_best_responses", "ratio", "copies", "how")
+        return {"mechanism": self.mechanism.name, "parameters": parameters, **known}
 
 
 @dataclass(frozen=True, repr=False)
@@ -238,14 +200,7 @@ class Recommendation(Tabular):
         return min(below, key=lambda each: each.regret.value, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The recommendation as data for JSON.
-
-        Returns
-        -------
-        dict
-            market (as the text of a market file), providers, choice, ranked, others, price, random_regret, fits,
-            advice, notes, seconds, accounts, account_floor and seasons.
-        """
+        """The recommendation as data for JSON; the market as the text of a market file."""
         return {
             "market": market_to_toml(self.market),
             "choice": self.choice.name if self.ranked else None,
@@ -257,22 +212,14 @@ class Recommendation(Tabular):
         }  # fmt: skip
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each mechanism that is clone-proof here, the smallest regret first.
-
-        Returns
-        -------
-        dict of str to list
-            mechanism, regret, error, verdict, exploring, promise and needs.
-        """
-        return {
+        """One row for each mechanism that is clone-proof here, the smallest regret first."""
+        columns: dict[str, list[Any]] = {
             "mechanism": [each.name for each in self.ranked],
             "regret": [each.regret.value for each in self.ranked],
             "error": [each.regret.error for each in self.ranked],
-            "verdict": [each.verdict for each in self.ranked],
-            "exploring": [each.exploring for each in self.ranked],
-            "promise": [each.promise for each in self.ranked],
-            "needs": [each.needs for each in self.ranked],
         }
+        names = ("verdict", "exploring", "promise", "needs")
+        return columns | {name: [getattr(each, name) for each in self.ranked] for name in names}
 
 
 QUOTA = 100  # registration quota of an agent, where the mechanism has no number of its own

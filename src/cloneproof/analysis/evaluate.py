@@ -10,14 +10,19 @@ from typing import Any, Literal, get_args
 
 from cloneproof._checks import known, one_of, whole
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
-from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
-from cloneproof.engines.black_box.outcomes import Workers, black_box_outcomes
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Workers, black_box_outcomes
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import InlineExecutor, SamplingStatus
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, check_sampling, limit_of, run_source, sample
+from cloneproof.engines.monte_carlo.sampler import (
+    ChunkOutcomes,
+    SamplingStatus,
+    check_sampling,
+    limit_of,
+    run_source,
+    sample,
+)
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
@@ -102,7 +107,6 @@ def evaluate(
     engine: EngineName = "auto",
     arithmetic: ArithmeticName = "float",
     *,
-    precision: float | None = None,
     confidence: float = 0.99,
     threads: int | None = None,
     search: Search = SEARCH,
@@ -123,8 +127,6 @@ def evaluate(
         exact engine was not used.
     arithmetic : {"float", "ball"}, default "float"
         "ball" (closed form only) returns a rigorous enclosure, of kind "proven".
-    precision : float, optional
-        Monte Carlo: stop when every half-width is at most this, absolutely, in the unit of payoffs.
     confidence : float, default 0.99
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
     threads : int, optional
@@ -162,16 +164,16 @@ def evaluate(
     known(engine, get_args(EngineName), "engine", EngineError)
     one_of(arithmetic, get_args(ArithmeticName), "arithmetic", EngineError)
     check_mechanism_or_box(mechanism)
-    check_sampling(precision=precision, confidence=confidence, threads=threads, progress=progress)
+    check_sampling(confidence=confidence, threads=threads, progress=progress)
     threads = whole(threads)
-    limits = (search.runs, precision, confidence, search.seconds, threads, progress)
+    limits = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *limits, outcomes=outcomes, executor=InlineExecutor, bounds=search.bounds).evaluation
+            return sample(box_job, *limits, outcomes=outcomes, parallel=False, bounds=search.bounds).evaluation
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:
@@ -183,7 +185,7 @@ def evaluate(
                     evaluation = tree(market, mechanism, full)[market.horizon]
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
-                    limits = (search.runs, precision, confidence, left, threads, progress)
+                    limits = (search.runs, confidence, left, threads, progress)
                     evaluation = _sampled(Job(market, mechanism, full, search.seed), limits, search)
         except EngineError as refusal:
             if engine != "auto":
@@ -195,10 +197,10 @@ def evaluate(
 
 
 def _sampled(job: Job, limits: tuple[Any, ...], search: Search) -> Evaluation:
-    runs, precision, _, seconds, *_ = limits
-    source = run_source(search.device, [job], limit_of(runs, precision, seconds, 1))
+    runs, _, seconds, *_ = limits
+    source = run_source(search.device, [job], limit_of(runs, seconds, 1))
     sampled = sample(
-        job, *limits, outcomes=source.outcomes, executor=source.executor, largest=source.largest, bounds=search.bounds
+        job, *limits, outcomes=source.outcomes, parallel=source.parallel, largest=source.largest, bounds=search.bounds
     ).evaluation
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,38 +15,30 @@ from cloneproof._checks import one_of, whole
 from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
-from cloneproof.engines.black_box.contract import BlackBox, BlackBoxJob
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob
 from cloneproof.engines.estimate import BoundsName, Estimate
-from cloneproof.engines.monte_carlo.driver import (
-    LARGEST_CHUNK,
-    DaemonThreads,
-    InlineExecutor,
-    RunPlan,
-    SamplingStatus,
-    StopReason,
-    drive,
-)
 from cloneproof.engines.monte_carlo.job import Job, Strata, strata_of
 from cloneproof.engines.monte_carlo.sampler import (
     ChunkOutcomes,
     DeviceName,
     J,
+    RunPlan,
     RunSource,
+    SamplingStatus,
+    StopReason,
     check_sampling,
-    expected_count,
+    drive,
     identity,
-    is_precise,
     limit_of,
     run_source,
 )
 from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, reach_of, served_bounds
-from cloneproof.errors import EngineError, MarketError, brief
+from cloneproof.errors import MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
 PassLength = bool | Literal["short"]  # over the realisations of discrete priors: whole passes, none, or short ones
 BOLD = 0.5  # of the stake: gains hug the middle of their range
-DIFFERENCE = slice(0, 1)  # the columns: copied minus honest, honest, copied
 
 
 @dataclass(frozen=True)
@@ -55,12 +46,11 @@ class PairedSampling:
     """The options of `cloneproof.gain`; for stores that already have runs, where they are and how many at a time."""
 
     runs: int | None = None
-    precision: float | None = None
     confidence: float = 0.99
     seed: int = 0
     stratify: PassLength = True
     stop_when_decided: bool = True
-    budget_seconds: float | None = None
+    seconds: float | None = None
     threads: int | None = None
     progress: Callable[[SamplingStatus], None] | None = None
     resume: RunTotals | None = None
@@ -69,19 +59,10 @@ class PairedSampling:
     bounds: BoundsName = "distribution-free"
     device: DeviceName = "cpu"
 
-    @property
-    def alpha(self) -> float:
-        return 1 - self.confidence
-
-    def is_precise(self, totals: RunTotals) -> bool:
-        return self.precision is not None and is_precise(totals, self.precision, self.alpha, DIFFERENCE, self.bounds)
-
-    def is_enough(self, totals: RunTotals) -> bool:
-        width = float(totals.half_widths(self.alpha, self.bounds)[0])
-        if self.precision is not None and width <= self.precision:
-            return True
-        mean = float(totals.means[0])
-        return self.stop_when_decided and (mean - width > 0 or mean + width <= 0)
+    def is_decided(self, totals: RunTotals) -> bool:
+        """Whether the sign of the gain is known."""
+        width, mean = float(totals.half_widths(1 - self.confidence, self.bounds)[0]), float(totals.means[0])
+        return mean - width > 0 or mean + width <= 0
 
 
 def draw_pairs(
@@ -107,7 +88,16 @@ def draw_pairs(
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with _source(jobs, sampling) as source:
         rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], list(originals).index(agent))
-        plan = _run_plan(sampling, len(strata.weights), source.executor, source.largest)
+        plan = RunPlan(
+            limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
+            decided=sampling.is_decided if sampling.stop_when_decided else None,
+            seconds=sampling.seconds,
+            threads=sampling.threads,
+            chunk=sampling.chunk,
+            report=sampling.progress,
+            parallel=source.parallel,
+            largest=source.largest,
+        )
         return *drive(rows, start, plan), source.notes
 
 
@@ -116,32 +106,12 @@ def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource
     """The source of runs: a store that has them, processes for a black box, or the kernels."""
     box = isinstance(jobs[0], BlackBoxJob)
     if sampling.outcomes is not None:
-        yield RunSource(sampling.outcomes, InlineExecutor if box else DaemonThreads, LARGEST_CHUNK, ())
+        yield RunSource(sampling.outcomes, parallel=not box)
     elif box:
-        with black_box_runs(sampling.threads, sampling.budget_seconds) as outcomes:
-            yield RunSource(outcomes, InlineExecutor, LARGEST_CHUNK, ())  # type: ignore[arg-type]
+        with black_box_runs(sampling.threads, sampling.seconds) as outcomes:
+            yield RunSource(outcomes, parallel=False)  # type: ignore[arg-type]
     else:
-        limit = limit_of(sampling.runs, sampling.precision, sampling.budget_seconds, 1)
-        yield run_source(sampling.device, jobs, limit)
-
-
-def _run_plan(sampling: PairedSampling, strata: int, executor: Callable[[int], Executor], largest: int) -> RunPlan:
-    precision = sampling.precision
-    aim = None
-    if precision is not None:
-        bounds = sampling.bounds
-        aim = partial(expected_count, precision=precision, alpha=sampling.alpha, columns=DIFFERENCE, bounds=bounds)
-    return RunPlan(
-        limit=limit_of(sampling.runs, precision, sampling.budget_seconds, strata),
-        enough=sampling.is_enough,
-        aim=aim,
-        budget_seconds=sampling.budget_seconds,
-        threads=sampling.threads,
-        chunk=sampling.chunk,
-        report=sampling.progress,
-        executor=executor,
-        largest=largest,
-    )
+        yield run_source(sampling.device, jobs, limit_of(sampling.runs, sampling.seconds, 1))
 
 
 def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
@@ -171,10 +141,10 @@ class Gain:
         The probability with which each interval holds.
     runs : int
         How many pairs of runs were drawn.
-    stopped : {"decided", "enough", "runs", "budget", "interrupted"}
+    stopped : {"decided", "runs", "budget", "interrupted"}
         Why the sampling ended.
     progress : RunTotals
-        The sums so far: `cp.gain(.., resume=progress)` continues from here.
+        The sums of all pairs.
     """
 
     agent: str
@@ -184,7 +154,7 @@ class Gain:
     copied: Estimate
     confidence: float
     runs: int
-    stopped: StopReason | Literal["decided"]
+    stopped: StopReason
     progress: RunTotals
 
     def __repr__(self) -> str:
@@ -218,12 +188,10 @@ def gain(
     agent: str,
     copies: Sequence[int] | Copies,
     *,
-    precision: float | None = None,
     confidence: float = 0.99,
     stratify: PassLength = True,
     stop_when_decided: bool = True,
     threads: int | None = None,
-    resume: RunTotals | None = None,
     search: Search = SEARCH,
     progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Gain:
@@ -241,8 +209,6 @@ def gain(
         Who deviates.
     copies : sequence of int, or mapping of str to sequence of int
         The agent's copies; or a mapping in which the copies of others are fixed as well.
-    precision : float, optional
-        Stop when the gain's half-width is at most this, absolutely, in the unit of payoffs.
     confidence : float, default 0.99
         The probability with which each interval holds, whenever the sampling stopped.
     stratify : bool or "short", default True
@@ -252,8 +218,6 @@ def gain(
         Stop as soon as the sign of the gain is decided.
     threads : int, optional
         How many threads; the bits do not depend on them.
-    resume : RunTotals, optional
-        `Gain.progress` of an earlier call with the same question, to continue it.
     search : Search, optional
         The most pairs of runs (1000 without another limit), the seed, the time, the bounds, the device.
     progress : callable, optional
@@ -278,15 +242,13 @@ def gain(
     ('pays', True)
     """
     checked_market(market)
-    check_sampling(precision=precision, confidence=confidence, threads=threads, progress=progress)
-    if resume is not None and not isinstance(resume, RunTotals):
-        raise EngineError(f"expected the progress of an earlier gain to resume, got {brief(resume)}; or leave it out")
+    check_sampling(confidence=confidence, threads=threads, progress=progress)
     check_mechanism_or_box(mechanism)
     one_of(agent, [each.name for each in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
-        search.runs, precision, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
-        progress, resume, bounds=search.bounds, device=search.device,
+        search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
+        progress, bounds=search.bounds, device=search.device,
     )  # fmt: skip
     return sampled_gain(market, mechanism, agent, full, sampling)
 
@@ -301,7 +263,4 @@ def sampled_gain(
         method += f", {len(totals.estimands.weights)} strata"
     method = ", ".join([method, *notes])
     difference, honest, copied = totals.estimates(sampling.confidence, method, sampling.bounds)
-    reason: StopReason | Literal["decided"] = stopped
-    if stopped == "enough" and not sampling.is_precise(totals):
-        reason = "decided"
-    return Gain(agent, copies, difference, honest, copied, sampling.confidence, totals.runs, reason, totals)
+    return Gain(agent, copies, difference, honest, copied, sampling.confidence, totals.runs, stopped, totals)

@@ -131,7 +131,7 @@ def replay(
     data: dict[str, Any],
     market: Market | None = None,
     mechanism: MechanismOrFactory | None = None,
-    budget_seconds: float | None = None,
+    seconds: float | None = None,
 ) -> Verification:
     """Draw everything again and compare: the same bits, and the verdict that follows from them.
 
@@ -141,7 +141,7 @@ def replay(
     began = time.monotonic()
     try:
         _check_about(data, market, mechanism)
-        statement, same = _replay(data, budget_seconds), True
+        statement, same = _replay(data, seconds), True
     except ReplayTimeOver as over:
         return Verification(False, str(over), time.monotonic() - began, "replay record", out_of_time=True)
     except RejectedError as problem:
@@ -167,7 +167,7 @@ def _check_about(data: dict[str, Any], market: Market | None, mechanism: Mechani
             raise RejectedError(words)
 
 
-def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
+def _replay(data: dict[str, Any], seconds: float | None) -> str:
     listed = data["deviations"]
     tolerance = float(number(data["tolerance"]))
     confidences = [float(number(deviation["confidence"])) for deviation in listed]
@@ -179,7 +179,7 @@ def _replay(data: dict[str, Any], budget_seconds: float | None) -> str:
     require(rounds <= MOST_ROUNDS, f"{rounds:.2g} rounds are more than can be replayed, {MOST_ROUNDS:.0e}")
     market = market_from_toml(data["market"], "the record")
     mechanisms = {entry["horizon"]: mechanism_from_dict(entry["mechanism"]) for entry in data["mechanisms"]}
-    witnesses, clock, done = dict[tuple[str, tuple[int, ...], int], Witness](), Deadline(budget_seconds), 0
+    witnesses, clock, done = dict[tuple[str, tuple[int, ...], int], Witness](), Deadline(seconds), 0
     for deviation, confidence in zip(listed, confidences, strict=True):
         agent, horizon = deviation["agent"], deviation["horizon"]
         copies = tuple(whole(number, least=0) for number in deviation["copies"])

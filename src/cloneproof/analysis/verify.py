@@ -13,6 +13,7 @@ from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
 from cloneproof.analysis.certificate.writer import first_difference
+from cloneproof.analysis.search import takes_old_keywords
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -20,12 +21,13 @@ from cloneproof.mechanisms.mechanism import Mechanism
 SECONDS = 600.0  # that a replay record may take, where nothing else is said
 
 
+@takes_old_keywords
 def verify(
     path: str | Path,
     *,
     market: Market | None = None,
     mechanism: MechanismOrFactory | None = None,
-    budget_seconds: float = SECONDS,
+    seconds: float = SECONDS,
 ) -> Verification:
     """Check a certificate or a replay record that an audit wrote.
 
@@ -44,7 +46,7 @@ def verify(
         irrelevant opponent only has to be continuous.
     mechanism : Mechanism or callable, optional
         The mechanism that it has to be about, or a function of the market that makes one.
-    budget_seconds : float, default 600
+    seconds : float, default 600
         The time for drawing a replay record again; its outcome is `undecided` if that is not enough. A certificate that
         would take more than about half a minute is rejected before the work.
 
@@ -76,9 +78,9 @@ def verify(
     """
     if market is not None:
         checked_market(market)
-    seconds = real(budget_seconds)
-    if seconds is None or not 0 < seconds < math.inf:
-        raise CertificateError(f"expected seconds above 0 for a replay, got {brief(budget_seconds)}; 600 is usual")
+    limit = real(seconds)
+    if limit is None or not 0 < limit < math.inf:
+        raise CertificateError(f"expected seconds above 0 for a replay, got {brief(seconds)}; 600 is usual")
     data = read_json(path)
     if isinstance(data, dict):
         from cloneproof.analysis import replay_record  # late: it loads what draws runs, which a certificate needs not
@@ -86,7 +88,7 @@ def verify(
         if data.get("format") == replay_record.FORMAT:
             keys = replay_record.KEYS
             record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys)
-            return replay_record.replay(record, market, mechanism, seconds)
+            return replay_record.replay(record, market, mechanism, limit)
     document = whole_document(data, path, CERTIFICATE, VERSION, KEYS)
     began = time.monotonic()
     try:

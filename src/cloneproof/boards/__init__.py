@@ -11,14 +11,7 @@ In the paper's terms a producer is an agent, a distinct model an original, a var
 from cloneproof.boards.advice import BoardAdvice, recommend_board
 from cloneproof.boards.board import Battles, Board
 from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
-from cloneproof.boards.listing import (
-    BestListing,
-    FreshChampion,
-    Panel,
-    Provisional,
-    ReservoirBoard,
-    SelfRanked,
-)
+from cloneproof.boards.listing import BestListing, FreshChampion, Panel, Provisional, ReservoirBoard, SelfRanked
 from cloneproof.boards.rating import bradley_terry, rate
 from cloneproof.boards.reading import read_board
 from cloneproof.boards.selection import PrivateSelection, private_selection

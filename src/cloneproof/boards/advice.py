@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cloneproof._checks import count
+from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
     BestListing,
@@ -42,10 +43,8 @@ class RuleRow:
     gain_random: Estimate
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "rule": self.rule.name, "proven": self.rule.proven, "wrong_pairs": self.wrong_pairs.to_dict(),
-            "gain_best": self.gain_best.to_dict(), "gain_random": self.gain_random.to_dict(),
-        }  # fmt: skip
+        estimates = fields_of(self, "wrong_pairs", "gain_best", "gain_random")
+        return {"rule": self.rule.name, "proven": self.rule.proven, **estimates}
 
 
 @dataclass(frozen=True)
@@ -68,12 +67,8 @@ class BoardAdvice:
         )
 
     def to_dict(self) -> dict[str, object]:
-        rule = self.rule
-        return {
-            "slots": rule.slots, "tests": rule.tests, "fresh": rule.fresh, "weight": rule.weight,
-            "balanced": rule.balanced, "battles": self.battles, "pairs": self.pairs, "promise": self.promise,
-            "rules": [row.to_dict() for row in self.rows],
-        }  # fmt: skip
+        numbers = fields_of(self.rule, "slots", "tests", "fresh", "weight", "balanced")
+        return {**numbers, **fields_of(self, "battles", "pairs", "promise"), "rules": to_data(self.rows)}
 
 
 def recommend_board(

@@ -13,13 +13,14 @@ depend on what the others list.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloneproof._checks import count, one_of
+from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.rating import fitted
 from cloneproof.engines.estimate import Estimate
@@ -57,11 +58,7 @@ class EntrantGain:
     """Pairs of producers that the scores put in the wrong order, everybody honest."""
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "producer": self.producer, "rule": self.rule, "sampling": self.sampling, "variants": self.variants,
-            "ranks": self.ranks.to_dict(), "elo": self.elo.to_dict(), "first": self.first.to_dict(),
-            "share": self.share.to_dict(), "wrong_pairs": self.wrong_pairs.to_dict(),
-        }  # fmt: skip
+        return fields_of(self, *(field.name for field in fields(self)))
 
 
 class Entrants(NamedTuple):

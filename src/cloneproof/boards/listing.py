@@ -99,11 +99,10 @@ class ListingRule(Protocol):
 
 
 @dataclass(frozen=True)
-class BestListing:
-    """Every listing fights `votes` battles; a producer is as good as its best listing. The usual board."""
+class ByListing:
+    """Rules under which every listing fights `votes` battles, and nothing else."""
 
     votes: int
-    name = "best listing"
     proven = False
 
     def __post_init__(self) -> None:
@@ -112,37 +111,38 @@ class BestListing:
     @property
     def scale(self) -> int:
         return self.votes
-
-    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return best_of([panel.law(model, self.votes) for model in _listings(models, copies)])
 
     def battles(self, listed: int) -> int:
         return self.votes * listed
 
 
 @dataclass(frozen=True)
-class SelfRanked:
+class BestListing(ByListing):
+    """Every listing fights `votes` battles; a producer is as good as its best listing. The usual board."""
+
+    name = "best listing"
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        return best_of([panel.law(model, self.votes) for model in _listings(models, copies)])
+
+
+@dataclass(frozen=True)
+class SelfRanked(ByListing):
     """You-Rank-We-Rank (Hays et al. 2026): a listing scores the least of those that its producer ranks before it.
 
     The best published score is thus that of the listing ranked first. Producers err by `noise` Elo (standard
     deviation).
     """
 
-    votes: int
     noise: float = 0.0
-    proven = False
 
     def __post_init__(self) -> None:
-        count(self.votes, "votes", error=BoardError)
+        super().__post_init__()
         number_in(self.noise, "the noise of a self-ranking", 0, error=BoardError)
 
     @property
     def name(self) -> str:
         return f"self-ranked, off by {self.noise:g} Elo" if self.noise else "self-ranked, without error"
-
-    @property
-    def scale(self) -> int:
-        return self.votes
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
@@ -151,9 +151,6 @@ class SelfRanked:
         return mixture(
             [CountLaw(law.low, law.mass * share, law.missing) for law, share in zip(laws, chosen, strict=True)]
         )
-
-    def battles(self, listed: int) -> int:
-        return self.votes * listed
 
 
 @dataclass(frozen=True)
@@ -173,9 +170,7 @@ class Provisional:
         return self.fresh
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        listed = _listings(models, copies)
-        champions = champion_of_all([panel.law(model, self.votes) for model in listed])
-        return published(champions, [panel.law(model, self.fresh) for model in listed], 0)
+        return _fresh_law(panel, _listings(models, copies), self.votes, self.fresh)
 
     def battles(self, listed: int) -> int:
         return self.votes * listed + self.fresh
@@ -196,9 +191,7 @@ class FreshChampion:
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
-        each = max(1, self.search // len(listed))
-        champions = champion_of_all([panel.law(model, each) for model in listed])
-        return published(champions, [panel.law(model, self.fresh) for model in listed], 0)
+        return _fresh_law(panel, listed, max(1, self.search // len(listed)), self.fresh)
 
     def battles(self, listed: int) -> int:
         return max(1, self.search // listed) * listed + self.fresh
@@ -243,6 +236,12 @@ class ReservoirBoard:
 
     def battles(self, listed: int) -> int:
         return self.slots * self.tests + self.fresh
+
+
+def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int) -> CountLaw:
+    """The law of `fresh` battles of the listing that won most of its `votes` battles."""
+    champions = champion_of_all([panel.law(model, votes) for model in listed])
+    return published(champions, [panel.law(model, fresh) for model in listed], 0)
 
 
 @cache

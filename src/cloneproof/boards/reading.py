@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Source
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board
 from cloneproof.boards.rating import rate
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.sources import LogSource, log_source
@@ -43,11 +44,7 @@ QUANTILE: Final = 1.959964  # a 95 % interval is so many standard errors on each
 
 
 def read_board(
-    source: object,
-    *,
-    owners: object = None,
-    columns: Mapping[str, str] | None = None,
-    method: str = "bradley-terry",
+    source: object, *, owners: object = None, columns: Mapping[str, str] | None = None, method: str = "bradley-terry"
 ) -> Board:
     """Read a board from files or a table.
 
@@ -69,42 +66,19 @@ def read_board(
         models, producers, battles = _battles(table, found)
         rated = rate(battles, method)
         votes = battles.counts.sum(axis=1).astype(np.int64)
-        read = _Table(models, producers, rated.values, rated.errors, votes, "battles", battles)
+        named = _named_producers(models, producers, owners)
+        board = Board(models, named, rated.values, rated.errors, votes, "battles", battles)
     elif "model" in found and {"score", "win_rate"} & set(found):
-        read = _ratings(table, found)
+        board = _ratings(table, found, owners)
     else:
         raise BoardError(
             "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate), got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; name them with columns="
         )
-    named = _named_producers(read.models, read.producers, owners)
     notes = [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
-    if all(name == model for name, model in zip(named, read.models, strict=True)):
+    if board.producers == board.models:
         notes.append("no producers were named: every model is its own producer")
-    return Board(
-        read.models,
-        named,
-        read.ratings,
-        read.errors,
-        read.votes,
-        read.source,
-        read.battles,
-        read.means,
-        notes=tuple(notes),
-    )
-
-
-class _Table(NamedTuple):
-    """What a table says about a board; producers may be missing."""
-
-    models: tuple[str, ...]
-    producers: list[str | None]
-    ratings: Floats
-    errors: Floats
-    votes: NDArray[np.int64]
-    source: Source
-    battles: Battles | None = None
-    means: Floats | None = None
+    return replace(board, notes=tuple(notes))
 
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +151,7 @@ def _points(winner: str | None, left: str, right: str, spelling: Mapping[str, fl
     )
 
 
-def _ratings(table: LogSource, found: Mapping[str, str]) -> _Table:
+def _ratings(table: LogSource, found: Mapping[str, str], owners: object) -> Board:
     """A table of ratings, or of win rates against one reference."""
     meanings = [name for name in MEANINGS if name in found and not name.startswith(("first", "second", "winner"))]
     rows = _texts(table, [found[meaning] for meaning in meanings])
@@ -185,21 +159,21 @@ def _ratings(table: LogSource, found: Mapping[str, str]) -> _Table:
         raise BoardError("expected models, got a table without rows; give at least two")
     records = [dict(zip(meanings, row, strict=True)) for row in rows]
     models = _distinct([str(record["model"] or "") for record in records])
-    producers = [record.get("producer") for record in records]
+    producers = _named_producers(models, [record.get("producer") for record in records], owners)
     votes = np.array([_number(record.get("votes") or "0", "votes") for record in records]).astype(np.int64)
     if "win_rate" in found and "score" not in found:
         return _win_rates(records, models, producers, votes)
     values = np.array([_number(record["score"], "score") for record in records])
     errors = np.array([_rating_error(record, number) for record, number in zip(records, votes, strict=True)])
-    return _Table(models, producers, values, errors, votes, "ratings")
+    return Board(models, producers, values, errors, votes, "ratings")
 
 
 def _win_rates(
     records: Sequence[Mapping[str, str | None]],
     models: tuple[str, ...],
-    producers: list[str | None],
+    producers: tuple[str, ...],
     votes: NDArray[np.int64],
-) -> _Table:
+) -> Board:
     rates = np.array([_number(record["win_rate"], "win_rate") for record in records])
     percent = rates.max() > 1
     means = rates / 100 if percent else rates
@@ -214,7 +188,7 @@ def _win_rates(
     inner = np.clip(means, 1e-4, 1 - 1e-4)
     values = np.log(inner / (1 - inner)) * ELO
     wide_elo = wide / (inner * (1 - inner)) * ELO
-    return _Table(models, producers, values, wide_elo, votes, "win rates", means=means)
+    return Board(models, producers, values, wide_elo, votes, "win rates", means=means)
 
 
 def _rating_error(record: Mapping[str, str | None], votes: int) -> float:

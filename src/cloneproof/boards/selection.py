@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from cloneproof._checks import count, number_in
+from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO, Board
 from cloneproof.errors import BoardError
 
@@ -39,10 +40,8 @@ class PrivateSelection:
         return max(0, math.ceil(self.votes * (self.inflation / points - 1)))
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "variants": self.variants, "votes": self.votes, "inflation": self.inflation, "explained": self.explained,
-            "fresh_votes": {str(points): self.fresh_votes(points) for points in (1, 2, 5)},
-        }  # fmt: skip
+        fresh = {str(points): self.fresh_votes(points) for points in (1, 2, 5)}
+        return fields_of(self, "variants", "votes", "inflation", "explained") | {"fresh_votes": fresh}
 
 
 def private_selection(variants: int, votes: int, lead: float | None = None) -> PrivateSelection:

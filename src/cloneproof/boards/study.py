@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cloneproof._checks import count
+from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.advice import BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
@@ -62,11 +63,8 @@ class BoardStudy:
                 {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes)}
                 for model, maker, rating, error, votes in models
             ],
-            "gains": [gain.to_dict() for gain in self.gains],
-            "entrants": [gain.to_dict() for gain in self.entrants],
-            "rules_among_entrants": [gain.to_dict() for gain in self.rules],
-            "private": [each.to_dict() for each in self.private], "lead": self.lead,
-            "advice": None if self.advice is None else self.advice.to_dict(), "seconds": self.seconds,
+            **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
+            **fields_of(self, "private", "lead", "advice", "seconds"),
         }  # fmt: skip
 
 
@@ -98,6 +96,7 @@ def study_board(
         Called with steps done, steps in all, and what is done now.
     """
     start = time.monotonic()
+    tell = progress or (lambda done, total, what: None)
     if len(board.names) < 2:
         raise BoardError("expected two producers or more, got one; say who made which model with owners=")
     names = board.names if producer is None else (board.producers[board.models_of(producer)[0]],)
@@ -106,7 +105,7 @@ def study_board(
     steps = len(names) + len(SAMPLING) + len(LISTING) + bool(recommend)
     gains = []
     for done, name in enumerate(names):
-        _tell(progress, done, steps, "variants on a fixed panel")
+        tell(done, steps, "variants on a fixed panel")
         kinds = COPIED if name in names[:TOP] else COPIED[:1]
         numbers = VARIANTS if name in names[:TOP] else (5,)
         gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
@@ -115,31 +114,16 @@ def study_board(
     among = partial(variants_among_entrants, board, closest, 5, battles=battles, runs=runs, seed=seed)
     entrants, rules = [], []
     for done, sampling in enumerate(SAMPLING):
-        _tell(progress, len(names) + done, steps, "variants among entrants")
+        tell(len(names) + done, steps, "variants among entrants")
         entrants.append(among(sampling=sampling))
     for done, rule in enumerate(LISTING):
-        _tell(progress, len(names) + len(SAMPLING) + done, steps, "rules among entrants")
+        tell(len(names) + len(SAMPLING) + done, steps, "rules among entrants")
         rules.append(among(rule=rule, empty=True))
-    _tell(progress, steps - 1, steps, "tuning a reservoir board")
+    tell(steps - 1, steps, "tuning a reservoir board")
     advice = (
         recommend_board(board, battles=max(20, each * len(board.models) // len(board.names))) if recommend else None
     )
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
-    return BoardStudy(
-        board,
-        names,
-        each,
-        tuple(gains),
-        tuple(entrants),
-        tuple(rules),
-        private,
-        lead,
-        advice,
-        time.monotonic() - start,
-    )
-
-
-def _tell(progress: StudyProgress | None, done: int, total: int, what: str) -> None:
-    if progress is not None:
-        progress(done, total, what)
+    found = (tuple(gains), tuple(entrants), tuple(rules), private)
+    return BoardStudy(board, names, each, *found, lead, advice, time.monotonic() - start)

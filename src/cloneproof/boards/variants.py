@@ -6,12 +6,13 @@ Errors bound the mass outside the windows and, for the probability to be first, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 
 from cloneproof._checks import count, one_of
+from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO
 from cloneproof.boards.laws import CountLaw, Field
 from cloneproof.boards.listing import ListingRule, Panel
@@ -38,11 +39,7 @@ class VariantGain:
     """How many times as many battles the producer takes part in."""
 
     def to_dict(self) -> dict[str, object]:
-        return {
-            "producer": self.producer, "rule": self.rule, "copied": self.copied, "variants": self.variants,
-            "ranks": self.ranks.to_dict(), "elo": self.elo.to_dict(), "first": self.first.to_dict(),
-            "battles": self.battles,
-        }  # fmt: skip
+        return fields_of(self, *(field.name for field in fields(self)))
 
 
 class Standing:

@@ -13,12 +13,10 @@ The arguments mean the same everywhere::
     rounds         m of each of two arms that are compared
     gap            the smallest distance of two different means of an agent; infinite if all are equal
     agent_gap      the smallest distance of different best means of two agents; None if unknown
-    gap_known      whether the platform knows the gap; else it explores for (ln T')^3 rounds
     gaps           the distance of each arm's mean from the best one
     means          of arms, in [0, 1]; of each agent's originals if there are several agents
     values         the means in [0, 1] that originals can have
     low, high      two means, u < v, in [0, 1]
-    threshold      y, the average that is to be reached
     spread         the rewards' sub-Gaussian standard deviation: 1/2 for anything in [0, 1], sd for Gaussian rewards
     tail           which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all
     factor, power  constants of a formula
@@ -35,78 +33,17 @@ The arguments mean the same everywhere::
     holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 
-from cloneproof.bounds.accounts import (
-    account_fee,
-    accounts_gain,
-    flood_others,
-    second_account_ceiling,
-    second_account_floor,
-)
+from cloneproof.bounds import accounts, pairs, regret, rounds, seasons
+from cloneproof.bounds.accounts import *  # noqa: F403
 from cloneproof.bounds.index import index_gain_ceiling
-from cloneproof.bounds.pairs import (
-    log_overtaken_pair,
-    pairs_apply,
-    pairs_arm_rounds,
-    pairs_regret,
-    pairs_score_rounds,
-)
-from cloneproof.bounds.regret import (
-    etc_regret,
-    etc_regret_paper,
-    h_etc_r_regret,
-    h_etc_r_regret_paper,
-    h_etc_r_shape,
-    holdout_epochs_regret,
-    holdout_regret,
-    holdout_regret_simple,
-    prior_independent_etc_regret,
-    ucb1_regret,
-    uniform_etc_regret,
-    uniform_etc_regret_at_least,
-    wrong_agent,
-)
-from cloneproof.bounds.rounds import (
-    arm_rounds_without_gap,
-    covered_gap,
-    doubling_arm_rounds,
-    doubling_ends,
-    doubling_epoch,
-    doubling_length,
-    etc_rounds,
-    first_horizon_with_award,
-    holdout_applies,
-    holdout_arm_rounds,
-    holdout_award_horizon,
-    holdout_gain,
-    holdout_rounds,
-    holdout_score_rounds,
-    holdout_trial,
-    smallest,
-    trial_rounds,
-    trp_applies,
-    trp_arm_rounds,
-)
-from cloneproof.bounds.seasons import season_cost, season_length
-from cloneproof.bounds.tails import (
-    log_mistake,
-    mistake,
-    mistake_paper,
-    overtaken,
-    psi,
-    tail_lower_paper,
-    tail_upper_paper,
-)
+from cloneproof.bounds.pairs import *  # noqa: F403
+from cloneproof.bounds.regret import *  # noqa: F403
+from cloneproof.bounds.rounds import *  # noqa: F403
+from cloneproof.bounds.seasons import *  # noqa: F403
 
-__all__ = [
-    "account_fee", "accounts_gain", "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends",
-    "doubling_epoch", "doubling_length", "etc_regret", "etc_regret_paper", "etc_rounds", "first_horizon_with_award",
-    "flood_others", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape", "holdout_applies",
-    "holdout_arm_rounds", "holdout_award_horizon", "holdout_epochs_regret", "holdout_gain", "holdout_regret",
-    "holdout_regret_simple", "holdout_rounds", "holdout_score_rounds", "holdout_trial",
-    "index_gain_ceiling", "log_mistake",
-    "log_overtaken_pair", "mistake", "mistake_paper", "overtaken", "pairs_apply", "pairs_arm_rounds",
-    "pairs_regret", "pairs_score_rounds", "prior_independent_etc_regret", "psi", "season_cost", "season_length",
-    "second_account_ceiling", "second_account_floor",
-    "smallest", "tail_lower_paper", "tail_upper_paper", "trial_rounds", "trp_applies",
-    "trp_arm_rounds", "ucb1_regret", "uniform_etc_regret", "uniform_etc_regret_at_least", "wrong_agent",
-]  # fmt: skip
+__all__ = ["index_gain_ceiling"]
+__all__ += accounts.__all__
+__all__ += pairs.__all__
+__all__ += regret.__all__
+__all__ += rounds.__all__
+__all__ += seasons.__all__

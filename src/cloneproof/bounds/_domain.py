@@ -56,11 +56,9 @@ CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(("gaps", "weights"), partial(_several, _distance)),
     **dict.fromkeys(("means", "values"), partial(_several, _mean)),
     **dict.fromkeys(("low", "high"), _mean),
-    "threshold": partial(_number, -math.inf, math.inf),
     "season_cost.regret": _distance,
     "season_length.regret": _callable,
     "overtaken.gap": _distance,  # of two arms, which may be equal
-    "uniform_etc_regret.means": partial(_several, partial(_several, _mean)),  # of each agent
     "uniform_etc_regret_at_least.means": partial(_several, partial(_several, _mean)),
 }
 

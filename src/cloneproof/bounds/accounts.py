@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
 
+__all__ = ["account_fee", "accounts_gain", "flood_others", "second_account_ceiling", "second_account_floor"]
+
 
 @checked
 def flood_others(agents: int, accounts: int, horizon: int) -> float:
@@ -30,11 +32,7 @@ def flood_others(agents: int, accounts: int, horizon: int) -> float:
 
 @checked
 def second_account_floor(
-    agents: int,
-    values: Sequence[float],
-    weights: Sequence[float] | None = None,
-    accounts: int = 2,
-    originals: int = 1,
+    agents: int, values: Sequence[float], weights: Sequence[float] | None = None, accounts: int = 2, originals: int = 1
 ) -> float:
     """(B) The gain per round of m accounts with one item as T -> infinity, under every mechanism of sublinear regret.
 

@@ -8,30 +8,36 @@ the best mean, g_a = v - v_a and X the average of x_a, neither copies nor withho
     T sup over y of [ s (s - 1) / l sum_a g_a int (1 - X)^(s - 2) (x_a - X) dx_a - v c(y) Var(x) ]
 
 against any others, c(y) being the least curvature of (1 - z)^s from X to the largest x_a. It is 0 for at most two
-originals or two slots (proof: docs/textbook/index-on-slots.md). The path is computed at many levels, and between two
-levels each part is bounded from above.
+originals or two slots (proof: docs/textbook/index-on-slots.md). The path is computed at many levels, for given means or
+for the ends of cells of rates, and between two levels each part is bounded from above.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations_with_replacement, islice
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
-from cloneproof._arrays import FloatArray
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._checks import count, listed, number_in
+from cloneproof._clock import check_time
 from cloneproof.errors import MechanismError
 
 LEVELS = 100  # at which the path is computed, from index 1 down to half the lowest mean; as many again at each mean
 LONGEST = 6  # times T: pulls after which a slot that is still above a level counts as above it for ever, or as gone
-DRAWN = 12  # means of a continuous prior
-MOST_SUBSETS = 500  # of drawn means, of which each agent has one
-FAR = 9.0  # standard deviations beyond which counts are left out
+FAR = 7.5  # standard deviations beyond which counts are left out
+FEWEST_CELLS, MOST_CELLS = 30, 250  # of a prior's rates
+FINENESS = 2.4  # cells in an angle of sqrt(s / T)
+WIDE = 12  # cells of the originals below the best two
+MOST_CHOICES = 300_000  # of cells for all originals, over which a ceiling is summed; of more some are drawn
+DRAWN = 4000
+BLOCK = 500  # choices at a time
 
 
 def next_look(pulls: int) -> int:
@@ -74,63 +80,132 @@ def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, hori
     width = number_in(constant, "constant", 0, error=MechanismError, low_open=True)
     if len(rates) <= 2 or slots <= 2 or rates[0] == rates[-1] or rounds == 1:
         return 0.0
-    return path_ceiling(np.array(rates), _paths(rates, width, rounds), slots, rounds)
+    cells = rate_cells([(v, v, 1.0) for v in rates], len(rates))
+    path = _paths(cells.values, width, rounds)
+    return rounds * max(0.0, float(path_brackets(cells, path, np.arange(len(rates))[None], slots).max()))
 
 
 def expected_gain_ceiling(
-    atoms: Sequence[tuple[float, float]], originals: int, draws: int, constant: float, horizon: int
-) -> float:
-    """The ceiling for means drawn independently from values with weights.
+    bins: Sequence[tuple[float, float, float]],
+    originals: int,
+    draws: int,
+    constant: float,
+    horizon: int,
+    proof: bool = True,
+) -> tuple[float, bool]:
+    """The ceiling for means drawn independently from a prior, and whether it is proven.
 
     The others' best score does not depend on the agent, so the bracket is averaged over means before the supremum is
-    taken. This is less than the average of `index_gain_ceiling`.
+    taken. The average is a sum over cells of rates: narrow ones for the best two originals, wide ones for the others.
+
+    Parameters
+    ----------
+    bins : sequence of (low, high, probability)
+        The prior as rising intervals, or values with low equal to high.
+    originals, draws, constant, horizon : number
+        As in `index_gain_ceiling`.
+    proof : bool, default True
+        Whether the sum bounds each cell. Otherwise, and for more than three originals, for which cells would have to
+        be too narrow, a cell is replaced by its mean rate. If there are too many choices of cells, some are drawn, and
+        the result holds at 99 % in the limit of many draws. A proof raises `OutOfTimeError` when the time of exact
+        computations is over; it takes seconds at T = 10^5 and a minute at 10^6.
     """
-    values = sorted(value for value, _ in atoms)
-    if min(originals, draws, len(values)) <= 1 or min(originals, draws) <= 2 or horizon == 1:
-        return 0.0
-    paths = _paths(values, constant, horizon)
-    weights, total = dict(atoms), math.fsum(weight for _, weight in atoms)
-    average = np.zeros(1)
-    for chosen in combinations_with_replacement(range(len(values)), originals):
-        orders = math.factorial(originals) / math.prod(map(math.factorial, Counter(chosen).values()))
-        means = np.array([values[k] for k in chosen])
-        chance = orders * math.prod(weights[v] / total for v in means)
-        average = average + chance * path_brackets(means, paths[list(chosen)], draws)
-    return horizon * max(0.0, float(average.max()))
+    if min(originals, draws) <= 2 or horizon == 1 or bins[0][0] == bins[-1][1]:
+        return 0.0, True
+    fineness = FINENESS * math.sqrt(horizon / draws) if proof else 0.0
+    cells = rate_cells(bins, FEWEST_CELLS, fineness)
+    proven = (cells.first == cells.last)[: cells.narrow].all() or (proof and originals == 3)
+    if not proven:
+        rates = ((cells.mean_low + cells.mean_high) / 2)[: cells.narrow]
+        cells = rate_cells(list(zip(rates, rates, cells.mass, strict=False)), len(rates))
+    path = _paths(cells.values, constant, horizon, in_time=proof)
+    chosen, weight, drawn = _weighted_choices(cells, originals)
+    average, square = np.zeros((2, path.shape[2] + 1))
+    for start in range(0, len(chosen), BLOCK):
+        part = slice(start, start + BLOCK)
+        found = path_brackets(cells, path, chosen[part], draws)
+        average, square = average + weight[part] @ found, square + weight[part] @ found**2
+    if drawn:
+        average += scipy.special.ndtri(0.99) * np.sqrt(np.maximum(square - average**2, 0.0) / DRAWN)
+    return horizon * max(0.0, float(average.max())), bool(proven and not drawn)
 
 
-def sampled_gain_ceiling(
-    quantile: Callable[[float], float], originals: int, draws: int, constant: float, horizon: int, seed: int = 0
-) -> float:
-    """The ceiling for a prior with too many values to sum over; holds at 99 % in the limit of many draws.
-
-    Averages `index_gain_ceiling` over subsets of drawn means, with a jackknife error. The supremum is taken before the
-    average, since few draws matter at high levels.
-    """
-    if min(originals, draws) <= 2 or horizon == 1:
-        return 0.0
-    dice, number = np.random.default_rng([seed, originals]), max(DRAWN, originals + 6)
-    values = sorted(float(quantile(u)) for u in dice.random(number))
-    paths = _paths(values, constant, horizon)
-    if math.comb(number, originals) <= MOST_SUBSETS:
-        subsets = [list(chosen) for chosen in combinations(range(number), originals)]
-    else:
-        subsets = [sorted(dice.permutation(number)[:originals].tolist()) for _ in range(MOST_SUBSETS)]
-    found = np.array([path_ceiling(np.array(values)[chosen], paths[chosen], draws, horizon) for chosen in subsets])
-    member = np.array([[k in chosen for chosen in subsets] for k in range(number)])
-    without = np.array([found[~own].mean() for own in member])
-    return float(found.mean() + scipy.special.stdtrit(number - 1, 0.99) * math.sqrt((number - 1) * without.var()))
+def _weighted_choices(cells: Cells, originals: int) -> tuple[IntArray, FloatArray, bool]:
+    """Cells of the originals with probabilities: all choices, or some that are drawn."""
+    chosen = np.array(list(islice(cells.choices(originals), MOST_CHOICES + 1)))
+    if len(chosen) > MOST_CHOICES:
+        dice, narrow = np.random.default_rng(originals), cells.mass[: cells.narrow]
+        chosen = np.sort(dice.choice(cells.narrow, (DRAWN, originals), p=narrow / narrow.sum()), axis=1)
+        return chosen, np.full(DRAWN, 1 / DRAWN), True
+    same = np.array([math.prod(map(math.factorial, Counter(each).values())) for each in chosen.tolist()])
+    return chosen, cells.mass[chosen].prod(1) * math.factorial(originals) / same, False
 
 
-def _paths(values: Sequence[float], constant: float, horizon: int) -> FloatArray:
-    """The path of each value, at common levels."""
-    levels = index_levels(values, constant, horizon)
-    return np.array([chance_above(value, constant, horizon, levels) for value in values])
+class Cells(NamedTuple):
+    """Intervals of rates: the numbers of their ends, probabilities, and bounds of the mean rate in each."""
+
+    values: FloatArray
+    first: IntArray
+    last: IntArray
+    mass: FloatArray
+    mean_low: FloatArray
+    mean_high: FloatArray
+    narrow: int  # the first so many are disjoint and rising
+    numbers: dict[tuple[int, int], int]  # of the cell that consists of the narrow ones from the first up to the second
+
+    def choices(self, originals: int) -> Iterator[tuple[int, ...]]:
+        """Cells of the originals, the best two in narrow ones; each way once, up to order."""
+        for b in range(self.narrow):
+            below = [self.numbers[each] for each in _below(b, self.narrow)]
+            for others in combinations_with_replacement(below, originals - 2):
+                for c in range(b, self.narrow):
+                    yield (*others, b, c)
 
 
-def index_levels(means: Sequence[float], constant: float, horizon: int) -> FloatArray:
-    """Falling levels at which a path is computed, denser around the means, where it is steep."""
+def _below(b: int, narrow: int) -> list[tuple[int, int]]:
+    """What lies below narrow cell b in pieces of several cells, and b."""
+    step = max(1, narrow // WIDE)
+    return [*((start, min(start + step, b)) for start in range(0, b, step)), (b, b + 1)]
+
+
+def rate_cells(bins: Sequence[tuple[float, float, float]], fewest: int, fineness: float = 0.0) -> Cells:
+    """Cells of neighbouring bins, narrower where bins are probable, `fineness` to an angle of 1 (sin^2 is a rate)."""
+    low, high, mass = np.array(bins).T
+    starts = np.arange(len(low))
+    place = np.cumsum(np.cbrt(mass * np.diff(np.arcsin(np.sqrt(np.append(low, high[-1])))) ** 2))
+    number = max(fewest, min(MOST_CELLS, math.ceil(fineness * place[-1] ** 1.5)))
+    if len(low) > number:
+        starts = np.flatnonzero(np.diff(np.ceil(place / place[-1] * (number - 1e-6)), prepend=-1.0))
+    narrow, cuts = len(starts), np.append(starts, len(low))
+    pieces = {(b, b + 1): b for b in range(narrow)}
+    for each in sorted({piece for b in range(narrow) for piece in _below(b, narrow)} - set(pieces)):
+        pieces[each] = len(pieces)
+    first, last = np.array(list(pieces)).T
+    values = np.unique(np.concatenate([low[starts], high[cuts[1:] - 1]]))
+    sums = [np.append(0.0, np.cumsum(part))[cuts] for part in (mass, mass * low, mass * high)]
+    total, total_low, total_high = (part[last] - part[first] for part in sums)
+    ends = np.searchsorted(values, low[cuts[first]]), np.searchsorted(values, high[cuts[last] - 1])
+    return Cells(values, *ends, total / mass.sum(), total_low / total, total_high / total, narrow, pieces)
+
+
+def _paths(values: FloatArray, constant: float, horizon: int, in_time: bool = False) -> FloatArray:
+    """The path of each value, at common levels; `OutOfTimeError` if it must be computed in time and is not."""
+    levels, paths = index_levels(values, constant, horizon), []
+    for value in values:
+        if in_time:
+            check_time("proof of a ceiling")
+        paths.append(chance_above(value, constant, horizon, levels))
+    return np.array(paths)
+
+
+def index_levels(means: FloatArray, constant: float, horizon: int) -> FloatArray:
+    """Falling levels at which a path is computed, denser around few means, where it is steep, or between many."""
     positive = sorted({v for v in means if v > 0})
+    if len(positive) > 16:
+        steps, angle = max(2, 2 * LEVELS // len(positive)), np.arcsin(np.sqrt([v for v in means if v < 1]))
+        between = np.interp(np.arange(1, steps * (len(angle) - 1) + 1) / steps, np.arange(len(angle)), angle)
+        joined = np.unique(np.concatenate([np.sin(between) ** 2, np.geomspace(np.sin(angle[-1]) ** 2, 0.999999, 20)]))
+        return joined[joined > 0][::-1]
     levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
     near = max(12, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
     for v in positive:
@@ -144,30 +219,72 @@ def index_levels(means: Sequence[float], constant: float, horizon: int) -> Float
     return joined[joined < 1][::-1]
 
 
-def path_ceiling(means: FloatArray, path: FloatArray, slots: int, horizon: float) -> float:
-    """The ceiling from the path: rising means, and bounds (low, high) of x at each level."""
-    return float(horizon * max(0.0, path_brackets(means, path, slots).max()))
+def path_brackets(cells: Cells, path: FloatArray, chosen: IntArray, slots: int) -> FloatArray:
+    """For each choice of cells and between each two levels: an upper bound of the theorem's bracket, averaged.
+
+    A mean is somewhere in its cell, so x_a is between the paths of the cell's ends. Let f be the largest value of
+    (1 - X)^(s - 2) (x_a - X) between two levels. By summation by parts the integral of f dx_a is a sum of x_a at each
+    level times a fall of f, at most the higher path where f falls and the lower one where it rises.
+    """
+    s, originals = slots, chosen.shape[1]
+    edge = np.zeros((len(path), 1))
+    low = np.concatenate([edge, path[:, 0], edge + 1], axis=1)[cells.first[chosen]]
+    high = np.concatenate([edge, path[:, 1], edge + 1], axis=1)[cells.last[chosen]]
+    least, most = low[:, :, :-1], high[:, :, 1:]  # between two levels
+    low_sum, high_sum = least.sum(1), most.sum(1)
+    best = chosen[:, -1]
+    rivals = (chosen == best[:, None]).sum(1)  # in the cell of the best; it is above their mean by a part of the cell
+    above = np.where(rivals > 1, (rivals - 1) * rivals ** (-rivals / np.maximum(rivals - 1, 1)), 0.0)
+    ends = cells.values[cells.first], cells.values[cells.last]
+    best_high = np.minimum(cells.mean_high[best] + above * (ends[1] - ends[0])[best], ends[1][best])
+    total = np.zeros_like(low_sum)
+    away = np.maximum(least - high_sum[:, None] / originals, low_sum[:, None] / originals - most)
+    variance = (np.maximum(away, 0.0) ** 2).mean(1)
+    for a in range(originals - 1):
+        gap_low = np.maximum(cells.mean_low[best] - cells.mean_high[chosen[:, a]], 0.0)
+        gap_high = best_high - cells.mean_low[chosen[:, a]]
+        if a == originals - 2:
+            gap_high[rivals > 1] *= 2  # and as much for the last one, which is in the same cell
+        fall = _largest_product(a, least, most, s)
+        down = -np.diff(fall, axis=1, prepend=0.0)
+        parts = np.where(down > 0, down * high[:, a, :-1], down * low[:, a, :-1])
+        integral = np.cumsum(parts, axis=1) + np.where(fall > 0, fall * most[:, a], fall * least[:, a])
+        total += np.where(integral > 0, gap_high[:, None], gap_low[:, None]) * integral
+    left = 1 - high_sum / originals
+    reach = np.maximum(most[:, -1] - high_sum / originals, 1e-9)
+    drop = np.maximum(left - reach, 0.0) ** s - left**s + s * left ** (s - 1) * reach
+    loss = cells.mean_low[best][:, None] * np.maximum(drop, 0.0) / reach**2 * variance
+    return np.asarray(s * (s - 1) / originals * total - loss)
 
 
-def path_brackets(means: FloatArray, path: FloatArray, slots: int) -> FloatArray:
-    """An upper bound of the theorem's bracket between each two levels."""
-    s, originals = slots, len(means)
-    ends = np.concatenate([np.zeros((originals, 2, 1)), path, np.ones((originals, 2, 1))], axis=2)
-    low, high = ends[:, 0], ends[:, 1]
-    mean_low, mean_high = low.mean(0), high.mean(0)
-    weight = s * (s - 1) / originals * (means[-1] - means)[:, None]
-    early, late = (1 - mean_low[:-1]) ** (s - 2), (1 - mean_high[1:]) ** (s - 2)
-    square, move = (high[:, 1:] ** 2 - low[:, :-1] ** 2) / 2, high[:, 1:] - low[:, :-1]
-    surely = np.maximum(low[:, 1:] - high[:, :-1], 0.0)
-    growth = (weight * (square * early - surely * mean_low[:-1] * late)).sum(0)  # of the integral in a cell, at most
-    inside = (weight * np.maximum(high[:, 1:] - mean_low[:-1], 0.0) * early * move).sum(0)  # up to any point of it
-    integral = np.concatenate([[0.0], np.cumsum(growth)[:-1]]) + inside
-    apart = np.maximum(low[:, None, :-1] - high[None, :, 1:], 0.0)  # x_b - x_a at least, in a cell
-    variance = (apart**2).sum((0, 1)) / originals**2  # each pair once
-    centre = mean_high[1:]
-    reach = np.maximum(high[:, 1:].max(0) - centre, 1e-9)
-    drop = np.maximum(1 - centre - reach, 0.0) ** s - (1 - centre) ** s + s * (1 - centre) ** (s - 1) * reach
-    return np.asarray(integral - means[-1] * np.maximum(drop, 0.0) / reach**2 * variance)
+def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) -> FloatArray:
+    """The largest value of (1 - X)^(s - 2) (x_a - X) if no x exceeds that of the best original, which is the last.
+
+    It falls as others rise while it is positive, and is least there at one end or the other while it is negative.
+    Positive values are largest at the turning point in x_a, with the best one below x_a's range or equal to x_a.
+    """
+    count, own, highest = least.shape[1], least[:, a], most[:, a]
+    rest_low, rest_high = (each.sum(1) - each[:, a] for each in (least, most))
+    apart = np.clip(least[:, -1], own, highest)  # from here on the best original's x rises with x_a
+    found = np.maximum(
+        _product(np.clip(_turning(1, rest_low, count, slots), own, apart), 1, rest_low, count, slots),
+        _product(highest, 1, rest_high, count, slots),
+    )
+    others = rest_low - least[:, -1]
+    tied = _product(np.clip(_turning(2, others, count, slots), apart, highest), 2, others, count, slots)
+    return np.where(highest > least[:, -1], np.maximum(found, tied), found)
+
+
+def _product(own: FloatArray, times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:
+    """(1 - X)^(s - 2) (x_a - X), if so many originals have x_a and the sum over the others is `rest`."""
+    average = (rest + times * own) / originals
+    return np.asarray((own - average) * np.maximum(1 - average, 0.0) ** (slots - 2))
+
+
+def _turning(times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:
+    """Where that product is largest in x_a."""
+    lead = originals - times
+    return np.asarray((lead * (originals - rest) / times + (slots - 2) * rest) / (lead * (slots - 1)))
 
 
 def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray) -> FloatArray:
@@ -178,11 +295,10 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
     (True, True)
     """
     alive = np.ones((len(levels), 1))  # law of the count of a slot that is above the level, from count `first` on
-    first, pulls = 0, 0
-    rung = np.zeros(len(levels))
+    first, pulls, late = 0, 0, 1.0
+    rung, gone = np.zeros(len(levels)), np.zeros(len(levels))
     stay = math.log1p(-1 / horizon)
     active = np.arange(len(levels))
-    beyond = np.zeros(len(levels))
     for look, least_of_all in _least_counts(levels.tobytes(), constant, horizon):
         if not len(active):
             break
@@ -194,22 +310,27 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
         least = least_of_all[active]
         alive[np.arange(first, first + alive.shape[1]) < least[:, None]] = 0.0
         left = alive.sum(1)
-        rung[active] += (before - left) * -math.expm1(pulls * stay)
+        late = math.exp(pulls * stay)
+        rung[active] += (before - left) * (1 - late)
+        gone[active] += (before - left) * late
         safe = (least <= first) & (first > 0)  # even the lowest count is enough, and more so at later looks
         rung[active[safe]] += left[safe]
-        beyond[active] = np.where(safe, 0.0, left)
-        kept = (left > 1e-15) & ~safe
+        kept = (left > 1e-10) & ~safe  # what is left out counts as above the level in the higher bound only
         active, alive = active[kept], alive[kept]
-    late = math.exp(pulls * stay)
-    return np.array([rung + beyond * (1 - late), np.minimum(rung + beyond, 1.0)])
+    rung[active] += alive.sum(1) * (1 - late)
+    return np.array([rung, np.maximum(1 - gone, rung)])
 
 
 def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
     """The distribution of a count, trimmed around its mean, and its first count."""
+    if chance in (0, 1):
+        return np.ones(1), int(trials * chance)
     centre, reach = trials * chance, FAR * math.sqrt(trials * chance * (1 - chance)) + 10
     first, last = max(0, math.floor(centre - reach)), min(trials, math.ceil(centre + reach))
-    up_to = scipy.special.bdtr(np.arange(first, last + 1), trials, chance)
-    return np.diff(up_to, prepend=0.0), first
+    counts = np.arange(first, last)
+    logs = np.cumsum(np.log((trials - counts) / (counts + 1) * (chance / (1 - chance))))
+    law = np.exp(np.append(0.0, logs) - logs.max(initial=0.0))
+    return law / law.sum(), first
 
 
 def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:

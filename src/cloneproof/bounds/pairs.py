@@ -24,6 +24,8 @@ from typing import Literal
 from cloneproof.bounds._domain import checked
 from cloneproof.bounds.rounds import smallest
 
+__all__ = ["log_overtaken_pair", "pairs_apply", "pairs_arm_rounds", "pairs_regret"]
+
 TailBound = Literal["exact", "chernoff", "sub-gaussian"]
 LARGEST_EXACT = 10**6  # rounds up to which a binomial sum is cheap
 WIDE, FAR = 14, 100  # deviations, and counts besides, beyond which binomial terms are left out
@@ -88,24 +90,10 @@ def pairs_arm_rounds(
     return found
 
 
-@checked
-def pairs_score_rounds(
-    agents: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
-) -> int:
-    """The smallest W with e_W(u, v) <= 1 / (n T) for every two values, so that scores tell best arms apart.
-
-    >>> pairs_score_rounds(20, (0.004, 0.006), 10**8), pairs_score_rounds(3, (0.25, 0.75), 10**6)
-    (105471, 52)
-    """
-    if agents == 1:
-        return 1
-    return score_rounds_for(agents, pairwise(sorted(set(values))), horizon, tail, spread)
-
-
 def score_rounds_for(
     agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
-    """`pairs_score_rounds` for chosen pairs; agents with separate values need not be told apart."""
+    """The smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell agents' best arms apart."""
     limit, found = -math.log(agents * horizon), 1
     for u, v in sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / pair[1]):  # about the hardest first
         kind = tail
@@ -127,7 +115,7 @@ def pairs_regret(
 ) -> float:
     """The regret with an award: D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), D the distance of the extreme values.
 
-    Holds if everybody is honest, m meets the pairs theorem's condition and W is at least `pairs_score_rounds`.
+    Holds if everybody is honest, m meets the pairs theorem's condition and W at least `score_rounds_for` all pairs.
 
     >>> round(pairs_regret(20, 3, 48_413, 105_471, (0.004, 0.006)))
     10043

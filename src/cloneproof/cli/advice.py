@@ -13,11 +13,12 @@ from cloneproof.advice.comparison import SECONDS, ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
-from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, own_by_name
+from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, option, own_by_name
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError
 from cloneproof.market.toml import load_market
+from cloneproof.report.page import write_page
 from cloneproof.report.words import (
     account_sentence,
     cheaper_sentence,
@@ -81,18 +82,15 @@ def _remark(row: ComparedMechanism) -> str:
 def compare(
     market_file: MarketFile,
     mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", "-m", metavar="NAME", help="Compare only this one; repeatable.")
+        list[str] | None, option("NAME", "Compare only this one; repeatable.", "--mechanism", "-m")
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     budget: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds", "--budget", metavar="SECONDS", help="Time for all together; else 7 for each sampled one."
-        ),
+        float | None, option("SECONDS", "Time for all together; else 7 for each sampled one.", "--seconds", "--budget")
     ] = None,
-    tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
-    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
+    tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
+    seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Audit every mechanism in a market, side by side.
@@ -160,34 +158,30 @@ def recommend(
     market_file: Annotated[
         str | None, typer.Argument(metavar="MARKET.toml", help="A market file, or the options below.")
     ] = None,
-    agents: Annotated[int | None, typer.Option(metavar="N", help="How many providers you have.")] = None,
-    originals: Annotated[int | None, typer.Option(metavar="N", help="How many items each may have.")] = None,
+    agents: Annotated[int | None, option("N", "How many providers you have.")] = None,
+    originals: Annotated[int | None, option("N", "How many items each may have.")] = None,
     rates: Annotated[
-        str | None,
-        typer.Option(metavar="LOW:HIGH", help="The lowest and highest click rate, or a list such as .002,.004,.006."),
+        str | None, option("LOW:HIGH", "The lowest and highest click rate, or a list such as .002,.004,.006.")
     ] = None,
     relative_gap: Annotated[
-        float, typer.Option(metavar="PART", help="Different items differ by at least this part of the lower rate.")
+        float, option("PART", "Different items differ by at least this part of the lower rate.")
     ] = 0.25,
-    rounds: Annotated[
-        float | None, typer.Option(metavar="N", help="How many rounds (page views), such as 1e8.")
-    ] = None,
+    rounds: Annotated[float | None, option("N", "How many rounds (page views), such as 1e8.")] = None,
     providers: Annotated[
-        str,
-        typer.Option(metavar="KIND", help="bayesian: they know only odds; informed: which of their items are better."),
+        str, option("KIND", "bayesian: they know only odds; informed: which of their items are better.")
     ] = "bayesian",
     accounts: Annotated[
-        str, typer.Option(help="checked; or cheap: rank by the larger of regret and what a second account gains.")
+        str, option(None, "checked; or cheap: rank by the larger of regret and what a second account gains.")
     ] = "checked",
     drift: Annotated[
-        float | None, typer.Option(help="Rounds after which an item's rate is another one, on average, e.g. 1e6.")
+        float | None, option(None, "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
-    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Take about this long.")] = 6.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answer as a web page.")] = None,
-    toml: Annotated[str | None, typer.Option(metavar="FILE", help="Write the terms of a live market.")] = None,
+    seconds: Annotated[float, option("SECONDS", "Take about this long.")] = 6.0,
+    seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
+    html: Annotated[str | None, option("FILE", "Write the answer as a web page.")] = None,
+    toml: Annotated[str | None, option("FILE", "Write the terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recommend a mechanism, with parameters, cost and promise.
@@ -236,9 +230,9 @@ def recommend(
             )
         write_whole(toml, terms_toml(found.market, found.choice))
     if html is not None:
-        from cloneproof.report.recommendation_page import write_recommendation_page  # late: drawing loads slowly
+        from cloneproof.report.recommendation_page import recommendation_page  # late: drawing loads slowly
 
-        write_recommendation_page(found, html)
+        write_page(recommendation_page(found), html)
     raise typer.Exit(130 if found.interrupted else 0 if found.fits else 1)
 
 

@@ -23,20 +23,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(audit)
-app.command()(compare)
-app.command()(recommend)
-app.command()(log)
-app.command()(board)
-app.command()(evaluate)
-app.command()(simulate)
-app.command()(mechanisms)
-app.command()(sweep)
-app.command()(verify)
-app.command()(reproduce)
-app.command()(serve)
-app.command()(replay)
-app.command()(backup)
+for _command in (
+    audit, compare, recommend, log, board, evaluate, simulate, mechanisms, sweep, verify, reproduce, serve, replay,
+    backup,
+):  # fmt: skip
+    app.command()(_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloneproof._files import check_place
+from cloneproof._tables import fields_of
 from cloneproof.analysis.audit.audit import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Verdict, Witness
 from cloneproof.analysis.search import Search
@@ -19,12 +20,14 @@ from cloneproof.cli.options import (
     Settings,
     check_page,
     mechanism_or_rule,
+    option,
     policy_box,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
 from cloneproof.cli.serve import service_package
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
+from cloneproof.report.page import write_page
 
 if TYPE_CHECKING:
     from cloneproof.analysis.copying.season import PastAudit
@@ -60,18 +63,15 @@ def show_audit(audit: Audit, title: str) -> None:
     for name, witness in audit.also.items():
         table.add_section()
         table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
-    if audit.limits:
+    for group in (audit.limits, [] if audit.informed is None else [audit.informed]):
         table.add_section()
-    for limit in audit.limits:
-        table.add_row(*_row(limit))
-    if audit.informed is not None:
-        table.add_section()
-        table.add_row(*_row(audit.informed))
+        for found in group:
+            table.add_row(*_row(found))
     print_table(table)
     further = len(rows) - MOST_ROWS
     print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
     if audit.gain_at_most is not None:
-        sure = "proven" if audit.gain_at_most.kind == "proven" else "at 99 %, by drawn means"
+        sure = "proven" if audit.gain_at_most.kind == "proven" else "computed with some rates of the prior"
         print(f"Copies and withholding gain at most {audit.gain_at_most.high:.3g} rewards in all ({sure}).")
     print_wrapped(f"Scope: {audit.scope}")
     for text in audit.notes:
@@ -98,67 +98,40 @@ def audit(
     market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="The market file.")] = None,
     mechanism: MechanismName = None,
     policy: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:NAME", help="Audit your own policy (a class or a BlackBox) instead."),
+        str | None, option("MODULE:NAME", "Audit your own policy (a class or a BlackBox) instead.")
     ] = None,
     rule: RuleName = None,
     settings: Settings = None,
-    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Audit only this agent; default: all.")] = None,
-    max_copies: Annotated[
-        int, typer.Option(metavar="N", help="Try all ways to register each original up to N times.")
-    ] = 4,
-    opponents: Annotated[
-        str, typer.Option(metavar="KIND", help="market: the others are honest; any: they may do anything.")
-    ] = "market",
-    horizons: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Audit every horizon from FIRST to LAST.")
-    ] = None,
-    withhold: Annotated[bool, typer.Option("--withhold", help="Also report what leaving originals out gains.")] = False,
-    split: Annotated[bool, typer.Option("--split", help="Also report what a second account gains.")] = False,
-    informed: Annotated[
-        bool, typer.Option("--informed", help="Also report what knowing its means gains an agent.")
-    ] = False,
+    agent: Annotated[str | None, option("NAME", "Audit only this agent; default: all.")] = None,
+    max_copies: Annotated[int, option("N", "Try all ways to register each original up to N times.")] = 4,
+    opponents: Annotated[str, option("KIND", "market: the others are honest; any: they may do anything.")] = "market",
+    horizons: Annotated[str | None, option("FIRST:LAST", "Audit every horizon from FIRST to LAST.")] = None,
+    withhold: Annotated[bool, option(None, "Also report what leaving originals out gains.", "--withhold")] = False,
+    split: Annotated[bool, option(None, "Also report what a second account gains.", "--split")] = False,
+    informed: Annotated[bool, option(None, "Also report what knowing its means gains an agent.", "--informed")] = False,
     copy_cost: Annotated[
-        bool, typer.Option("--copy-cost", help="Also report which fee per copy makes honesty best.")
+        bool, option(None, "Also report which fee per copy makes honesty best.", "--copy-cost")
     ] = False,
-    tolerance: Annotated[
-        float, typer.Option(metavar="PART", help="Ignore relative gains up to this; 0.005 is half a percent.")
-    ] = 0.0,
+    tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     budget: Annotated[
         float | None,
-        typer.Option(
-            "--seconds",
-            "--budget",
-            metavar="SECONDS",
-            help="Stop searching after this time.",
-            show_default="60, without --runs",
+        option(
+            "SECONDS", "Stop searching after this time.", "--seconds", "--budget", show_default="60, without --runs"
         ),
     ] = None,
-    runs: Annotated[
-        int | None, typer.Option(metavar="N", help="When sampling: pairs of runs for each candidate.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
+    runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
+    seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a report as a web page.")] = None,
-    certificate: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write a certificate (or replay record) for `verify`.")
-    ] = None,
+    html: Annotated[str | None, option("FILE", "Write a report as a web page.")] = None,
+    certificate: Annotated[str | None, option("FILE", "Write a certificate (or replay record) for `verify`.")] = None,
     from_ledger: Annotated[
-        str | None,
-        typer.Option(metavar="DB", help="Audit a season of a live market instead of a market file."),
+        str | None, option("DB", "Audit a season of a live market instead of a market file.")
     ] = None,
-    market_name: Annotated[
-        str | None, typer.Option("--market", metavar="NAME", help="With --from-ledger: which market.")
-    ] = None,
-    season: Annotated[
-        int | None, typer.Option(metavar="N", help="With --from-ledger: which season; default: the last.")
-    ] = None,
+    market_name: Annotated[str | None, option("NAME", "With --from-ledger: which market.", "--market")] = None,
+    season: Annotated[int | None, option("N", "With --from-ledger: which season; default: the last.")] = None,
     copy_odds: Annotated[
-        float | None,
-        typer.Option(
-            metavar="ODDS", help="With --from-ledger: prior odds of two arms being copies.", show_default="0.1"
-        ),
+        float | None, option("ODDS", "With --from-ledger: prior odds of two arms being copies.", show_default="0.1")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -211,9 +184,9 @@ def audit(
     if certificate is not None:
         write_evidence(result, certificate)
     if html is not None:
-        from cloneproof.report.audit_page import write_audit_page  # late: drawing takes a second to load
+        from cloneproof.report.audit_page import audit_page  # late: drawing takes a second to load
 
-        write_audit_page(result, html)
+        write_page(audit_page(result), html)
     raise typer.Exit(130 if result.interrupted else EXIT[result.verdict])
 
 
@@ -248,10 +221,10 @@ def audit_ledger(
     if certificate is not None and write_evidence(past.audit, certificate):
         note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
     if html is not None:
-        from cloneproof.report.season_page import write_season_page  # late: drawing takes a second to load
+        from cloneproof.report.season_page import season_page  # late: drawing takes a second to load
 
         shown = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()]
-        write_season_page(past, f"season {history.season} of {spec.market}", shown, html)
+        write_page(season_page(past, f"season {history.season} of {spec.market}", shown), html)
     return past.audit.verdict
 
 
@@ -259,22 +232,11 @@ def past_data(past: PastAudit) -> dict[str, Any]:
     """Season audit as JSON."""
     return {
         "priors": {agent.name: agent.priors[0].to_dict() for agent in past.audit.market.agents},
-        "originals": {name: [list(group) for group in groups] for name, groups in past.originals.items()},
+        **fields_of(past, "originals"),
         "copy_odds": past.odds,
-        "one_item": [
-            {"agent": item.agent, "arms": list(item.arms), "probability": item.probability} for item in past.items
-        ],
-        "pairs": [
-            {"agent": pair.agent, "arms": list(pair.arms)}
-            | {"bayes_factor": pair.bayes_factor, "probability": pair.probability}
-            for pair in past.pairs
-        ],
-        "best": {name: witness.to_dict() for name, witness in past.best.items()},
-        "registered": {
-            name: None if witness is None else witness.to_dict() for name, witness in past.registered.items()
-        },
-        "assumed": past.assumed,
-        "audit": past.audit.to_dict(),
+        "one_item": [fields_of(item, "agent", "arms", "probability") for item in past.items],
+        "pairs": [fields_of(pair, "agent", "arms", "bayes_factor", "probability") for pair in past.pairs],
+        **fields_of(past, "best", "registered", "assumed", "audit"),
     }
 
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cloneproof.cli.options import AsJson, check_page
+from cloneproof.cli.options import AsJson, check_page, option
 from cloneproof.cli.output import new_table, note, print_json, print_table, printable, progress_bar
 from cloneproof.errors import BoardError
+from cloneproof.report.page import write_page
 
 if TYPE_CHECKING:
     from cloneproof.boards.study import BoardStudy
@@ -21,27 +22,19 @@ def board(
         list[str], typer.Argument(metavar="FILE", help="Battles, ratings or win rates: CSV, Parquet, JSON lines.")
     ],
     owners: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Who made which model: a file of two columns, or first-word (of the name)."),
+        str | None, option("FILE", "Who made which model: a file of two columns, or first-word (of the name).")
     ] = None,
     column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MEANING=COLUMN", help="Which column means what, such as winner=label; repeatable."),
+        list[str] | None, option("MEANING=COLUMN", "Which column means what, such as winner=label; repeatable.")
     ] = None,
-    rating: Annotated[
-        str, typer.Option(metavar="RULE", help="Rate battles by bradley-terry, elo or borda.")
-    ] = "bradley-terry",
-    producer: Annotated[str | None, typer.Option(metavar="NAME", help="Study only this producer.")] = None,
-    most_models: Annotated[
-        int | None, typer.Option(metavar="N", help="Keep only each producer's N best models.")
-    ] = None,
-    votes: Annotated[
-        int | None, typer.Option(metavar="N", help="Votes for each model.", show_default="the board's median")
-    ] = None,
-    recommend: Annotated[bool, typer.Option(help="Also tune a reservoir board and compare rules.")] = True,
-    runs: Annotated[int, typer.Option(metavar="N", help="Simulated boards.")] = 50,
-    seed: Annotated[int, typer.Option(metavar="N", help="The seed.")] = 0,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answers as a web page.")] = None,
+    rating: Annotated[str, option("RULE", "Rate battles by bradley-terry, elo or borda.")] = "bradley-terry",
+    producer: Annotated[str | None, option("NAME", "Study only this producer.")] = None,
+    most_models: Annotated[int | None, option("N", "Keep only each producer's N best models.")] = None,
+    votes: Annotated[int | None, option("N", "Votes for each model.", show_default="the board's median")] = None,
+    recommend: Annotated[bool, option(None, "Also tune a reservoir board and compare rules.")] = True,
+    runs: Annotated[int, option("N", "Simulated boards.")] = 50,
+    seed: Annotated[int, option("N", "The seed.")] = 0,
+    html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what variants gain on a leaderboard.
@@ -68,9 +61,9 @@ def board(
     else:
         show_board(study)
     if html is not None:
-        from cloneproof.report.board_page import write_board_page  # late: drawing takes a second to load
+        from cloneproof.report.board_page import board_page  # late: drawing takes a second to load
 
-        write_board_page(study, html)
+        write_page(board_page(study), html)
     raise typer.Exit(1 if study.verdict == "exploitable" else 3)
 
 

@@ -20,11 +20,12 @@ from cloneproof.cli.options import (
     RuleName,
     Settings,
     mechanism_or_rule,
+    option,
     parsed_copies,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.engines.estimate import Evaluation
-from cloneproof.engines.monte_carlo.driver import SamplingStatus
+from cloneproof.engines.monte_carlo.sampler import SamplingStatus
 from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from cloneproof.market.toml import load_market
@@ -38,28 +39,18 @@ def evaluate(
     rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="auto, closed-form, tree or monte-carlo.")] = "auto",
-    arithmetic: Annotated[str, typer.Option(metavar="KIND", help="float, or ball for proven error bounds.")] = "float",
-    horizons: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Evaluate every horizon from FIRST to LAST.")
-    ] = None,
+    engine: Annotated[str, option("NAME", "auto, closed-form, tree or monte-carlo.")] = "auto",
+    arithmetic: Annotated[str, option("KIND", "float, or ball for proven error bounds.")] = "float",
+    horizons: Annotated[str | None, option("FIRST:LAST", "Evaluate every horizon from FIRST to LAST.")] = None,
     runs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Monte Carlo: at most N runs.", show_default="1000, unless a limit is set"),
+        int | None, option("N", "Monte Carlo: at most N runs.", show_default="1000, unless a limit is set")
     ] = None,
-    precision: Annotated[
-        float | None, typer.Option(metavar="X", help="Monte Carlo: stop when every interval is within ± X.")
-    ] = None,
-    confidence: Annotated[
-        float, typer.Option(metavar="P", help="Monte Carlo: the confidence of each interval.")
-    ] = 0.99,
+    confidence: Annotated[float, option("P", "Monte Carlo: the confidence of each interval.")] = 0.99,
     budget: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Monte Carlo: stop after this time (exit code 3).")
+        float | None, option("SECONDS", "Monte Carlo: stop after this time (exit code 3).", "--seconds", "--budget")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", help="Monte Carlo: threads. The results are the same.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Monte Carlo: the seed.")] = 0,
+    threads: Annotated[int | None, option("N", "Monte Carlo: threads. The results are the same.")] = None,
+    seed: Annotated[int, option("N", "Monte Carlo: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
     as_json: AsJson = False,
@@ -79,9 +70,9 @@ def evaluate(
             def report(status: SamplingStatus) -> None:
                 rate = status.totals.runs * market.horizon / max(status.seconds, 1e-9)
                 words = f"{name}, {rate:.2g} pulls/s"
-                bar.update(task, completed=status.totals.runs, total=status.aim, description=words)
+                bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
-            how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic, "precision": precision}
+            how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic}
             how |= {"confidence": confidence, "threads": threads, "progress": report}
             search = Search(seconds=budget, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
             found = {market.horizon: evaluate_once(market, chosen, full, search=search, **how)}
@@ -97,7 +88,8 @@ def evaluate(
         rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
         print_json({"mechanism": name, "copies": full, "horizons": rows})
     else:
-        _show_all(found, name, market_file, full)
+        copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
+        _show(found, f"{name} on {market_file} (copies: {copied})")
     if any(evaluation.partial for evaluation in found.values()):
         raise typer.Exit(3)
 
@@ -108,21 +100,14 @@ def simulate(
     rule: RuleName = None,
     settings: Settings = None,
     copies: CopiesOption = None,
-    runs: Annotated[int, typer.Option(metavar="N", help="Independent runs.")] = 200,
-    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal results.")] = 0,
+    runs: Annotated[int, option("N", "Independent runs.")] = 200,
+    seed: Annotated[int, option("N", "The seed; equal seeds give equal results.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Simulate a market many times: `evaluate` by sampled runs."""
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
-
-
-def _show_all(found: dict[int, Evaluation], mechanism: str, market_file: str, full: dict[str, tuple[int, ...]]) -> None:
-    copied = "; ".join(f"{name} {','.join(map(str, own))}" for name, own in full.items())
-    _show(found, f"{mechanism} on {market_file} (copies: {copied})")
-    for text in dict.fromkeys(text for evaluation in found.values() for text in evaluation.notes):
-        note(text)
 
 
 def parsed_horizons(text: str) -> range:
@@ -150,13 +135,13 @@ def _show(found: dict[int, Evaluation], title: str) -> None:
             table.add_row(name, f"{payoff.value:.6f}", f"{payoff.error:.1e}", payoff.kind)
         table.add_section()
         table.add_row("regret", f"{first.regret.value:.6f}", f"{first.regret.error:.1e}", first.regret.kind)
-        table.caption = f"engine {first.engine}: {first.regret.method}"
     else:
         table = new_table(title, "T", *first.payoff, "regret", "± at most", right=0)
         for horizon, one in found.items():
             error = max(estimate.error for estimate in (*one.payoff.values(), one.regret))
             values = [f"{payoff.value:.6g}" for payoff in one.payoff.values()]
             table.add_row(str(horizon), *values, f"{one.regret.value:.6g}", f"{error:.1e}")
-        table.caption = f"engine {first.engine}: {first.regret.method}"
-    table.caption_justify = "left"
+    table.caption, table.caption_justify = f"engine {first.engine}: {first.regret.method}", "left"
     print_table(table)
+    for text in dict.fromkeys(text for evaluation in found.values() for text in evaluation.notes):
+        note(text)

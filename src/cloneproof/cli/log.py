@@ -10,7 +10,7 @@ import typer
 from cloneproof._files import check_place, write_whole
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.cli.advice import show_comparison, show_recommendation
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, policy_box
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option, policy_box
 from cloneproof.cli.output import (
     new_table,
     note,
@@ -23,6 +23,7 @@ from cloneproof.cli.output import (
 )
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import LogError
+from cloneproof.report.page import write_page
 from cloneproof.report.words import NARROW, percent
 
 if TYPE_CHECKING:
@@ -36,55 +37,38 @@ def log(
     files: Annotated[
         list[str], typer.Argument(metavar="FILE", help="CSV, Parquet or JSON lines; globs and folders work.")
     ],
-    agent: Annotated[str | None, typer.Option(metavar="COLUMN", help="The provider.")] = None,
-    arm: Annotated[str | None, typer.Option(metavar="COLUMN", help="The item that was served.")] = None,
-    reward: Annotated[str | None, typer.Option(metavar="COLUMN", help="The reward.")] = None,
-    time: Annotated[str | None, typer.Option(metavar="COLUMN", help="The time.")] = None,
-    propensity: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The probability of serving this item.")
-    ] = None,
-    count: Annotated[str | None, typer.Option(metavar="COLUMN", help="If a row is many rounds: how many.")] = None,
-    total: Annotated[
-        str | None, typer.Option("--sum", metavar="COLUMN", help="If a row is many rounds: their total reward.")
-    ] = None,
-    owners: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Who owns which item, if the log does not say: two columns.")
-    ] = None,
-    same: Annotated[
-        str | None, typer.Option(metavar="COLUMN,..", help="Columns that identify items, such as title,url.")
-    ] = None,
-    limits: Annotated[
-        str | None, typer.Option("--range", metavar="LOW:HIGH", help="The range of rewards.", show_default="0:1")
-    ] = None,
-    local_arms: Annotated[
-        bool, typer.Option("--local-arms", help="Item names are unique only within a provider.")
-    ] = False,
+    agent: Annotated[str | None, option("COLUMN", "The provider.")] = None,
+    arm: Annotated[str | None, option("COLUMN", "The item that was served.")] = None,
+    reward: Annotated[str | None, option("COLUMN", "The reward.")] = None,
+    time: Annotated[str | None, option("COLUMN", "The time.")] = None,
+    propensity: Annotated[str | None, option("COLUMN", "The probability of serving this item.")] = None,
+    count: Annotated[str | None, option("COLUMN", "If a row is many rounds: how many.")] = None,
+    total: Annotated[str | None, option("COLUMN", "If a row is many rounds: their total reward.", "--sum")] = None,
+    owners: Annotated[str | None, option("FILE", "Who owns which item, if the log does not say: two columns.")] = None,
+    same: Annotated[str | None, option("COLUMN,..", "Columns that identify items, such as title,url.")] = None,
+    limits: Annotated[str | None, option("LOW:HIGH", "The range of rewards.", "--range", show_default="0:1")] = None,
+    local_arms: Annotated[bool, option(None, "Item names are unique only within a provider.", "--local-arms")] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out", help="Skip faulty rows and count them, instead of stopping.")
+        bool, option(None, "Skip faulty rows and count them, instead of stopping.", "--leave-out")
     ] = False,
     policy: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="What you run now: a name from `cloneproof mechanisms`, or MODULE:NAME."),
+        str | None, option("NAME", "What you run now: a name from `cloneproof mechanisms`, or MODULE:NAME.")
     ] = None,
     settings: Settings = None,
-    level: Annotated[float, typer.Option(metavar="PART", help="Expected share of wrong findings, at most.")] = 0.05,
-    levels: Annotated[int, typer.Option(metavar="N", help="Number of values of the fitted priors.")] = 4,
+    level: Annotated[float, option("PART", "Expected share of wrong findings, at most.")] = 0.05,
+    levels: Annotated[int, option("N", "Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Judge the policy over N rounds.", show_default="the log's, up to 1000"),
+        int | None, option("N", "Judge the policy over N rounds.", show_default="the log's, up to 1000")
     ] = None,
-    share: Annotated[float, typer.Option(metavar="PART", help="The part of a reward that its provider is paid.")] = 1.0,
-    tolerance: Annotated[float, typer.Option(metavar="PART", help="Ignore relative gains up to this.")] = 0.005,
+    share: Annotated[float, option("PART", "The part of a reward that its provider is paid.")] = 1.0,
+    tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     budget: Annotated[
-        float,
-        typer.Option("--seconds", "--budget", metavar="SECONDS", help="Time for everything, reading included."),
+        float, option("SECONDS", "Time for everything, reading included.", "--seconds", "--budget")
     ] = 40.0,
-    seed: Annotated[int, typer.Option(metavar="N", help="When sampling: the seed.")] = 0,
-    statistics: Annotated[bool, typer.Option("--statistics", help="Only read the log and show its items.")] = False,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write the answers as a web page.")] = None,
-    toml: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the recommended terms of a live market.")
-    ] = None,
+    seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
+    statistics: Annotated[bool, option(None, "Only read the log and show its items.", "--statistics")] = False,
+    html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
+    toml: Annotated[str | None, option("FILE", "Write the recommended terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find copies in your log, and say what to run instead.
@@ -131,7 +115,7 @@ def log(
     with working("looking") as tell:
         study = study_log(
             found, judged, policy or "", level=level, levels=levels, horizon=horizon, share=share, tolerance=tolerance,
-            budget_seconds=left, seed=seed, progress=tell,
+            seconds=left, seed=seed, progress=tell,
         )  # fmt: skip
     if as_json:
         print_json(study.to_dict())
@@ -144,9 +128,9 @@ def log(
 def _write(study: LogStudy, html: str | None, toml: str | None) -> None:
     """Write the page and the recommended terms, if asked for."""
     if html is not None:
-        from cloneproof.report.log_page import write_log_page  # late: drawing takes a second to load
+        from cloneproof.report.log_page import log_page  # late: drawing takes a second to load
 
-        write_log_page(study, html)
+        write_page(log_page(study), html)
     if toml is not None:
         if study.recommendation is None or not study.recommendation.ranked:
             raise LogError("expected a mechanism to write terms of, got none recommended; give more --seconds")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from cloneproof.bounds import holdout_award_horizon
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import new_table, print_json, print_table
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
@@ -20,13 +20,8 @@ from cloneproof.mechanisms.parameters.theorems import outside_conditions
 AGENTS: Final = (2, 5, 20, 100)
 ORIGINALS: Final = (2, 3, 5)
 GAPS: Final = (0.5, 0.2, 0.1)
-COLUMNS: Final = (
-    "agents",
-    "originals",
-    *(f"gap {gap:g}" for gap in GAPS),
-    "0.1, unknown between agents",
-    "no gap known",
-)
+KNOWN: Final = (*(f"gap {gap:g}" for gap in GAPS), "0.1, unknown between agents", "no gap known")
+COLUMNS: Final = ("agents", "originals", *KNOWN)
 
 
 def award_rows() -> list[dict[str, Any]]:
@@ -48,7 +43,7 @@ def award_rows() -> list[dict[str, Any]]:
 def mechanisms(
     market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="A market file.")] = None,
     award_table: Annotated[
-        bool, typer.Option("--award-table", help="Show the shortest horizons for the hold-out mechanism.")
+        bool, option(None, "Show the shortest horizons for the hold-out mechanism.", "--award-table")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

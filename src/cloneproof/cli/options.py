@@ -12,61 +12,44 @@ import typer
 
 from cloneproof._discovery import imported
 from cloneproof._files import check_place
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.errors import CloneproofError, MarketError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
+
+def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
+    """An option of a command; its metavar is None for a flag."""
+    return typer.Option(*names, metavar=metavar, help=help_text, **more)
+
+
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
-MechanismName = Annotated[
-    str | None, typer.Option("--mechanism", "-m", metavar="NAME", help="A name from `cloneproof mechanisms`.")
-]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter of the mechanism; repeatable.")
-]
+MechanismName = Annotated[str | None, option("NAME", "A name from `cloneproof mechanisms`.", "--mechanism", "-m")]
+Settings = Annotated[list[str] | None, option("NAME=VALUE", "Set a parameter of the mechanism; repeatable.", "--set")]
 CopiesOption = Annotated[
-    list[str] | None,
-    typer.Option("--copies", metavar="AGENT=N,N,..", help="How often an agent registers each original; repeatable."),
+    list[str] | None, option("AGENT=N,N,..", "How often an agent registers each original; repeatable.", "--copies")
 ]
 RuleName = Annotated[
     str | None,
-    typer.Option(
-        "--rule",
-        metavar="MODULE:NAME",
-        help="Use your own rule over all arms instead of a mechanism; --set gives its options.",
-    ),
+    option("MODULE:NAME", "Use your own rule over all arms instead of a mechanism; --set gives its options.", "--rule"),
 ]
-OwnRules = Annotated[
-    list[str] | None, typer.Option("--rule", metavar="MODULE:NAME", help="Add your own rule; repeatable.")
-]
-OwnPolicies = Annotated[
-    list[str] | None, typer.Option("--policy", metavar="MODULE:NAME", help="Add your own policy; repeatable.")
-]
+OwnRules = Annotated[list[str] | None, option("MODULE:NAME", "Add your own rule; repeatable.", "--rule")]
+OwnPolicies = Annotated[list[str] | None, option("MODULE:NAME", "Add your own policy; repeatable.", "--policy")]
 BoundsOption = Annotated[
     str,
-    typer.Option(
-        metavar="KIND",
-        help="Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs).",
-    ),
+    option("KIND", "Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs)."),
 ]
-Device = Annotated[
-    str, typer.Option(metavar="DEVICE", help="Where to draw runs: auto, cpu or gpu. The results are the same.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-
-
-def check_drawing() -> None:
-    """Refuse to draw without Matplotlib; called before any long work."""
-    if find_spec("matplotlib") is None:
-        raise CloneproofError("expected Matplotlib to draw figures, got none; pip install 'cloneproof[plots]'")
+Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
+AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
 
 
 def check_page(path: str) -> None:
-    """Refuse a page with figures that cannot be drawn, or a path that cannot be written."""
+    """Refuse a page with figures that cannot be drawn, or a path that cannot be written; before any long work."""
     check_place(path)
-    check_drawing()
+    if find_spec("matplotlib") is None:
+        raise CloneproofError("expected Matplotlib to draw figures, got none; pip install 'cloneproof[plots]'")
 
 
 def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof._checks import one_of
-from cloneproof.cli.options import AsJson
+from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json, printable
 from cloneproof.errors import CloneproofError, FileError, brief, did_you_mean
 
@@ -68,9 +68,9 @@ def config_values(command: CliCommand, path: str) -> dict[str, Any]:
     return values
 
 
-def _option(name: str, help_text: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
+def _setting(name: str, metavar: str, help_text: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
     """An option that the environment variable CLONEPROOF_SERVE_NAME can set too."""
-    return typer.Option(envvar=f"CLONEPROOF_SERVE_{name}", help=help_text, **more)
+    return option(metavar, help_text, envvar=f"CLONEPROOF_SERVE_{name}", **more)
 
 
 def _database(help_text: str) -> Any:  # noqa: ANN401
@@ -81,38 +81,34 @@ def serve(
     place: Annotated[str, _database("An SQLite file (created if missing), a PostgreSQL address, or :memory:.")],
     config: Annotated[
         str | None,
-        _option(
+        _setting(
             "CONFIG",
+            "FILE",
             "Read settings from the table [serve] of a TOML file.",
-            metavar="FILE",
             is_eager=True,
             callback=read_config,
         ),
     ] = None,
     host: Annotated[
-        str, _option("HOST", "Listen on this address; keep loopback unless a TLS proxy is in front.", metavar="HOST")
+        str, _setting("HOST", "HOST", "Listen on this address; keep loopback unless a TLS proxy is in front.")
     ] = "127.0.0.1",
-    port: Annotated[int, _option("PORT", "Listen on this port; 0 picks a free one.", metavar="PORT")] = 8642,
+    port: Annotated[int, _setting("PORT", "PORT", "Listen on this port; 0 picks a free one.")] = 8642,
     agent_rate: Annotated[
-        float, _option("AGENT_RATE", "Calls a second allowed to an agent's key; 0: no limit.", metavar="N")
+        float, _setting("AGENT_RATE", "N", "Calls a second allowed to an agent's key; 0: no limit.")
     ] = 20.0,
-    log: Annotated[str, _option("LOG", "Log to standard error as text or json.", metavar="FORM")] = "text",
+    log: Annotated[str, _setting("LOG", "FORM", "Log to standard error as text or json.")] = "text",
     log_level: Annotated[
-        str,
-        _option("LOG_LEVEL", "Log from this level on: debug, info (each call), warning or error.", metavar="LEVEL"),
+        str, _setting("LOG_LEVEL", "LEVEL", "Log from this level on: debug, info (each call), warning or error.")
     ] = "warning",
     platform_key_file: Annotated[
-        str | None,
-        _option("PLATFORM_KEY_FILE", "Accept the key in this file as a platform's.", metavar="FILE"),
+        str | None, _setting("PLATFORM_KEY_FILE", "FILE", "Accept the key in this file as a platform's.")
     ] = None,
     auditor_key_file: Annotated[
         str | None,
-        _option("AUDITOR_KEY_FILE", "Accept the key in this file as an auditor's (for Prometheus).", metavar="FILE"),
+        _setting("AUDITOR_KEY_FILE", "FILE", "Accept the key in this file as an auditor's (for Prometheus)."),
     ] = None,
-    create_key: Annotated[
-        str | None, typer.Option(metavar="ROLE", help="Print a new key (platform, agent or auditor) and exit.")
-    ] = None,
-    agent: Annotated[str | None, typer.Option(metavar="NAME", help="With --create-key agent: which agent.")] = None,
+    create_key: Annotated[str | None, option("ROLE", "Print a new key (platform, agent or auditor) and exit.")] = None,
+    agent: Annotated[str | None, option("NAME", "With --create-key agent: which agent.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run clone-proof markets as a service.
@@ -178,7 +174,7 @@ def backup(
 
 def replay(
     place: Annotated[str, _database("The SQLite file or PostgreSQL address of a service, running or not.")],
-    market: Annotated[str | None, typer.Option(metavar="NAME", help="Replay only this market; default: all.")] = None,
+    market: Annotated[str | None, option("NAME", "Replay only this market; default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Repeat every decision of a ledger and compare.

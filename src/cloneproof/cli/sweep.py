@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import TaskID
 
-from cloneproof.cli.options import AsJson, Device, look_here
+from cloneproof.cli.options import AsJson, Device, look_here, option
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
 from cloneproof.errors import SweepError
 
@@ -19,21 +19,14 @@ MOST_ROWS = 40
 
 def sweep(
     grid: Annotated[str | None, typer.Argument(metavar="GRID.toml", help="The grid file.")] = None,
-    store: Annotated[str | None, typer.Option(metavar="DIR", help="The folder that keeps results.")] = None,
-    status: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Show what a store has: done, missing, damaged.")
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(metavar="N", help="Threads or processes.", show_default="as many as cores")
-    ] = None,
+    store: Annotated[str | None, option("DIR", "The folder that keeps results.")] = None,
+    status: Annotated[str | None, option("DIR", "Show what a store has: done, missing, damaged.")] = None,
+    workers: Annotated[int | None, option("N", "Threads or processes.", show_default="as many as cores")] = None,
     device: Device = "auto",
     rule: Annotated[
-        list[str] | None,
-        typer.Option("--rule", metavar="MODULE:NAME", help="Allow the grid to import this rule of yours; repeatable."),
+        list[str] | None, option("MODULE:NAME", "Allow the grid to import this rule of yours; repeatable.", "--rule")
     ] = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write the table, as .csv or .parquet.")
-    ] = None,
+    output: Annotated[str | None, option("FILE", "Write the table, as .csv or .parquet.", "--output", "-o")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate or audit every point of a grid.
@@ -45,7 +38,7 @@ def sweep(
         return
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
-    from cloneproof.sweeps.driver import Interrupted, SweepState
+    from cloneproof.sweeps.sweep import Interrupted, SweepState
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cloneproof.cli.options import AsJson, Settings, check_drawing, chosen_mechanism
+from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option
 from cloneproof.cli.output import new_table, note, print_json, print_table, working
 from cloneproof.errors import CloneproofError
 
@@ -25,15 +25,13 @@ WIDTH = 100  # columns
 def verify(
     certificate: Annotated[str, typer.Argument(metavar="CERTIFICATE.json", help="A file from `audit --certificate`.")],
     market_file: Annotated[
-        str | None,
-        typer.Option("--market", metavar="MARKET.toml", help="Accept only a certificate about this market."),
+        str | None, option("MARKET.toml", "Accept only a certificate about this market.", "--market")
     ] = None,
     mechanism: Annotated[
-        str | None,
-        typer.Option("--mechanism", "-m", metavar="NAME", help="Accept only a certificate about this mechanism."),
+        str | None, option("NAME", "Accept only a certificate about this mechanism.", "--mechanism", "-m")
     ] = None,
     settings: Settings = None,
-    seconds: Annotated[float, typer.Option("--seconds", metavar="SECONDS", help="Time for a replay record.")] = 600.0,
+    seconds: Annotated[float, option("SECONDS", "Time for a replay record.", "--seconds")] = 600.0,
     as_json: AsJson = False,
 ) -> None:
     """Check a certificate, or repeat the runs of a replay record.
@@ -61,7 +59,7 @@ def verify(
     work = replay_work(certificate)
     if work is not None:
         print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
-    found = verified(certificate, market=market, mechanism=declared, budget_seconds=seconds)
+    found = verified(certificate, market=market, mechanism=declared, seconds=seconds)
     if as_json:
         print_json({"kind": found.kind, "outcome": found.outcome, **_plain(found), "about": dict(found.about)})
     else:
@@ -81,19 +79,16 @@ def _plain(found: Verification) -> dict[str, Any]:
 
 
 def reproduce(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Write into this folder; an interrupted run resumes there.")],
-    only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Check only this statement; repeatable.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Use smaller sizes; takes about 2½ CPU minutes.")] = False,
-    seed: Annotated[int, typer.Option(metavar="N", help="The seed; equal seeds give equal bytes.")] = 0,
+    out: Annotated[str, option("DIR", "Write into this folder; an interrupted run resumes there.")],
+    only: Annotated[list[str] | None, option("NAME", "Check only this statement; repeatable.")] = None,
+    quick: Annotated[bool, option(None, "Use smaller sizes; takes about 2½ CPU minutes.", "--quick")] = False,
+    seed: Annotated[int, option("N", "The seed; equal seeds give equal bytes.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Check every statement of the paper.
 
     Writes report.html, results.json and certificates.
     """
-    check_drawing()
     from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 

@@ -66,15 +66,8 @@ class Estimate:
         return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as data for JSON; an infinite error becomes None.
+        """The estimate as data for JSON; an infinite error becomes None, and `heuristic` is there if true.
 
-        Returns
-        -------
-        dict
-            value, error, kind and method; and `heuristic` if true.
-
-        Examples
-        --------
         >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
         {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
         """
@@ -129,13 +122,7 @@ class Evaluation(Tabular):
     partial: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as data for JSON.
-
-        Returns
-        -------
-        dict
-            engine, payoff (by agent), regret, notes and partial.
-        """
+        """The evaluation as data for JSON."""
         return {
             "engine": self.engine,
             "payoff": {name: payoff.to_dict() for name, payoff in self.payoff.items()},
@@ -152,13 +139,7 @@ class Evaluation(Tabular):
         return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each agent's payoff, and one for the regret.
-
-        Returns
-        -------
-        dict of str to list
-            quantity, agent, value, error, kind and method.
-        """
+        """One row for each agent's payoff, and one for the regret."""
         rows = [("payoff", name, estimate) for name, estimate in self.payoff.items()]
         rows.append(("regret", "", self.regret))
         return {

@@ -26,7 +26,7 @@ from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError

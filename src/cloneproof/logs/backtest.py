@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate

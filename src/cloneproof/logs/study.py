@@ -24,7 +24,7 @@ from cloneproof.analysis.copying.records import CopyFindings
 from cloneproof.analysis.copying.search import find_copies
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
-from cloneproof.engines.black_box.contract import BlackBox
+from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError
@@ -156,16 +156,16 @@ def study_log(
     horizon: int | None = None,
     share: float = 1.0,
     tolerance: float = 0.005,
-    budget_seconds: float = 40.0,
+    seconds: float = 40.0,
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> LogStudy:
     """Answer the three questions within the budget; notes say what there was no time for."""
-    clock = Deadline(number_in(budget_seconds, "the budget in seconds", 0, error=EngineError, low_open=True))
+    clock = Deadline(number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True))
     tell = progress or (lambda done, total, what: None)
     atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
     tell(0, 5, "looking for copies")
-    findings = find_copies(arm_records(log), level, log.columns.same, seconds=COPIES * budget_seconds)
+    findings = find_copies(arm_records(log), level, log.columns.same, seconds=COPIES * seconds)
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]

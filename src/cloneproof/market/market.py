@@ -41,11 +41,6 @@ class Agent:
         What it knows of the mean reward of its items: one prior for all originals, drawn independently, or one for
         each.
 
-    Raises
-    ------
-    MarketError
-        For a name that is empty or has a line break, an invalid number of originals, or an invalid prior.
-
     References
     ----------
     The paper, section 2: agent i has originals whose means are drawn from F_i.
@@ -200,11 +195,6 @@ class Market:
         nor on rewards.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         Whether it lasts `horizon` rounds, or each round is the last with probability 1 / horizon.
-
-    Raises
-    ------
-    MarketError
-        If one of these is invalid.
 
     Notes
     -----

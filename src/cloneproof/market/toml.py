@@ -33,11 +33,6 @@ def load_market(path: str | Path) -> Market:
     path : str or Path
         A TOML file with `horizon`, `share`, `rewards` and `[[agents]]`.
 
-    Returns
-    -------
-    Market
-        What the file says.
-
     Examples
     --------
     >>> import tempfile
@@ -66,10 +61,6 @@ def save_market(market: Market, path: str | Path) -> None:
         What to write; `load_market` reads an equal one.
     path : str or Path
         Where to write it; a file that is there is replaced.
-
-    Examples
-    --------
-    See `load_market`.
     """
     text = market_to_toml(checked_market(market))
     try:

@@ -156,10 +156,7 @@ def _layers() -> tuple[FloatArray, FloatArray]:
         while len(ends) < 256:
             heights.append(heights[-1] + area / ends[-1])
             ends.append((-2 * heights[-1].log()).sqrt())
-        return (
-            np.array([0.0, *map(float, reversed(ends))]),
-            np.array([1.0, *map(float, reversed(heights))]),
-        )
+        return (np.array([0.0, *map(float, reversed(ends))]), np.array([1.0, *map(float, reversed(heights))]))
     finally:
         flint.ctx.prec = before
 

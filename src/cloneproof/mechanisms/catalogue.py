@@ -159,11 +159,7 @@ def h_etc_r(
 
 
 def holdout_h_etc(
-    arm_rounds: int,
-    score_rounds: int,
-    max_arms: int,
-    order: Order = "round-robin",
-    agent_order: Order = "round-robin",
+    arm_rounds: int, score_rounds: int, max_arms: int, order: Order = "round-robin", agent_order: Order = "round-robin"
 ) -> Mechanism:
     """H-ETC-R whose scores count only fresh rewards of the chosen arm: our repair of Algorithm 5.
 
@@ -289,24 +285,12 @@ def _slots(
 
 
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
-    "ucb1": ucb1,
-    "etc": etc,
-    "prior-independent-etc": prior_independent_etc,
-    "h-ucb": h_ucb,
-    "rh-ucb": rh_ucb,
-    "s-ucb": s_ucb,
-    "rand-ucb": rand_ucb,
-    "uniform-etc": uniform_etc,
-    "h-etc-r": h_etc_r,
-    "holdout-h-etc": holdout_h_etc,
-    "holdout-kl-ucb": holdout_kl_ucb,
-    "reservoir": reservoir,
-    "reservoir-contest": reservoir_contest,
-    "reservoir-index": reservoir_index,
-    "kl-ucb": kl_ucb,
-    "epsilon-greedy": epsilon_greedy,
-    "thompson": thompson,
-}
+    build.__name__.replace("_", "-"): build
+    for build in (
+        ucb1, etc, prior_independent_etc, h_ucb, rh_ucb, s_ucb, rand_ucb, uniform_etc, h_etc_r, holdout_h_etc,
+        holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, kl_ucb, epsilon_greedy, thompson,
+    )
+}  # fmt: skip
 
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
@@ -314,12 +298,7 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
     "reservoir-index": reservoir_index_parameters,
 }  # fmt: skip
-_NO_MARKET_NEEDED = (
-    "holdout-h-etc",
-    "holdout-kl-ucb",
-    "reservoir",
-    "reservoir-contest",
-)  # a platform's own bounds will do
+_NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401

@@ -187,11 +187,6 @@ class Mechanism:
     claims : tuple of Claim, optional
         What is claimed of it.
 
-    Raises
-    ------
-    MechanismError
-        If the parts do not fit together.
-
     Notes
     -----
     A mechanism sees how many arms each agent registered, and the horizon; it sees neither means nor priors nor which

@@ -224,11 +224,6 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 
-    Returns
-    -------
-    Rule
-        For a level of `cp.Mechanism`.
-
     Examples
     --------
     >>> from cloneproof import rule

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.audit_figures import audit_figures
-from cloneproof.report.page import package_versions, render, write_page
+from cloneproof.report.page import package_versions, render
 from cloneproof.report.words import (
     NARROW,
     agent_words,
@@ -117,11 +116,6 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
         "Copies are explored as if they were new, so they change how often each original is tried, and by that what "
         "the mechanism goes on to serve."
     )
-
-
-def write_audit_page(audit: Audit, path: str | Path) -> None:
-    """Write the page, whole or not at all."""
-    write_page(audit_page(audit), path)
 
 
 def audit_page(audit: Audit) -> str:

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 from cloneproof._version import __version__
 from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.page import render, write_page
+from cloneproof.report.page import render
 from cloneproof.report.plots import Lines, Series, draw_figure
 
 SHOWN = 12  # producers in a table
 COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")
 
 
-def write_board_page(study: BoardStudy, path: str | Path) -> None:
-    """Write the page, whole or not at all."""
-    write_page(render("board_page.html", board_facts(study)), path)
-
-
-def board_facts(study: BoardStudy) -> dict[str, Any]:
-    """The values of the template."""
+def board_page(study: BoardStudy) -> str:
+    """The page as text."""
     board, worst, advice = study.board, study.worst, study.advice
-    return {
+    facts = {
         "title": "Variants pay on this board" if study.verdict == "exploitable" else "No gain from variants was seen",
         "verdict": study.verdict,
         "question": f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model",
@@ -65,6 +57,7 @@ def board_facts(study: BoardStudy) -> dict[str, Any]:
         "notes": board.notes,
         "footer": f"cloneproof {__version__} · {study.seconds:.0f} s",
     }  # fmt: skip
+    return render("board_page.html", facts)
 
 
 def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:

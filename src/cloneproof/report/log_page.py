@@ -17,7 +17,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.attack import CopyWorth
 from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.study import LogStudy
-from cloneproof.report.page import render, write_page
+from cloneproof.report.page import render
 from cloneproof.report.words import (
     NARROW,
     choice_sentence,
@@ -39,13 +39,8 @@ from cloneproof.report.words import (
     shorten,
 )
 
-MOST_GROUPS, MOST_ARMS = 12, 60
+MOST_GROUPS, MOST_NAMED, MOST_ARMS = 12, 12, 60
 Z95 = 1.96
-
-
-def write_log_page(study: LogStudy, path: str | Path) -> None:
-    """Write the page, whole or not at all."""
-    write_page(log_page(study), path)
 
 
 def log_page(study: LogStudy) -> str:
@@ -62,7 +57,7 @@ def log_page(study: LogStudy) -> str:
             "tiles": _tiles(study),
             "duplicates": [_duplicates(one) for one in study.findings.duplicates[:MOST_GROUPS]],
             "further_duplicates": max(0, len(study.findings.duplicates) - MOST_GROUPS),
-            "groups": [_group(group) for group in found[:MOST_GROUPS]],
+            "groups": [_group(group, study) for group in found[:MOST_GROUPS]],
             "accounts": [
                 (printable(account), printable(owner), f"{rounds:,}", f"{paid:,.6g}")
                 for account, owner, rounds, paid in study.accounts
@@ -179,14 +174,23 @@ def _amount(value: Estimate, study: LogStudy, sign: bool = False) -> str:
     return number(scaled, sign=sign) + error
 
 
-def _group(group: CopyGroup) -> tuple[str, str, str]:
-    agents = " and ".join(shorten(printable(agent), 40) for agent in group.agents)
-    return agents, names_words([arm for _, arm in group.arms]), sentence(printable_lines(group.evidence))
+def _group(group: CopyGroup, study: LogStudy) -> tuple[str, str, list[tuple[str, ...]], int]:
+    """Whose arms, the evidence in a sentence or two, the arms as a table, and how many are not in it."""
+    rows: list[tuple[str, ...]] = []
+    for row in group.rows[:MOST_NAMED]:
+        owner = f"{shorten(printable(row.agent), 40)}: " if len(group.agents) > 1 else ""
+        text, mean = shorten(printable(row.text), 60), f"{study.log.unscaled(row.mean):.4g}"
+        rows.append((f"{owner}{shorten(printable(row.arm), 40)}", text, f"{row.rounds:,}", mean, row.matched))
+    return _agents(group), sentence(printable_lines(group.evidence)), rows, len(group.rows) - len(rows)
+
+
+def _agents(group: CopyGroup) -> str:
+    return " and ".join(shorten(printable(agent), 40) for agent in group.agents)
 
 
 def _nearest(group: CopyGroup) -> str:
-    agents, arms, evidence = _group(group)
-    return f"{arms} of {agents}. {evidence}"
+    named = names_words([arm for _, arm in group.arms])
+    return f"{named} of {_agents(group)}. {sentence(printable_lines(group.evidence))}"
 
 
 def _worth(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Render and write pages. Importing this module does not load Matplotlib."""
+"""Render and write pages. Importing this module loads neither Matplotlib nor Jinja."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from cloneproof._files import write_whole
 from cloneproof.errors import FileError
 
@@ -18,6 +16,8 @@ PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
 
 def render(template: str, facts: dict[str, Any]) -> str:
     """The page as text: the same facts, the same text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: most commands write no page
+
     environment = Environment(
         loader=PackageLoader("cloneproof", "report/templates"),
         autoescape=True,

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import MUTED, Picture, give_room, look_of_shade, picture, powers, thousands
+from cloneproof.report.style import Picture, give_room, look, picture, powers, thousands
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,6 @@ class Series:
     """A curve with its error bounds; leave `low` and `high` empty if it is exact.
 
     mechanism   sets the colour; "" for none
-    shade       0, 1, 2, ..: further series of the same mechanism, told apart by dashes and lightness
     style       "line" or "points"
     """
 
@@ -32,7 +31,6 @@ class Series:
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
     mechanism: str = ""
-    shade: int = 0
     style: Literal["line", "points"] = "line"
 
     @classmethod
@@ -40,15 +38,6 @@ class Series:
         """The series of estimates, with their bounds."""
         y, low, high = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
         return cls(name, tuple(map(float, x)), y, low, high, **look)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A vertical or horizontal line across the figure, with a label."""
-
-    text: str
-    x: float | None = None
-    y: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,17 +49,8 @@ class Lines:
     x_label: str
     y_label: str
     series: tuple[Series, ...]
-    marks: tuple[Mark, ...] = ()
     log_x: bool = False
     log_y: bool = False
-
-
-def lines_from_dict(data: dict[str, Any]) -> Lines:
-    """The inverse of `dataclasses.asdict`; also accepts the lists that JSON makes of tuples."""
-    series = [
-        Series(**each | {name: tuple(each[name]) for name in ("x", "y", "low", "high")}) for each in data["series"]
-    ]
-    return Lines(**data | {"series": tuple(series), "marks": tuple(Mark(**mark) for mark in data["marks"])})
 
 
 MARKERS = 40  # points that are still worth a marker each
@@ -89,15 +69,15 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
     if figure.log_y:
         axes.set_yscale("log")
     for series in figure.series:
-        look = look_of_shade(series.mechanism, series.shade)
+        style = look(series.mechanism)
         if series.low:
-            axes.fill_between(series.x, series.low, series.high, color=look.colour, alpha=0.2, linewidth=0)
+            axes.fill_between(series.x, series.low, series.high, color=style.colour, alpha=0.2, linewidth=0)
         points = series.style == "points" or len(series.x) <= MARKERS
         axes.plot(
             series.x,
             series.y,
-            color=look.colour,
-            linestyle="none" if series.style == "points" else look.dashes,
+            color=style.colour,
+            linestyle="none" if series.style == "points" else style.dashes,
             marker="o" if points else "",
             markersize=7 if series.style == "points" else 3.5,
             label=series.name,
@@ -114,16 +94,3 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
             thousands(axis)
     if not figure.log_y:
         give_room(axes, 0.16)
-    for mark in figure.marks:
-        _mark(axes, mark)
-
-
-def _mark(axes: Axes, mark: Mark) -> None:
-    dotted: Any = {"color": MUTED, "linewidth": 0.9, "linestyle": (0, (2, 2))}
-    words: Any = {"textcoords": "offset points", "color": MUTED, "fontsize": 9, "parse_math": False}
-    if mark.x is not None:
-        axes.axvline(mark.x, **dotted)
-        axes.annotate(mark.text, (mark.x, 0.98), (4, 0), xycoords=axes.get_xaxis_transform(), va="top", **words)
-    elif mark.y is not None:
-        axes.axhline(mark.y, **dotted)
-        axes.annotate(mark.text, (0.99, mark.y), (0, 3), xycoords=axes.get_yaxis_transform(), ha="right", **words)

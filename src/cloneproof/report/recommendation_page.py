@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from cloneproof._version import __version__
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
-from cloneproof.report.page import render, write_page
+from cloneproof.report.page import render
 from cloneproof.report.plots import Lines, Series, draw_figure
 from cloneproof.report.words import (
     account_sentence,
@@ -29,22 +28,11 @@ from cloneproof.report.words import (
 LOWEST = 0.1  # of a logarithmic axis of rewards
 
 
-def write_recommendation_page(found: Recommendation, path: str | Path) -> None:
-    """Write the page, whole or not at all."""
-    write_page(recommendation_page(found), path)
-
-
 def recommendation_page(found: Recommendation) -> str:
     """The page as text: the same recommendation, the same text."""
-    return render("recommendation_page.html", recommendation_facts(found))
-
-
-def recommendation_facts(found: Recommendation) -> dict[str, Any]:
-    """The values of the template."""
-    market = found.market
-    figure = regret_over_time(found)
+    market, figure = found.market, regret_over_time(found)
     choice = found.choice if found.ranked else None
-    return {
+    facts = {
         "title": f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits",
         "verdict": "clone-proof" if found.fits else "undecided",
         "question": _question(found),
@@ -72,6 +60,7 @@ def recommendation_facts(found: Recommendation) -> dict[str, Any]:
         "claims": [] if choice is None else [printable(claim) for claim in choice.mechanism.claims],
         "footer": f"cloneproof {__version__} · {number(found.seconds)} s",
     }
+    return render("recommendation_page.html", facts)
 
 
 def regret_over_time(found: Recommendation) -> Lines | None:
@@ -112,13 +101,10 @@ def _question(found: Recommendation) -> str:
     supports = [agent.support for agent in market.agents]
     values = sorted({value for support in supports if support is not None for value in support})
     rates = f", mean rewards from {values[0]:.3g} to {values[-1]:.3g}" if values else ""
-    know = {
-        "bayesian": "they know the odds of their items",
-        "informed": "they know which of their items are better",
-    }[found.providers]
+    known = "the odds of their items" if found.providers == "bayesian" else "which of their items are better"
     return (
         f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {market.horizon:,} "
-        f"rounds; {know}."
+        f"rounds; they know {known}."
     )
 
 
@@ -137,11 +123,6 @@ def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, 
 
 def _wrong(choice: AssessedMechanism) -> list[tuple[str, ...]]:
     return [
-        (
-            sentence(printable(each.what)),
-            regret_words(each.regret),
-            gain_words(each.gain),
-            printable(each.why),
-        )
+        (sentence(printable(each.what)), regret_words(each.regret), gain_words(each.gain), printable(each.why))
         for each in choice.wrong
     ]

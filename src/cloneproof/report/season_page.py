@@ -7,13 +7,12 @@ priors, and every pair of an agent's arms with the probability that they are cop
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.copying.season import ArmRewards, PastAudit
 from cloneproof.report.audit_page import audit_facts
-from cloneproof.report.page import render, write_page
+from cloneproof.report.page import render
 from cloneproof.report.words import (
     FIXED,
     NARROW,
@@ -41,11 +40,6 @@ def probability_words(value: float) -> str:
 
 MOST_AGENTS, MOST_PAIRS, MOST_NAMED = 100, 40, 20
 Facts = Sequence[tuple[str, str]]
-
-
-def write_season_page(past: PastAudit, season: str, facts: Facts, path: str | Path) -> None:
-    """Write the page, whole or not at all."""
-    write_page(season_page(past, season, facts), path)
 
 
 def season_page(past: PastAudit, season: str, facts: Facts) -> str:

@@ -72,28 +72,6 @@ def look(mechanism: str) -> Look:
     return LOOKS.get(mechanism, OTHER)
 
 
-SHADES: tuple[tuple[float, Dashes], ...] = (
-    (0.0, SOLID),
-    (0.35, DASHED),
-    (0.0, DOTTED),
-    (0.5, SOLID),
-    (0.25, (0, (7, 2, 1, 2))),
-    (0.55, DASHED),
-)
-
-
-def look_of_shade(mechanism: str, shade: int) -> Look:
-    """The look of a further curve of the same mechanism: the same hue, lighter or darker."""
-    base = look(mechanism)
-    if shade == 0:
-        return base
-    part, dashes = SHADES[shade % len(SHADES)]
-    channels = [int(base.colour[k : k + 2], 16) for k in (1, 3, 5)]
-    towards = 0 if sum(channels) > 1.5 * 255 else 255
-    mixed = "".join(f"{round(channel + part * (towards - channel)):02x}" for channel in channels)
-    return Look(f"#{mixed}", dashes)
-
-
 STYLE: Any = {
     "font.size": 10,
     "font.family": "sans-serif",
@@ -131,11 +109,7 @@ class Picture:
 
 
 def picture(
-    title: str,
-    caption: str,
-    draw: Callable[[Axes, bool], None],
-    name: str,
-    heights: tuple[float, float] | None = None,
+    title: str, caption: str, draw: Callable[[Axes, bool], None], name: str, heights: tuple[float, float] | None = None
 ) -> Picture:
     """Draw a figure; `name` makes its ids unique on the page, `heights` (in inches) replace the default.
 

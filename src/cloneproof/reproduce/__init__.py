@@ -6,7 +6,7 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
     def run(setting: Setting) -> Findings:
         made = setting.mechanism("etc", arm_rounds=setting.pick(quick=10, full=100))   # every mechanism is made so
         ...
-        return Findings(computed="..", checks=(..), figures=(..), tables=(..), certificates={..})
+        return Findings(computed="..", checks=(..), tables=(..), certificates={..})
 
     ROW = Row(number=9, title="Theorem 9: ..", claim="Theorem 9: ..", run=run, summary={"confirmed": "Copies pay .."})
 
@@ -19,8 +19,7 @@ How to add a row: put a file into `reproduce/rows/`; nothing else is edited. `ro
   `answer` what settles an open question. The verdict follows from the checks in `findings.verdict`, and nowhere else.
 - The summary is the finding in one sentence, which the page shows while the section is folded; it is given for the
   verdict that it goes with, so that it cannot contradict the checks.
-- Tables take text, whole numbers, floats and estimates. A figure, for what only a curve shows, is data too
-  (`report.plots.Lines`; a `Series` names the mechanism whose colour it has), drawn when the page is made.
+- Tables take text, whole numbers, floats and estimates.
 - Certificates are documents by name, as `analysis.certificate.writer.checked_certificate(audit)` makes them; they are
   written beside the page and can be saved from it.
 - Show in `tests/reproduce/` that a broken mechanism, put in the good one's place with `Setting(make=..)`, changes the

@@ -1,10 +1,10 @@
-"""What a row finds: checks with their evidence, figures as data, tables, certificates; and the verdict they come to."""
+"""What a row finds: checks with their evidence, tables, certificates; and the verdict that follows."""
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, Literal, TypeVar, get_args
@@ -12,7 +12,6 @@ from typing import Any, Literal, TypeVar, get_args
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Lines, lines_from_dict
 
 CheckRole = Literal["claim", "reading", "answer", "detail", "ours"]
 RowVerdict = Literal[
@@ -70,7 +69,6 @@ class Findings:
 
     computed: str
     checks: tuple[Check, ...]
-    figures: tuple[Lines, ...] = ()
     tables: tuple[FindingsTable, ...] = ()
     certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -136,7 +134,6 @@ def to_dict(findings: Findings) -> dict[str, Any]:
             | {"columns": list(table.columns), "rows": [[_to_json(cell) for cell in row] for row in table.rows]}
             for table in findings.tables
         ],
-        "figures": [asdict(figure) for figure in findings.figures],
         "certificates": findings.certificates,
     }
 
@@ -150,8 +147,7 @@ def from_dict(data: dict[str, Any]) -> Findings:
     for table in data["tables"]:
         rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])
         tables.append(FindingsTable(**table | {"columns": tuple(table["columns"]), "rows": rows}))
-    figures = tuple(map(lines_from_dict, data["figures"]))
-    return Findings(data["computed"], tuple(checks), figures, tuple(tables), data["certificates"])
+    return Findings(data["computed"], tuple(checks), tuple(tables), data["certificates"])
 
 
 def _to_json(value: TableCell) -> Any:  # noqa: ANN401

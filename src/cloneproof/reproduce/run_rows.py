@@ -1,7 +1,7 @@
 """Run the rows that are not finished yet, then write the page and the results from what is stored.
 
     DIR/report.html        the page, self-contained
-    DIR/results.json       every verdict, check, table and figure as data; scale, seed and versions; no times
+    DIR/results.json       every verdict, check and table as data; scale, seed and versions; no times
     DIR/timings.json       the seconds that each row took, apart from the results, since no two runs take the same
     DIR/certificates/      what `cloneproof verify` can check
     DIR/rows/              finished rows, from which a second call goes on
@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from functools import cache
 from pathlib import Path
@@ -27,12 +27,10 @@ from cloneproof._files import write_whole
 from cloneproof._processes import process_pool
 from cloneproof._sources import source_digest, sources
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.driver import InlineExecutor
+from cloneproof.engines.monte_carlo.sampler import InlineExecutor
 from cloneproof.errors import CloneproofError
 from cloneproof.report import words
-from cloneproof.report.page import PACKAGES, package_versions, render
-from cloneproof.report.plots import draw_figure
-from cloneproof.report.style import Picture
+from cloneproof.report.page import package_versions, render
 from cloneproof.reproduce import findings as form
 from cloneproof.reproduce.findings import (
     CheckRole,
@@ -68,15 +66,11 @@ SHORT = 10  # letters of a text such as "(100, 1)" that no line break should div
 ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
-def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int, map_: Callable[..., Any] = map) -> str:
-    """The page as text: the same findings, the same text; `map_` may draw the figures in several processes."""
-    figures = [
-        (figure, f"{name}-{k}") for name, (_, found) in sections.items() for k, figure in enumerate(found.figures)
-    ]
-    pictures = iter(list(map_(draw_figure, *zip(*figures, strict=True)))) if figures else iter(())
+def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
+    """The page as text: the same findings, the same text."""
     verdicts = [found.verdict for _, found in sections.values()]
     context = {
-        "sections": [_section(name, *section, pictures) for name, section in sections.items()],
+        "sections": [_section(name, *section) for name, section in sections.items()],
         "tally": [
             {"verdict": verdict, "css": css, "count": verdicts.count(verdict)}
             for verdict, css in CSS_CLASSES.items()
@@ -84,12 +78,12 @@ def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int, ma
         ],
         "scale": scale,
         "seed": seed,
-        "versions": " · ".join(f"{name} {number}" for name, number in versions().items()),
+        "versions": " · ".join(f"{name} {number}" for name, number in package_versions().items()),
     }
     return render("reproduction_page.html", context)
 
 
-def _section(name: str, row: Row, findings: Findings, pictures: Iterator[Picture]) -> dict[str, Any]:
+def _section(name: str, row: Row, findings: Findings) -> dict[str, Any]:
     certificates = [
         {"name": title, "file": f"{name}-{title}.json", "verdict": document.get("verdict", ""),
          "data": "data:application/json;base64," + base64.b64encode(_json(document).encode()).decode()}
@@ -106,7 +100,6 @@ def _section(name: str, row: Row, findings: Findings, pictures: Iterator[Picture
              "evidence": [(what, cell_words(value), _sure(value)) for what, value in check.evidence]}
             for check in findings.checks
         ],
-        "figures": [next(pictures) for _ in findings.figures],
         "methods": _methods(findings),
         "tables": [_table(table) for table in findings.tables],
         "certificates": certificates,
@@ -120,11 +113,6 @@ def _heading(row: Row, findings: Findings) -> dict[str, Any]:
 
 def _json(data: dict[str, Any]) -> str:
     return json.dumps(data, indent=1, allow_nan=False) + "\n"
-
-
-def versions() -> dict[str, str]:
-    """What computes the numbers, and what draws them."""
-    return package_versions((*PACKAGES, "matplotlib"))
 
 
 def _sure(value: TableCell) -> str:
@@ -197,14 +185,12 @@ def reproduce(
     left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
     with process_pool(processes) if processes > 1 else InlineExecutor(1) as pool:
         _run(left, setting, folder / "rows", pool, report, finish)
-        finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
-        sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
-        report(len(rows()), len(rows()), "drawing")
-        text = page(sections, scale, seed, pool.map)
+    finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
+    sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
     results = {
         "scale": scale,
         "seed": seed,
-        "versions": versions(),
+        "versions": package_versions(),
         "timings": "timings.json",
         "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }
@@ -212,7 +198,7 @@ def reproduce(
         for name, document in findings.certificates.items():
             _write_json(folder / "certificates" / f"{row}-{name}.json", document)
     _write_json(folder / "timings.json", {"seconds": {n: round(data["seconds"], 3) for n, data in finished.items()}})
-    write_whole(folder / "report.html", text)
+    write_whole(folder / "report.html", page(sections, scale, seed))
     _write_json(folder / "results.json", results)  # last: where it is, all is
     return results
 
@@ -274,7 +260,13 @@ def store(folder: Path, name: str, setting: Setting, findings: Findings, seconds
 def key(name: str, setting: Setting) -> dict[str, Any]:
     """What a stored row must agree with."""
     digest = _row_digest(f"{form.ROWS_PACKAGE}.{name.replace('-', '_')}")
-    return {"row": name, "scale": setting.scale, "seed": setting.seed, "versions": versions(), "sources": digest}
+    return {
+        "row": name,
+        "scale": setting.scale,
+        "seed": setting.seed,
+        "versions": package_versions(),
+        "sources": digest,
+    }
 
 
 @cache

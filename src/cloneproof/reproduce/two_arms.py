@@ -18,6 +18,7 @@ from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.catalogue import BonusFunction
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Clock
+from cloneproof.reproduce.evidence import part_of
 from cloneproof.reproduce.findings import Setting
 
 ANA = "ana"
@@ -110,12 +111,7 @@ class BonusCase:
     @property
     def in_units(self) -> Estimate:
         """The gain on the other instance as a part of what its good arm is worth."""
-        gain = self.elsewhere
-        return Estimate(gain.value / self.good, gain.error / self.good + 1e-15, gain.kind, gain.method)
-
-    @property
-    def a_quarter(self) -> bool:
-        return self.in_units.low <= 0.25 <= self.in_units.high
+        return part_of(self.elsewhere, self.good, 1e-15)
 
 
 def papers_horizon(constant: float) -> int:

@@ -1,4 +1,4 @@
-"""Every call of the API as data, typed by its reply; the two clients send the same ones."""
+"""Every call of the API as data, typed by its reply; both clients send these."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def markets() -> Call[m.Markets]:
 
 
 def market(name: str) -> Call[m.MarketView]:
-    """The terms of a market and where it stands."""
+    """The terms and the state of a market."""
     return Call("GET", _market(name), m.MarketView)
 
 
 def progress(name: str) -> Call[m.Progress]:
-    """How far the season is, with all statistics."""
+    """The progress of the season, with all statistics."""
     return Call("GET", _market(name, "progress"), m.Progress)
 
 
@@ -63,7 +63,7 @@ def agent(name: str, agent_name: str) -> Call[m.AgentView]:
 
 
 def start(name: str, beacon: str | None = None) -> Call[m.MarketView]:
-    """Close registration; the mechanism runs."""
+    """Close registration and start the mechanism."""
     return Call("POST", _market(name, "start"), m.MarketView, m.StartRequest(beacon))
 
 
@@ -105,7 +105,7 @@ def reward_batch(name: str, items: Iterable[tuple[str, m.DecisionReply, float]])
     return Call("POST", _market(name, "rewards", "batch"), m.Rewards, m.RewardBatch(rewards))
 
 
-def ledger(name: str, after: int | str = 0, limit: int = 1000) -> Call[m.LedgerPage]:
+def ledger(name: str, after: int = 0, limit: int = 1000) -> Call[m.LedgerPage]:
     """A page of the ledger."""
     return Call("GET", f"{_market(name, 'ledger')}?after={after}&limit={limit}", m.LedgerPage)
 
@@ -121,5 +121,5 @@ def create_key(role: Role, agent_name: str | None = None) -> Call[m.NewKey]:
 
 
 def revoke_key(key_id: str) -> Call[m.KeyView]:
-    """Make a key useless."""
+    """Revoke a key."""
     return Call("DELETE", f"/v1/keys/{quote(key_id, safe='')}", m.KeyView)

@@ -7,8 +7,8 @@
         served = api.send(calls.decide("feed", "page-view-1"))
         api.send(calls.reward("feed", "click-1", served, 1.0))
 
-What failed and may be sent again (no connection, 429, 503) is sent again: every call is safe to repeat, as decisions
-and rewards carry ids and all else says what is to be, not what is to change. (A repeated `create_key` makes one more.)
+Calls that failed without a connection, or with 429 or 503, are sent again. This is safe: decisions and rewards carry
+ids, and all other calls state a result instead of a change. (A repeated `create_key` makes another key.)
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Attempts:
-    """The attempts of one call: growing pauses between them, until these add up to the patience."""
+    """The attempts of one call, with growing pauses until these add up to the patience."""
 
     def __init__(self, call: Call[Any], patience: float) -> None:
         self.content = None if call.body is None else _encode(call.body)
         self._reply, self._patience, self._pause = call.reply, patience, 0.05
 
     def pause(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
-        """How long to wait after this outcome before the next attempt; None where it is final."""
+        """Seconds to wait after this outcome before the next attempt; None if it is final."""
         retryable = isinstance(outcome, httpx.TransportError) or outcome.status_code in _RETRYABLE
         if not retryable or self._patience <= 0:
             return None
@@ -63,7 +63,7 @@ def _headers(key: str) -> dict[str, str]:
 
 
 class Client:
-    """A blocking client; `patience` is how long it keeps trying, in seconds."""
+    """A blocking client; `patience` is how many seconds it keeps trying."""
 
     def __init__(self, address: str, key: str, patience: float = 10.0, timeout: float = 30.0) -> None:
         self._http = httpx.Client(base_url=address, headers=_headers(key), timeout=timeout)
@@ -95,7 +95,7 @@ class Client:
 
 
 class AsyncClient:
-    """The same, to be awaited."""
+    """`Client` with methods to be awaited."""
 
     def __init__(self, address: str, key: str, patience: float = 10.0, timeout: float = 30.0) -> None:
         self._http = httpx.AsyncClient(base_url=address, headers=_headers(key), timeout=timeout)

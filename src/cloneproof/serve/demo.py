@@ -1,11 +1,10 @@
-"""A live market to look at: `make serve-demo`. The service on a temporary SQLite file, and simulated agents.
+"""A live market to look at (`make serve-demo`): the service on a temporary SQLite file, and simulated agents.
 
-Seven agents with items of fixed quality; one, mallory, registers one item four times. The market runs the reservoir,
-with every draw tested before one is gone on with (twelve draws of an agent's arms, 120 rounds each: half of the
-season), so that by then nearly every arm has rewards enough to be compared with its siblings. It is clone-proof with
-any numbers; tuned ones (`cp.mechanism("reservoir", agents=7, ..)`) would stop at the first good draw, and leave most
-arms without a reward. Seasons follow one another until Ctrl-C.
-Only a loopback port is opened, and everything is gone afterwards.
+Seven agents have items of fixed quality, and mallory registers one item four times. The market runs the reservoir and
+tests all draws (twelve of each agent's arms, 120 rounds each: half of the season), so that nearly every arm gets enough
+rewards to compare it with its siblings. Any parameters are clone-proof; tuned ones would stop at the first good draw
+and leave most arms without a reward. Seasons follow one another until Ctrl-C. Only a loopback port is opened, and
+nothing is kept.
 """
 
 from __future__ import annotations

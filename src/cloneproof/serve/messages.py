@@ -1,4 +1,4 @@
-"""What goes over the wire: requests and replies, each a small typed object with its bounds."""
+"""Requests and replies of the API, each a small typed object with its bounds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class KeyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
-    """Whom to serve, with the probability of that given everything before it (null where it has no formula)."""
+    """Whom to serve, and the conditional probability of this choice (null if it has no formula)."""
 
     status: int
     decision: int
@@ -82,7 +82,7 @@ class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
 
 
 class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
-    """What became of a reward; `paid` is in micro-units."""
+    """The result of a reward; `paid` is in micro-units."""
 
     status: int
     result: Literal["recorded", "duplicate", "late"]
@@ -120,9 +120,9 @@ class Registered(msgspec.Struct):
 
 
 class DiceView(msgspec.Struct):
-    """The dice of a season: commitment, what was mixed in at the start, and the key, published after the settlement.
+    """The dice of a season: its commitment, what was mixed in at the start, and the key, published when it is settled.
 
-    The SHA-256 of a key is the commitment; that of a later season is the key before it.
+    The SHA-256 of a season's key is its commitment, which is also the key of the previous season.
     """
 
     season: int
@@ -133,7 +133,7 @@ class DiceView(msgspec.Struct):
 
 
 class MarketView(msgspec.Struct):
-    """What everybody may know of a market: its terms (without the seed), where it stands, the dice of each season."""
+    """What everybody may know of a market: its terms (without the seed), its state, and the dice of each season."""
 
     market: str
     season: int
@@ -162,14 +162,8 @@ class AgentView(msgspec.Struct):
     arms: list[ArmView]
 
 
-class Agents(msgspec.Struct):
-    """The agents of a market."""
-
-    agents: list[AgentView]
-
-
 class Progress(msgspec.Struct):
-    """Where a season stands: rounds, the phase of the last decision, rewards that are awaited, late and defaulted."""
+    """The progress of a season: rounds, the phase of the last decision, awaited, late and defaulted rewards."""
 
     market: str
     season: int
@@ -187,7 +181,7 @@ class Progress(msgspec.Struct):
 
 
 class SeasonView(msgspec.Struct):
-    """A season: its state and its decisions, from `first` to `last` (which is before `first` where there are none)."""
+    """A season: its state and its decisions from `first` to `last` (which is less than `first` if there are none)."""
 
     season: int
     state: SeasonState
@@ -214,7 +208,7 @@ class Markets(msgspec.Struct):
 
 
 class LedgerLine(msgspec.Struct):
-    """A line of the ledger as it is stored, and the hash of the chain after it; for an agent no hash, no numbers."""
+    """A line of the ledger as it is stored, and the hash of the chain after it, which an agent does not get."""
 
     hash: str | None
     entry: msgspec.Raw
@@ -224,7 +218,7 @@ class LedgerPage(msgspec.Struct):
     """Lines in order; `next` is the `after` of the next page, null at the end."""
 
     lines: list[LedgerLine]
-    next: int | str | None
+    next: int | None
 
 
 class KeyView(msgspec.Struct):
@@ -260,6 +254,6 @@ class Version(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """Whether the service lives, or is ready."""
+    """Whether the service is alive or ready."""
 
     status: str

@@ -1,7 +1,7 @@
-"""Reading what a service wrote, without a lock and without writing: replays, past seasons for audits, backups.
+"""Reading a service's data without a lock and without writing: replays, past seasons for audits, backups.
 
-Rewards of a season count whether they came in time or late: a late one pays nothing, but it was drawn from its arm. A
-default is no reward of the arm and is left out, which is fair where whether a reward comes is not about its value.
+Late rewards of a season count too: they pay nothing, but were drawn from their arms. Defaults are left out, which is
+unbiased if whether a reward arrives does not depend on its value.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, checked_entries, published_dice, replay, snapshot_difference
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.storage import check_driver, display_place, is_postgres
+from cloneproof.serve.storage import display_place, is_postgres, postgres_module
 from cloneproof.serve.storage.sqlite import is_service_file
 
 LedgerLines = Iterator[tuple[bytes, bytes | None]]
 
 
 class StoredLedger(NamedTuple):
-    """A market's ledger, to be read as often as needed; with what is stored beside it, where that is at hand."""
+    """A market's ledger, which can be read several times, with its secret and snapshot if available."""
 
     blocks: Callable[[], Iterable[tuple[bytes, bytes, str]]]  # hash before, hash after, lines
     secret: bytes | None = None
     snapshot: tuple[int, bytes] | None = None
 
     def lines(self) -> LedgerLines:
-        """Each line, with the stored hash where there is one: before and after each block."""
+        """Each line, with the stored hash after it at the end of a block."""
         before = ledger.GENESIS
         for hash_before, hash_after, text in self.blocks():
             lines = text.encode().split(b"\n")
-            broken = hash_before != before  # then no hash can fit, and the first line of the block is named
+            broken = hash_before != before  # b"" fits no hash, so that the first line of the block is named
             for line in lines[:-1]:
                 yield line, b"" if broken else None
             yield lines[-1], b"" if broken else hash_after
@@ -55,7 +55,7 @@ class StoredLedger(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What a replay of one market's ledger came to."""
+    """The result of replaying one market's ledger."""
 
     market: str
     fits: bool
@@ -80,7 +80,7 @@ def replay_all(place: str, market: str | None = None) -> list[ReplayResult]:
 
 
 def check_market(place: str, market: str, known: Collection[str]) -> None:
-    """Refuse a market that is not among those of the place."""
+    """Raise an error if the place has no such market."""
     if market not in known:
         raise ServeError(
             f"no market {market!r} in {display_place(place)!r}; {did_you_mean(market, known)}it has {sorted(known)}"
@@ -88,10 +88,9 @@ def check_market(place: str, market: str, known: Collection[str]) -> None:
 
 
 def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
-    """Replay the ledger of one market, and compare its snapshot with what comes out.
+    """Replay the ledger of one market, and compare its snapshot with the result.
 
-    Without the market's secret the dice are those that the ledger publishes, so that seasons which are settled can be
-    checked by anybody who has its lines.
+    Without the market's secret, the published dice are used, so that anybody with the lines can check settled seasons.
     """
     at, snapshot = stored.snapshot or (0, b"")
     problems = list[str]()
@@ -106,24 +105,24 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
     except Misfit as misfit:
         return ReplayResult(name, False, misfit.n - 1, str(misfit))
     balances = {record.agent: record.balance for record in found.market.registry.agents.values()}
-    if at > found.entries:
+    entries, head = found.market.chain.n, found.market.chain.hash.hex()
+    if at > entries:
         problems.append("it is of an entry that the ledger does not have")
     if problems:
-        words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; stop the service and start it anew"
-        return ReplayResult(name, False, found.entries, words, None, balances)
-    head = found.market.chain.hash.hex()
-    words = f"{found.entries} entries fit, head {head}"
+        words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; restart the service"
+        return ReplayResult(name, False, entries, words, None, balances)
+    words = f"{entries} entries fit, head {head}"
     if found.told is not None:
         words += (
             f"; season {found.market.season} runs with dice that are published when it is settled: its decisions, "
             f"after entry {found.told}, are as told, their owners and payments are checked"
         )
-    return ReplayResult(name, True, found.entries, words, head, balances)
+    return ReplayResult(name, True, entries, words, head, balances)
 
 
 @contextmanager
 def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
-    """The ledgers at a place, by market, all as they are at one moment, also while it is served."""
+    """The ledgers at a place by market, in one consistent view, also while it is served."""
     with _reading(place) as rows:
         found = list(rows("SELECT name, number, secret FROM markets ORDER BY number"))
         snapshots = {number: (entry, body) for number, entry, body in rows("SELECT market, entry, body FROM snapshots")}
@@ -136,12 +135,9 @@ def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
 
 @contextmanager
 def _reading(place: str) -> Iterator[Callable[..., Iterable[Any]]]:
-    """The rows of queries, all as they are at one moment."""
+    """A function that runs queries, all in one consistent view."""
     if is_postgres(place):
-        check_driver()
-        from cloneproof.serve.storage.postgres import reading
-
-        with reading(place) as rows:
+        with postgres_module().reading(place) as rows:
             yield rows
         return
     connection = open_for_reading(place)
@@ -174,7 +170,7 @@ def open_for_reading(place: str) -> sqlite3.Connection:
 
 
 def _mode(place: str) -> str:
-    """How to open it: where its folder cannot be written and there is no log, nobody can be writing it."""
+    """How to open the file: as immutable if its folder cannot be written and there is no log."""
     place = os.path.realpath(place)
     fixed = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
     return "ro&immutable=1" if fixed else "ro"
@@ -182,7 +178,7 @@ def _mode(place: str) -> str:
 
 @dataclass(frozen=True)
 class Season:
-    """A season as the ledger tells it: the terms, every arm that took part, and how many rewards never came."""
+    """A season from the ledger: the terms, every arm that took part, and the number of rewards that never came."""
 
     spec: MarketSpec
     season: int
@@ -205,7 +201,7 @@ def read_season(place: str, market: str | None = None, season: int | None = None
 
 
 def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -> Season:
-    """What happened in one season; in the last one that was started, if it is not named."""
+    """One season from the entries of a ledger; by default the last one that was started."""
     spec: MarketSpec | None = None
     registered: list[ledger.ArmRegistered] = []
     firsts: list[int] = []  # the first decision of each started season
@@ -249,10 +245,10 @@ def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -
 
 
 def back_up(place: str, target: str) -> dict[str, int]:
-    """Copy the file to a new one; how many entries the ledger of each market has in the copy.
+    """Copy the file to a new one; returns the number of ledger entries of each market in the copy.
 
-    SQLite's online backup in one step, from a connection that cannot write: writers go on meanwhile. It goes to a
-    temporary file beside the target, which is checked, forced to the disk and then renamed. Only its owner may read it.
+    Uses SQLite's online backup from a read-only connection, so that writers continue meanwhile. The copy is a temporary
+    file beside the target until it is checked, forced to the disk and renamed. Only its owner may read it.
     """
     if is_postgres(place) or place == ":memory:":
         advice = (
@@ -292,9 +288,7 @@ def _copy(source: sqlite3.Connection, name: str) -> dict[str, int]:
     try:
         source.backup(copy, pages=-1)
         copy.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, without a log beside it
-        copy.execute(
-            "UPDATE api_keys SET revoked = 1"
-        )  # else a restore would revive those that are revoked from now on
+        copy.execute("UPDATE api_keys SET revoked = 1")  # a restore must not revive keys that are revoked later
         found = copy.execute("PRAGMA quick_check").fetchone()[0]
         if found != "ok":
             raise sqlite3.DatabaseError(found)

@@ -7,8 +7,8 @@ import math
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from types import MappingProxyType
 from typing import Final, Self
 
@@ -21,8 +21,7 @@ from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_pr
 from cloneproof.serve.http.service import Service, install_keys, key_from_file, new_key
 from cloneproof.serve.market.terms import Name, Role
 from cloneproof.serve.storage import open_storage
-from cloneproof.serve.writer.shared import make_writer
-from cloneproof.serve.writer.writer import milliseconds
+from cloneproof.serve.writer.writer import make_writer, milliseconds
 
 
 def run(
@@ -33,22 +32,23 @@ def run(
     announce: Callable[[str], None],
     key_files: Mapping[Role, str] = MappingProxyType({}),
 ) -> None:
-    """Serve the storage at a place until told to stop; keys in files are made at the start, where they are new."""
+    """Serve the storage at a place until told to stop; new keys in files are installed first."""
     given = [key_from_file(path, role, milliseconds()) for role, path in key_files.items()]
     if agent_rate is not None and not 0 < agent_rate < math.inf:
         raise ServeError(f"expected calls a second that are a number above 0, got {agent_rate:g}; 20 is usual")
     with ExitStack() as undo:
-        socket_ = _bind(host, port)  # before the storage is opened, so that a refusal leaves no new file behind
+        socket_ = _bind(host, port)  # before the storage is opened, so that an error leaves no new file behind
         undo.callback(socket_.close)
         storage = open_storage(place)
         undo.callback(storage.close)
         install_keys(storage, given)
-        writer = make_writer(storage)  # before anybody can call: what cannot be read is one sentence, and no service
-        _listen(socket_, host, port)
+        writer = make_writer(storage)  # before anybody can call, so that an unreadable storage is one clear error
+        with _address_errors(host, port):
+            socket_.listen(2048)
         undo.pop_all()
     app = App(lambda: Service.from_writer(writer, agent_rate))
-    sys.setswitchinterval(0.001)  # what is computed beside the event loop leaves it its turn
-    gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects, and hardly any cycle
+    sys.setswitchinterval(0.001)  # so that computing threads do not delay the event loop
+    gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects and hardly any cycles
     config = uvicorn.Config(
         app,
         loop="uvloop",
@@ -67,7 +67,7 @@ def run(
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:
-    """A new key in the storage at a place, which no service may hold at the moment if it is a file."""
+    """A new key in the storage at a place; a file must not be in use by a service."""
     if agent is not None:
         try:
             msgspec.convert(agent, Name)
@@ -84,32 +84,27 @@ def create_key(place: str, role: Role, agent: str | None) -> str:
     return key
 
 
+@contextmanager
+def _address_errors(host: str, port: int) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeError) as problem:  # also if another process bound the same address before we listen
+        raise ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port") from None
+
+
 def _bind(host: str, port: int) -> socket.socket:
-    """A socket that has its address, and that nobody can connect to yet."""
+    """A bound socket that does not listen yet."""
     if not 0 <= port <= 65_535:
         raise ServeError(f"expected a port from 0 to 65535, got {port}; choose another")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    socket_ = socket.socket(family)
-    try:
+    with _address_errors(host, port), ExitStack() as undo:
+        socket_ = undo.enter_context(socket.socket(family))
         socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             socket_.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         socket_.bind((host, port))
-    except (OSError, UnicodeError) as problem:
-        socket_.close()
-        raise _address_error(host, port, problem) from None
+        undo.pop_all()
     return socket_
-
-
-def _listen(socket_: socket.socket, host: str, port: int) -> None:
-    try:
-        socket_.listen(2048)
-    except OSError as problem:  # another process bound the same address meanwhile
-        raise _address_error(host, port, problem) from None
-
-
-def _address_error(host: str, port: int, problem: Exception) -> ServeError:
-    return ServeError(f"cannot listen on {host}:{port} ({problem}); choose another host or port")
 
 
 def _address(socket_: socket.socket) -> str:
@@ -121,9 +116,9 @@ _COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main(
 
 
 class LocalService:
-    """`cloneproof serve` over a file, on a free loopback port; it ends with `stop`, or with its block.
+    """`cloneproof serve` over a file, on a free loopback port; ends with `stop`, or with its `with` block.
 
-    Ctrl-C does not reach its process: what is under way in this one can be finished first.
+    Ctrl-C does not reach its process, so that this one can finish its calls first.
     """
 
     def __init__(self, place: str) -> None:
@@ -142,7 +137,7 @@ class LocalService:
         self.address = line.split()[-1]
 
     def stop(self) -> None:
-        """End it; what it has acknowledged is in the file."""
+        """Stop the service; everything it acknowledged is in the file."""
         self._process.terminate()
         self._process.communicate(timeout=30)
 

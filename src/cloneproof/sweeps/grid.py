@@ -211,7 +211,7 @@ def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping
     """What can be known to be wrong before it is computed."""
     if options["runs"] is None:
         raise SweepError("expected runs to be a whole number from 1, got nothing; use e.g. 1000")
-    check_sampling(options["runs"], None, options.get("confidence", 0.99), None, None)
+    check_sampling(options["runs"], options.get("confidence", 0.99))
     if question == "evaluate":
         one_of(options["engine"], get_args(EngineName), "engine", SweepError)
         one_of(options["arithmetic"], get_args(ArithmeticName), "arithmetic", SweepError)

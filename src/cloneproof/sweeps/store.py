@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from cloneproof._files import checked_path
 from cloneproof.errors import SweepError
@@ -55,43 +55,37 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self._sql.close()
 
+    def _execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with _told(self.folder):
+            return self._sql.execute(statement, values).fetchall()
+
     def write(self, chunk: Chunk, contents: bytes) -> None:
         """Store a chunk, whole or not at all."""
-        with _told(self.folder):
-            self._sql.execute(
-                "INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)", (*chunk, _digest(chunk, contents), contents)
-            )
+        row = (*chunk, _digest(chunk, contents), contents)
+        self._execute("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)", row)
 
     def read(self, chunk: Chunk) -> bytes:
         """The contents of a chunk; `DamagedChunk` where they are not what was written."""
-        with _told(self.folder):
-            found = self._sql.execute(
-                "SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk
-            ).fetchone()
-        if found is None or not isinstance(found[1], bytes) or found[0] != _digest(chunk, found[1]):
+        found = self._execute("SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
+        if not found or not isinstance(found[0][1], bytes) or found[0][0] != _digest(chunk, found[0][1]):
             raise DamagedChunk(chunk)
-        contents: bytes = found[1]
-        return contents
+        return found[0][1]
 
     def discard(self, chunk: Chunk) -> None:
-        with _told(self.folder):
-            self._sql.execute("DELETE FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
+        self._execute("DELETE FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
 
     def chunks(self) -> list[Chunk]:
-        with _told(self.folder):
-            return [Chunk(*row) for row in self._sql.execute("SELECT key, first, runs FROM chunks")]
+        return [Chunk(*row) for row in self._execute("SELECT key, first, runs FROM chunks")]
 
     def record_sweep(self, grid: str, needs: Sequence[Need]) -> None:
         """Leave in the store what a sweep needs, for `--status`."""
         text = json.dumps(needs, separators=(",", ":"))
-        with _told(self.folder):
-            name = blake2b(text.encode(), digest_size=8).digest()
-            self._sql.execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)", (name, grid, text))
+        name = blake2b(text.encode(), digest_size=8).digest()
+        self._execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)", (name, grid, text))
 
     def sweeps(self) -> list[tuple[str, list[Need]]]:
         """The name of each sweep that used the store, and its needs."""
-        with _told(self.folder):
-            rows = self._sql.execute("SELECT grid, needs FROM sweeps ORDER BY grid, digest").fetchall()
+        rows = self._execute("SELECT grid, needs FROM sweeps ORDER BY grid, digest")
         return [(grid, [Need(w, tuple(sampled), runs) for w, sampled, runs in json.loads(text)]) for grid, text in rows]
 
 

@@ -2,25 +2,308 @@
 
 1. Every point of the grid is made and checked (`grid`); its parts get their keys (`tasks`).
 2. The store says what it has of them, every digest looked at (`store`); what is damaged is removed.
-3. What is missing is computed, chunk by chunk, each stored as it comes (`driver`).
+3. What is missing is computed, chunk by chunk, each stored as it comes (`Driver`).
 4. The answers are made from what is stored (`table`).
+
+The driver alone writes to the store. A chunk is stored the moment it arrives, so a driver that dies loses only what was
+being computed. Tasks run in threads where kernels do the work, which release Python's lock, and in processes where
+Python does (exact engines, audits).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from cloneproof._checks import count
+from cloneproof._processes import process_pool
 from cloneproof._sources import code_version
-from cloneproof.engines.monte_carlo.sampler import DeviceName, checked_device
-from cloneproof.errors import SweepError, brief
-from cloneproof.sweeps import driver
-from cloneproof.sweeps.driver import Driver, Interrupted, ProgressLog, Sizes, SweepCallback, SweepState
+from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
+from cloneproof.errors import CloneproofError, SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
-from cloneproof.sweeps.store import LOG, DamagedChunk, Need, Store, open_store, read_index
-from cloneproof.sweeps.table import EstimateSummary, SweepTable, answer, point_rows, sweep_table
-from cloneproof.sweeps.tasks import Part
+from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Missing, Need, Store, open_store, read_index
+from cloneproof.sweeps.table import COLUMNS, EstimateSummary, SweepTable, answer, point_rows
+from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt
+
+AHEAD = 2  # tasks on their way for each worker: one runs, one is already there
+LEAST_RUNS = 64  # of a chunk that is cut only so that others have something to do
+TICK = 0.5  # seconds between two reports
+PATIENCE = 0.6  # seconds for tasks to come back after Ctrl-C: they look at the clock twice in that time
+LOG_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """When a chunk must come back, in seconds, and the most bytes of one."""
+
+    seconds: float = 5.0
+    chunk_bytes: int = 8 << 20
+
+
+class Agenda:
+    """What is still to be computed: ranges of runs, and parts to be had whole.
+
+    A worker stops when its time is over, and what it left comes back on the agenda. None of this touches the results: a
+    row depends on its run alone, wherever ranges are cut.
+    """
+
+    def __init__(self, missing: Missing, columns: Mapping[str, int], sizes: Sizes) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.waiting: deque[Chunk] = deque()
+        for key, ranges in missing.items():
+            self.add(key, ranges)
+
+    def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
+        """Something more is missing: ranges of runs, or nothing for a whole part."""
+        self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
+
+    def next_chunk(self, workers: int) -> Chunk:
+        """The next one, cut so that its rows are not too many and that all workers have something to do."""
+        key, first, runs = self.waiting.popleft()
+        most = max(1, self.sizes.chunk_bytes // (8 * self.columns[key])) if runs else 0
+        if workers > 1:
+            most = min(most, max(LEAST_RUNS, -(-runs // (AHEAD * workers))))
+        taken = min(runs, most)
+        if taken < runs:
+            self.waiting.appendleft(Chunk(key, first + taken, runs - taken))
+        return Chunk(key, first, taken)
+
+    def finish(self, asked: Chunk, done: Chunk) -> None:
+        """A chunk is back: what it left out goes on the agenda again."""
+        if done.stop < asked.stop:
+            self.waiting.appendleft(Chunk(asked.key, done.stop, asked.stop - done.stop))
+
+
+@dataclass
+class SweepState:
+    """How far a sweep is: what was stored before, what was computed now, and what is left as far as one can tell."""
+
+    points: int
+    parts: int
+    missing: int  # parts of which something was or became missing
+    reused: int  # chunks that were there
+    begun: float = field(default_factory=time.monotonic)
+    finished: int = 0  # of the missing parts, whole ones and fractions
+    fraction: float = 0.0
+    chunks: int = 0
+    runs: int = 0
+    busy_seconds: float = 0.0
+    workers: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def left_seconds(self) -> float:
+        """The work that is left, on all workers: parts that are left count as those met so far."""
+        return self.busy_seconds / max(self.fraction, 1e-9) * (self.missing - self.fraction) / max(1, self.workers)
+
+    @property
+    def line(self) -> str:
+        """Throughput and time left, for a terminal's bar and for the log.
+
+        >>> state = SweepState(points=200, parts=200, missing=200, reused=0, begun=time.monotonic() - 100)
+        >>> state.finished, state.fraction, state.chunks, state.runs, state.workers = 40, 40.0, 61, 1_200_000, 2
+        >>> state.busy_seconds = 200
+        >>> state.line
+        '40 of 200 parts, 61 chunks, 1.2e+06 runs, 1.2e+04 runs/s on 2 workers, 6 min 40 s left'
+        """
+        text = f"{self.finished} of {self.missing} parts, {self.chunks} chunks"
+        if self.runs:
+            text += f", {self.runs:.3g} runs, {self.runs / max(self.seconds, 1e-9):.2g} runs/s"
+        text += f" on {self.workers} worker{'s' if self.workers != 1 else ''}"
+        if self.finished == self.missing:
+            return text
+        return f"{text}, {duration(self.left_seconds) + ' left' if self.chunks else 'time left not known yet'}"
+
+
+SweepCallback = Callable[[SweepState], None]
+
+
+def duration(seconds: float) -> str:
+    """Two units of time.
+
+    >>> duration(7.6), duration(61), duration(100_000)
+    ('8 s', '1 min 1 s', '1 d 3 h')
+    """
+    left, words = round(seconds), list[str]()
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if left >= unit:
+            words.append(f"{left // unit} {name}")
+            left %= unit
+        elif words:
+            break
+    return " ".join(words[:2]) or "0 s"
+
+
+class ProgressLog:
+    """A line when the sweep begins, one a minute, one at the end; a log that cannot be written stops nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._last = path, time.monotonic()
+
+    def __call__(self, state: SweepState) -> None:
+        if time.monotonic() - self._last >= LOG_SECONDS:
+            self.say(state.line)
+
+    def say(self, text: str) -> None:
+        self._last = time.monotonic()
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {text}\n")
+        except OSError:
+            pass
+
+
+TaskResult = Future[ChunkDone | TaskFailed]
+
+
+class Place:
+    """Where tasks run: an executor, and how many tasks it can run at once."""
+
+    def __init__(self, executor: Executor, workers: int, stoppable: bool) -> None:
+        self.executor, self.workers = executor, workers
+        self.stopped, self.stoppable = threading.Event(), stoppable  # by a flag, which threads of this process see
+
+    def submit(self, *task: object) -> TaskResult:
+        return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
+
+
+def checked_workers(workers: object) -> int:
+    """How many workers, as many as there are cores if not said; or a clear error."""
+    return available_threads() if workers is None else count(workers, "the number of workers", error=SweepError)
+
+
+@contextmanager
+def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
+    """Threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C itself ends."""
+    number = checked_workers(workers)
+    if number == 1:
+        executor: Executor = InlineExecutor(1)
+    else:
+        executor = ThreadPoolExecutor(number) if sampled_only else process_pool(number)
+    place = Place(executor, number, stoppable=number > 1 and sampled_only)
+    try:
+        yield place
+    except BaseException:
+        place.stopped.set()
+        executor.shutdown(wait=False, cancel_futures=True)
+        raise
+    executor.shutdown()
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C, after everything that had come back was stored; says how to go on."""
+
+
+class Driver:
+    """Computes whatever the needs miss, on a place."""
+
+    def __init__(
+        self,
+        index: Index,
+        needs: Sequence[Need],
+        parts: Mapping[str, Part],
+        sizes: Sizes,
+        state: SweepState,
+        report: SweepCallback,
+    ) -> None:
+        self.index, self.parts, self.state, self.report = index, parts, state, report
+        missing = index.missing(needs)
+        self.agenda = Agenda(missing, {key: part.columns for key, part in parts.items()}, sizes)
+        self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing.items()}
+        self.total = dict(self.left)
+        state.missing = state.finished + len(missing)
+        self.after: dict[str, list[Need]] = {}  # what a refusal of a whole part makes necessary
+        for need in needs:
+            if need.whole and need.sampled and need.whole in self.left:
+                self.after.setdefault(need.whole, []).append(need)
+        self.flying: dict[TaskResult, Chunk] = {}
+
+    def run(self, place: Place, device: DeviceName) -> None:
+        """Compute all of it; Ctrl-C keeps what is there."""
+        try:
+            while self.agenda.waiting or self.flying:
+                self._hand_out(place, device)
+                finished, _ = wait(self.flying, timeout=TICK, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    asked, done = self.flying.pop(future), self._result(future)
+                    self._keep(done)
+                    self.agenda.finish(asked, done.chunk)
+                self.report(self.state)
+        except KeyboardInterrupt:
+            self._collect_stopped(place)
+            raise Interrupted(
+                f"interrupted: {self.state.chunks} chunks of this run are stored in {self.index.store.folder}; "
+                "the same command goes on from there"
+            ) from None
+
+    def _hand_out(self, place: Place, device: DeviceName) -> None:
+        self.state.workers = workers = place.workers
+        while self.agenda.waiting and len(self.flying) < AHEAD * workers:
+            chunk = self.agenda.next_chunk(workers)
+            text, seconds = self.parts[chunk.key].text, self.agenda.sizes.seconds
+            future = place.submit(text, chunk, seconds, device)
+            self.flying[future] = chunk
+            if future.done():  # computed here and now: to be stored before anything else is begun
+                break
+
+    def _collect_stopped(self, place: Place) -> None:
+        """After Ctrl-C: what is there is stored as well, and what running tasks come back with if they can be asked."""
+        place.stopped.set()
+        patience = PATIENCE if place.stoppable else 0.0
+        finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=patience)
+        for future in finished:
+            if not future.cancelled() and future.exception() is None and isinstance(future.result(), ChunkDone):
+                self._keep(self._result(future))
+        self.report(self.state)
+
+    def _result(self, future: TaskResult) -> ChunkDone:
+        try:
+            result = future.result()
+        except BrokenProcessPool:
+            raise SweepError(
+                "expected worker processes to live, got one that died or never started; in a script, call sweep under "
+                "if __name__ == '__main__'; else make sure of enough memory, or use workers=1"
+            ) from None
+        except Exception as problem:
+            result = TaskFailed(type(problem).__name__, str(problem), isinstance(problem, CloneproofError))
+        if isinstance(result, TaskFailed):
+            told = f"expected a worker to compute a chunk, got {result.kind}: {result.message}"
+            raise SweepError(result.message if result.ours else told)
+        return result
+
+    def _keep(self, done: ChunkDone) -> None:
+        chunk, state = done.chunk, self.state
+        self.index.store.write(chunk, done.contents)
+        self.index.add(chunk, done.contents)
+        state.chunks += 1
+        state.runs += chunk.runs
+        state.busy_seconds += done.seconds
+        self.left[chunk.key] -= chunk.runs
+        state.finished += self.left[chunk.key] == 0
+        state.fraction += chunk.runs / self.total[chunk.key] if self.total[chunk.key] else 1
+        if chunk.runs == 0 and self.index.refused[chunk.key]:
+            self._sample_instead(chunk.key)
+
+    def _sample_instead(self, key: str) -> None:
+        """An exact engine refused: the runs of the points that asked are missing now."""
+        needs = [need._replace(whole="") for need in self.after.get(key, ())]
+        for fresh, ranges in self.index.missing(needs).items():
+            if fresh not in self.left:
+                self.left[fresh] = self.total[fresh] = sum(stop - first for first, stop in ranges)
+                self.state.missing += 1
+                self.agenda.add(fresh, ranges)
 
 
 def sweep(
@@ -54,16 +337,6 @@ def sweep(
     sizes : Sizes, optional
         How long chunks take. The bits of the table depend neither on these nor on workers or interruptions.
 
-    Returns
-    -------
-    SweepTable
-        One row for each estimate of each point.
-
-    Raises
-    ------
-    SweepError
-        Where the grid makes no sense, the store cannot be used or the workers cannot; what is stored stays usable.
-
     Examples
     --------
     >>> import tempfile
@@ -76,7 +349,7 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
-    driver.checked_workers(workers)
+    checked_workers(workers)
     device = checked_device(device)
     if not isinstance(grid, str | Path | Mapping):
         raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
@@ -124,15 +397,16 @@ def _answered(
         sampled_only = all(parts[key].kind == "runs" for key in missing)
         if device == "auto" and not sampled_only:
             device = "cpu"  # processes would share the card
-        with driver.this_machine(1 if device == "gpu" else workers, sampled_only) as somewhere:
+        with this_machine(1 if device == "gpu" else workers, sampled_only) as somewhere:
             while index.missing(needs):
                 Driver(index, needs, parts, sizes, state, report).run(somewhere, device)
     pairs = zip(points, needs, strict=True)
     rows = [row for point, need in pairs for row in point_rows(point, answer(point, need, index))]
     done = f": {state.line}" if state.chunks else ", nothing was missing"
-    log.say(f"done in {driver.duration(state.seconds)}{done}")
+    log.say(f"done in {duration(state.seconds)}{done}")
     names, times = tuple(chunk.name for chunk in damaged), (state.seconds, state.busy_seconds)
-    return sweep_table(rows, EstimateSummary(len(points), state.reused, state.chunks, state.runs, names, *times))
+    summary = EstimateSummary(len(points), state.reused, state.chunks, state.runs, names, *times)
+    return SweepTable({name: [row[name] for row in rows] for name in COLUMNS}, summary)
 
 
 def parts_by_key(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:

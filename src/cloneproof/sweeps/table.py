@@ -11,7 +11,7 @@ import io
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,6 @@ from cloneproof._tables import Tabular
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
-from cloneproof.engines.monte_carlo.driver import InlineExecutor
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import sample
 from cloneproof.errors import SweepError
@@ -65,7 +64,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     if point.question == "evaluate":
         job = Job(point.market, point.mechanism, dict(point.copies), point.seed)
         sampled = sample(
-            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], executor=InlineExecutor, chunk=READ
+            job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], parallel=False, chunk=READ
         )
         evaluation = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
         return _evaluation_answer(evaluation)
@@ -192,18 +191,7 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
         return [dict(zip(self._columns, values, strict=True)) for values in zip(*self.values(), strict=True)]
 
     def where(self, **wanted: Any) -> SweepTable:  # noqa: ANN401
-        """The rows that have these values.
-
-        Parameters
-        ----------
-        **wanted
-            A column and the value that it is to have.
-
-        Returns
-        -------
-        SweepTable
-            The same columns, fewer rows.
-        """
+        """The rows that have these values, by column."""
         for name in wanted:
             one_of(name, self, "a column", SweepError)
         kept = [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
@@ -214,13 +202,7 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
         return dict(self._columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as data for JSON, which has no infinity: None stands in its place.
-
-        Returns
-        -------
-        dict
-            rows (a list of dicts) and summary.
-        """
+        """The rows and the summary as data for JSON, which has no infinity: None stands in its place."""
         rows = [{name: _finite(value) for name, value in row.items()} for row in self.rows]
         return {"rows": rows, "summary": None if self.summary is None else asdict(self.summary)}
 
@@ -274,11 +256,6 @@ def point_rows(point: GridPoint, answer: PointAnswer) -> Iterator[dict[str, Any]
         numbers = {name: getattr(estimate, name, None) for name in ("value", "error")}
         words = {name: getattr(estimate, name, "") for name in ("kind", "method")}
         yield shown | {"quantity": quantity, "agent": agent} | numbers | words
-
-
-def sweep_table(rows: Sequence[Mapping[str, Any]], summary: EstimateSummary) -> SweepTable:
-    """The table of these rows."""
-    return SweepTable({name: [row[name] for row in rows] for name in COLUMNS}, summary)
 
 
 def check_output(path: str | Path) -> None:

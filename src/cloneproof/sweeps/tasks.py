@@ -238,11 +238,7 @@ def attempt(*task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
 
 
 def work(
-    text: str,
-    chunk: Chunk,
-    seconds: float,
-    device: DeviceName = "cpu",
-    stop: Callable[[], bool] = lambda: False,
+    text: str, chunk: Chunk, seconds: float, device: DeviceName = "cpu", stop: Callable[[], bool] = lambda: False
 ) -> ChunkDone:
     """As much of the chunk as fits into about so many seconds; a part that is computed whole takes what it takes."""
     begun, config = time.perf_counter(), configuration(text)

@@ -12,14 +12,14 @@ from types import SimpleNamespace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import exact_search as exact
-from cloneproof.analysis.audit import sampled_search as sampling
-from cloneproof.analysis.audit.exact_search import payoffs
+from cloneproof.analysis.audit import strategies as exact
+from cloneproof.analysis.audit import strategies as sampling
+from cloneproof.analysis.audit.strategies import payoffs
 from cloneproof.engines import deadline
 from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
-AUDITS = 60 if LONG else 8
+AUDITS = 60 if LONG else 4
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
 UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
 
@@ -56,12 +56,12 @@ def samples_only(monkeypatch):
     monkeypatch.setattr(sampling, "elementary", lambda case: None)
 
 
-def test_planted_weaknesses_of_1_and_10_percent_are_found_by_samples_among_harmless_ones(samples_only):
+def test_planted_weaknesses_are_found_by_samples_among_harmless_ones(samples_only):
     """Of known size by the exact engine, which the sampled audit may not ask; its interval has the exact gain in it."""
     market = one_agent(HALF, 3000)
-    assert not [m for m in (60, 90, 120) if sampled_audit(market, m, 128).verdict == "exploitable"]
-    for m, size in ((5, 0.009), (2, 0.088)):
-        found = sampled_audit(market, m, 1 << 15)
+    assert not [m for m in (60, *[90, 120] * LONG) if sampled_audit(market, m, 64).verdict == "exploitable"]
+    for m, size in ((2, 0.088), *[(5, 0.009)] * LONG):
+        found = sampled_audit(market, m, 1 << (15 if size < 0.01 else 12))
         assert (found.verdict, found.worst.gain.kind) == ("exploitable", "confidence")
         exact = [
             cp.evaluate(market, cp.mechanism("etc", arm_rounds=m), {"ana": copies}).payoff["ana"].value
@@ -104,9 +104,9 @@ def clone_proof_by_construction(draw, number, horizons):
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_no_false_alarm_in_140_exact_audits_of_what_is_clone_proof_by_construction(part):
+def test_no_false_alarm_in_exact_audits_of_what_is_clone_proof_by_construction(part):
     draw = random.Random(5 + part)
-    for number in range(70):
+    for number in range(70 if LONG else 35):
         market, mechanism = clone_proof_by_construction(draw, number, [1, 3, 10, 40, 700])
         found = cp.audit(market, mechanism, search=cp.Search(copies=2))
         assert found.verdict == "clone-proof", (market, found.scope)
@@ -129,7 +129,7 @@ def test_no_false_alarm_in_sampled_audits_of_the_same(samples_only):
 def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
     draw = random.Random(11)
     seen = set()
-    for _ in range(40):
+    for _ in range(40 if LONG else 20):
         values = sorted(draw.sample([0.1, 0.3, 0.6, 0.9], 2))
         market = one_agent(cp.Discrete(values, [0.5, 0.5]), draw.choice([12, 30, 90]), draw.choice([2, 3]))
         mechanism = cp.mechanism("etc", arm_rounds=draw.choice([1, 2, 4, 9, 20]))
@@ -185,10 +185,10 @@ def test_uniform_etc():
 
 def test_h_etc_r_falls_to_a_ladder_at_the_longer_trial():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.988))]
-    market = cp.Market(agents, horizon=10**6, rewards="deterministic")
+    market = cp.Market(agents, horizon=10**5, rewards="deterministic")
     found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", search=cp.Search(copies=2, seconds=4))
     assert (found.verdict, found.worst.copies, found.worst.gain.kind) == ("exploitable", (128, 1), "proven")
-    assert found.worst.relative_gain == pytest.approx(0.985, abs=0.01)
+    assert found.worst.relative_gain == pytest.approx(0.959, abs=0.001)
 
 
 def test_holdout_is_clone_proof_by_computation():
@@ -206,7 +206,7 @@ def test_a_theorem_is_called_a_theorem():
     assert "a theorem (docs/textbook/hold-out.md" in found.scope
     assert "not a computation" in found.scope
     assert (
-        cp.audit(market, cp.mechanism("etc", arm_rounds=3), search=cp.Search(copies=2, runs=64)).verdict
+        cp.audit(market, cp.mechanism("etc", arm_rounds=3), search=cp.Search(copies=2, runs=16)).verdict
         != "clone-proof"
     )
 
@@ -335,10 +335,10 @@ def test_opponents_any_is_asked_for_one_agent_of_each_kind():
 
 def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
     market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
-    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 120, 400)] + [UNIFORM]
-    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 3, 5)]
+    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 400)] + [UNIFORM]
+    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 5)]
     verdicts = [cp.audit(market, mechanism, search=cp.Search(copies=2)).verdict for mechanism in [*harmless, *planted]]
-    assert verdicts == ["clone-proof"] * 4 + ["exploitable"] * 3
+    assert verdicts == ["clone-proof"] * 3 + ["exploitable"] * 2
 
 
 def test_h_etc_r_is_exploitable_at_the_smallest_trial():

@@ -41,7 +41,7 @@ def run(monkeypatch, capsys):
         (MARKET, ["-m", "h-etc-r", "--set", "agent_rounds=24", "--set", "arm_rounds=12"], 1, "certificate", "accepted"),
         (MARKET, ["-m", "holdout-h-etc", "--opponents", "any", "--agent", "ana"], 0, "certificate", "accepted"),
         (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "2048"], 1, "replay record", "replayed"),
-        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "16"], 3, "replay record", "replayed"),
+        (TWINS, ["-m", "thompson", "--agent", "bo", "--runs", "8"], 3, "replay record", "replayed"),
     ],
 )
 def test_everything_at_once(run, tmp_path, market, options, code, kind, word):

@@ -27,7 +27,7 @@ class Slow(InTurn):
 
 @pytest.fixture(autouse=True)
 def _in_this_process(monkeypatch):
-    monkeypatch.setattr("cloneproof.analysis.audit.sampled_search.available_threads", lambda: 1)
+    monkeypatch.setattr("cloneproof.analysis.audit.strategies.available_threads", lambda: 1)
 
 
 def test_an_attack_on_an_own_policy_is_found():

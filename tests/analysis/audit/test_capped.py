@@ -15,6 +15,7 @@ from cloneproof.analysis.audit.theorems import Basis, theorem
 from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS
 from support.fraction_etc import binomial, commits_to
+from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 EXAMPLE = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=4000)
@@ -73,7 +74,7 @@ def small_cases(seed, number):
 def test_the_sweep_is_what_fractions_say():
     """Every vector up to one arm above the limit, every threshold: two programs that share nothing."""
     compared = paying = 0
-    for prior, originals, m, trial, agents, longer in small_cases(1, 25):
+    for prior, originals, m, trial, agents, longer in small_cases(1, 25 if LONG else 10):
         horizon, most = agents * trial + longer, trial // m
         discrete = cp.Discrete([float(mean) for mean in prior], [float(odds) for odds in prior.values()])
         others = [cp.Agent(f"o{i}", 1, cp.Point(0.5)) for i in range(agents - 1)]
@@ -95,8 +96,8 @@ def test_the_sweep_is_what_fractions_say():
                 assert float(gain) == pytest.approx(float(copied[at] - honest[at]), abs=1e-12)
                 compared += 1
                 paying += copied[at] > honest[at]
-    assert compared > 500
-    assert paying > 10  # such an m is too small for the longer horizons
+    assert compared > 200
+    assert paying > 4  # such an m is too small for the longer horizons
 
 
 def longest_horizon(originals, gap, m):
@@ -128,7 +129,7 @@ def covered_cases(seed, number):
 def test_no_copies_pay_where_the_theorem_speaks():
     """At the longest horizon that it allows; and with a tenth of that m copies pay in some of these markets."""
     falls = 0
-    for rng, market, m, trial in covered_cases(2, 25):
+    for rng, market, m, trial in covered_cases(2, 25 if LONG else 8):
         order = rng.choice(["round-robin", "block", "index"])
         mechanism = capped(market, m, trial, trial // m, order=order)
         case = audit_case(market, mechanism, "ana")
@@ -139,7 +140,7 @@ def test_no_copies_pay_where_the_theorem_speaks():
         fewer = audit_case(market, capped(market, few, trial, min(trial // few, 4), order=order), "ana")
         assert theorem(fewer) is None
         falls += dominance(fewer, 2).verdict == "exploitable"
-    assert falls > 5
+    assert falls > 1
 
 
 def test_the_attack_on_theorem_4_is_stopped_by_the_limit_and_not_by_a_larger_one():

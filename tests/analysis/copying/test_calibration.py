@@ -55,9 +55,9 @@ def test_p_values_are_tails_of_the_null(arms):
 
 
 def test_p_values_are_valid_under_the_null():
-    """Of 300 p-values under the null no more are small than may be, with an error of one in a million."""
+    """Of 150 p-values under the null no more are small than may be, with an error of one in a million."""
     dice = np.random.default_rng(6)
-    counts = dice.binomial(REWARDS, dice.choice(MEANS, (300, 4), p=PRIOR))
+    counts = dice.binomial(REWARDS, dice.choice(MEANS, (150, 4), p=PRIOR))
     found = np.array([p_value(row, ((0, 1), (2, 3))) for row in counts])
     for level in (0.01, 0.05, 0.2):
         assert (found <= level).sum() <= binom.isf(1e-6, len(found), level)

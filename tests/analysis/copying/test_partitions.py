@@ -210,7 +210,7 @@ def test_the_whole_group_is_surer_with_every_copy():
     grid, dice = np.linspace(0.0005, 0.9995, 400), np.random.default_rng(4)
     even = np.full((1, 400), 1 / 400)
     sure = {copies: [] for copies in (2, 4, 9)}
-    for _ in range(25):
+    for _ in range(12):
         counts = dice.binomial(2000, dice.uniform(), 9)[:, None]
         table = counts * np.log(grid) + (2000 - counts) * np.log(1 - grid)
         for copies, found in sure.items():

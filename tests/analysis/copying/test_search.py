@@ -18,6 +18,9 @@ from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.analysis.copying.search import find_copies
 from cloneproof.errors import CloneproofError
 from planted_logs import PLANTS, WORDS, draw_copiers_inside, draw_log, draw_variants, near_copy
+from support.sizes import LONG
+
+SEEDS = 3 if LONG else 1
 
 
 def record(agent, arm, rounds, clicks, **features):
@@ -26,7 +29,7 @@ def record(agent, arm, rounds, clicks, **features):
 
 def test_honest_logs_give_few_findings_and_plants_are_found():
     """The study in small (`studies/copy_power.py`): at level .05 at most one log in twenty has a wrong finding."""
-    logs = [draw_log(1000 + seed, "beta", 128_000, planted) for seed in range(3) for planted in (False, True)]
+    logs = [draw_log(1000 + seed, "beta", 128_000, planted) for seed in range(SEEDS) for planted in (False, True)]
     wrong, found = 0, []
     for log in logs:
         groups = find_copies(log.records, 0.05, ["title"]).found
@@ -40,10 +43,10 @@ def test_honest_logs_give_few_findings_and_plants_are_found():
 
 
 def test_a_phrase_that_many_share_does_not_hide_second_accounts():
-    """100 agents, each with a phrase that all share; three are second accounts with three near titles each."""
+    """30 agents, each with a phrase that all share; three are second accounts with three near titles each."""
     dice = np.random.default_rng(9)
     records, means, titles = [], np.zeros(4), [""] * 4
-    for number in range(100):
+    for number in range(30):
         first, texts = means, titles
         means, titles = dice.beta(2, 38, 4), [*(" ".join(dice.choice(WORDS, 5)) for _ in range(3)), "free delivery"]
         if number in (1, 3, 5):
@@ -61,10 +64,10 @@ def test_a_phrase_that_many_share_does_not_hide_second_accounts():
 def test_shops_of_variants_and_copies_inside_two_agents_are_not_taken_for_copies(draw, rewards):
     """Sizes of a product with rates within 1.6 times of each other; agents that copy inside under the same titles."""
     wrong = 0
-    for seed in range(3):
+    for seed in range(SEEDS):
         log = draw(seed, rewards)
         wrong += any(not log.is_right(group) for group in find_copies(log.records, 0.05, ["title"]).found)
-    assert wrong <= 1
+    assert wrong <= SEEDS // 3
 
 
 def test_findings_are_data():
@@ -104,7 +107,7 @@ def test_a_finding_names_the_arms_that_matched_with_their_titles():
     findings = find_copies(mugs(), same=["title"])
     (group,) = findings.found
     assert {arm for _, arm in group.arms} == {f"mug {k}" for k in range(10)}
-    assert "Organic mug size L" in group.evidence
+    assert {row.text for row in group.rows} == {"Organic mug size L"}
     assert group.probability > 0.9
 
 
@@ -131,15 +134,20 @@ def test_a_large_log_is_searched_in_time_and_says_what_was_left_out():
 
 
 def test_the_most_promising_questions_are_asked_also_where_no_time_is_left():
-    """5,000 arms with a few equal titles by chance, and a second account with three equal titles: ten are asked."""
+    """1,000 arms with a few equal titles by chance, and a second account with three equal titles: ten are asked.
+
+    Five equal titles inside an account are listed first all the same, before a phrase that 40 agents use.
+    """
     dice = np.random.default_rng(5)
-    titles = [" ".join(dice.choice(WORDS, 5)) for _ in range(5_000)]
-    means = dice.beta(2, 60, 5_000)
+    titles = [" ".join(dice.choice(WORDS, 5)) for _ in range(1_000)]
+    means = dice.beta(2, 60, 1_000)
     titles[100:103], means[100:103] = titles[200:203], means[200:203]
+    titles[300:305], titles[509:900:10] = ["Walnut chess set"] * 5, ["free delivery"] * 40
     clicks = dice.binomial(20_000, means)
-    records = [record(f"a{k // 10}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(5_000)]
+    records = [record(f"a{k // 10}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(1_000)]
     found = find_copies(records, same=["title"], seconds=1e-9)
     assert [group.agents for group in found.found] == [("a10", "a20")]
+    assert (found.duplicates[0].text, found.duplicates[0].agents) == ("Walnut chess set", ("a30",))
     assert "questions were not asked" in " ".join(found.notes)
 
 

@@ -12,6 +12,7 @@ from cloneproof._randomness import substream, uniform
 from cloneproof.analysis.properties.conformance import check_permutation_invariance
 from cloneproof.analysis.properties.permutations import check_trp, rp_regret, sorted_copies
 from cloneproof.mechanisms.rule import Rule
+from support.sizes import LONG
 from support.strategies import small
 
 
@@ -187,7 +188,7 @@ def probability(prior, means):
 @pytest.mark.parametrize(("originals", "values"), [(2, 2), (2, 3), (3, 2)])
 def test_the_gain_is_minus_the_expected_margin(originals, values):
     """The identity behind Theorem 2, two ways: the prior through the engines, and fixed means through permutations."""
-    for case in random_cases(4, originals, values, seed=7):
+    for case in random_cases(4 if LONG else 2, originals, values, seed=7):
         support = [value for value, _ in case.prior.atoms]
         for copies, gain in case.gains().items():
             total = 0.0
@@ -201,7 +202,7 @@ def test_the_gain_is_minus_the_expected_margin(originals, values):
 def test_theorem_2_and_proposition_1_on_random_cases():
     """Theorem 2 everywhere; Proposition 1 for two originals of two values, where nothing can offset the violation."""
     counted = {"TRP": 0, "violated": 0, "pays": 0}
-    kinds = ((24, 2, 2), (8, 2, 3), (8, 3, 2))
+    kinds = ((24, 2, 2), (8, 2, 3), (8, 3, 2)) if LONG else ((12, 2, 2), (4, 2, 3), (4, 3, 2))
     for case in (case for kind in kinds for case in random_cases(*kind, seed=2)):
         verdict, gains = case.trp().verdict, case.gains().values()
         pays = any(gain.low > 0 for gain in gains)
@@ -213,9 +214,9 @@ def test_theorem_2_and_proposition_1_on_random_cases():
         elif verdict == "violated" and case.originals == 2 and len(case.prior.values) == 2:
             assert pays, case
             counted["violated"] += 1
-    assert counted["TRP"] >= 10
-    assert counted["violated"] >= 5
-    assert counted["pays"] < 40
+    assert counted["TRP"] >= 5
+    assert counted["violated"] >= 2
+    assert counted["pays"] < 20 * (1 + LONG)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from scipy.stats import norm
 
 import cloneproof as cp
 from cloneproof.analysis.gain import PairedSampling, draw_pairs
-from cloneproof.engines.black_box.contract import BlackBoxJob
-from cloneproof.engines.black_box.outcomes import black_box_outcomes
+from cloneproof.engines.black_box import BlackBoxJob, black_box_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes, strata_of
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.engines.monte_carlo.statistics import reach_of, served_bounds

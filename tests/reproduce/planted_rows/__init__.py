@@ -3,22 +3,19 @@
 import time
 
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import above
 from cloneproof.reproduce.findings import Check, Findings, FindingsTable
 
-MOMENT = 0.25  # seconds
+MOMENT = 0.15  # seconds
 
 
 def planted(number, setting):
     """Findings that depend on the row, the seed and the scale, and on nothing else."""
     time.sleep(MOMENT)
     gain = Estimate(0.1 * number + setting.seed, 0.01, "proven", "planted")
-    figure = Lines("a line", "planted", "x", "y", (Series.of("ucb1", [1, 2, 3], [gain] * 3, mechanism="ucb1"),))
     return Findings(
         f"planted, {setting.scale}",
         (Check("it is positive", "claim", above(gain), (("gain", gain), ("row", number))),),
-        (figure,) if number == 1 else (),
         (FindingsTable("a table", ("row", "gain"), ((str(number), gain), ("a third", 1 / 3))),),
         {"planted": {"verdict": "exploitable", "number": number}},
     )

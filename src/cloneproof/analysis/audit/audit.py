@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,10 +20,10 @@ from functools import partial
 from cloneproof.analysis.audit.beside import Beside, beside
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
-from cloneproof.analysis.audit.exact_search import by_theorem, exact
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.results import FoundDeviations
-from cloneproof.analysis.audit.sampled_search import sampled
+from cloneproof.analysis.audit.scan import PROOF_UNTIL
+from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
@@ -30,6 +32,7 @@ from cloneproof.market.market import Market
 
 INTERRUPTED = "interrupted: this is what was found by then"
 SECONDS = 60.0  # where nothing else says when to stop
+UNPROVEN_SECONDS = 4.0  # kept for a ceiling that is computed, if there is no time to prove it
 Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
 
 
@@ -117,6 +120,7 @@ def answer(
     Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """
     strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, enclose=enclose), sampled)
+    PROOF_UNTIL.set(math.inf if clock.left is None else time.monotonic() + clock.left - UNPROVEN_SECONDS)
     with interrupts_raised():
         found = next(each for strategy in strategies if (each := strategy(question, search, clock)) is not None)
         if clock.interrupted and not (isinstance(found, Audit) or any(result.evaluated for result in found.results)):

@@ -22,10 +22,10 @@ from itertools import combinations_with_replacement, product
 from typing import NamedTuple
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
-from cloneproof.analysis.audit.exact_search import enclose, payoffs, search, witnesses
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
 from cloneproof.analysis.audit.scan import is_scan
+from cloneproof.analysis.audit.strategies import enclose, payoffs, search, witnesses
 from cloneproof.analysis.audit.verdict import (
     Audit,
     InformedGain,

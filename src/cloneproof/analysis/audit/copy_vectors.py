@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import comb, prod
 
+from cloneproof.engines.tree.slots import sorted_within_kinds
 from cloneproof.market.market import MOST_ARMS, Agent
 
 CopyVector = tuple[int, ...]
@@ -47,11 +48,7 @@ class OriginalKinds:
         >>> OriginalKinds((0, 1, 0)).sorted((1, 5, 3))
         (3, 5, 1)
         """
-        places: dict[int, list[int]] = {}
-        for label, number in zip(self.labels, vector, strict=True):
-            places.setdefault(label, []).append(number)
-        falling = {label: iter(sorted(numbers, reverse=True)) for label, numbers in places.items()}
-        return tuple(next(falling[label]) for label in self.labels)
+        return sorted_within_kinds(vector, self.labels)
 
     def first_of_each(self) -> list[int]:
         return [position for position, label in enumerate(self.labels) if label not in self.labels[:position]]

@@ -372,7 +372,8 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
                 yield CopyLimit(result.agent, original + 1, case.horizon, *numbers)
         if honest is not None and is_flooded(case):
             for original in case.kinds.first_of_each():
-                payoff = _every_round(case, original)
+                paid = case.market.share * case.horizon * case.agent.priors[original].mean
+                payoff = Estimate(paid, ROUNDING * paid, "proven", "every round serves a fresh copy, in the limit")
                 yield CopyLimit(result.agent, original + 1, case.horizon, honest, payoff, payoff - honest)
 
 
@@ -384,8 +385,3 @@ def is_flooded(case: AuditCase) -> bool:
     if running.sample is not None:
         return True
     return rule.floods or (rule.explore >= 1 and rule.order != "index")
-
-
-def _every_round(case: AuditCase, original: int) -> Estimate:
-    payoff = case.market.share * case.horizon * case.agent.priors[original].mean
-    return Estimate(payoff, ROUNDING * payoff, "proven", "every round serves a fresh copy, in the limit")

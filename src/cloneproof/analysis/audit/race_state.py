@@ -53,25 +53,25 @@ from cloneproof.engines.monte_carlo.statistics import RunTotals
 MIXTURE = 1.0  # what the mixture of rates of a confidence sequence costs, in logarithms
 
 
-def variance(totals: RunTotals, column: int = 0) -> float:
-    """The variance of one observation (a pass over the strata); for one pass, that between its strata."""
+def variance(totals: RunTotals) -> float:
+    """The variance of the gain in one observation (a pass over the strata); for one pass, that between its strata."""
     weights, count = np.array(totals.estimands.weights), totals.count
-    bounds = totals.estimands.bounds[column]
+    bounds = totals.estimands.bounds[0]
     if count == 0 or (count == 1 and len(weights) == 1):
         return (bounds.most - bounds.least) ** 2 / 4
     if count == 1:
-        sums = totals.sums[:, column]
+        sums = totals.sums[:, 0]
         spread = float(weights @ (sums - weights @ sums) ** 2)
         return spread * float((weights**2).sum())
-    return float(totals.variances[column])
+    return float(totals.variances[0])
 
 
-def pair_variance(totals: RunTotals, column: int = 0) -> float:
-    """The variance of one pair of whole passes, from the variances inside the strata."""
+def pair_variance(totals: RunTotals) -> float:
+    """The variance of the gain in one pair of whole passes, from the variances inside the strata."""
     weights, count = np.array(totals.estimands.weights), totals.count
     if count < 2:
-        return variance(totals, column) / float((weights**2).sum())
-    means, squares = totals.sums[:, column] / count, totals.squares[:, column] / count
+        return variance(totals) / float((weights**2).sum())
+    means, squares = totals.sums[:, 0] / count, totals.squares[:, 0] / count
     return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
 
 
@@ -243,10 +243,6 @@ class Race:
         implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
         return [entry for entry in self.candidates if entry not in implied]
 
-    def level_of_none(self, entry: RaceEntry) -> float:
-        """The level at which no candidate of the generation gains more than the largest of their upper ends."""
-        return NONE * self.alpha * generation_share(self.numbers[entry])
-
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
     ) -> Draws:
@@ -255,7 +251,7 @@ class Race:
         if before is not None:
             stratify = self.passes(entry, before.totals)
         sampling = PairedSampling(
-            pairs, None, 1 - level / 2, seed, stratify, False, self.deadline.left,
+            pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
         gain = sampled_gain(case.market, case.played, case.name, case.copies(entry.copies), sampling)
@@ -267,7 +263,10 @@ class Race:
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
-        return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, self.level_of_none(entry)), cost)
+        none = (
+            NONE * self.alpha * generation_share(self.numbers[entry])
+        )  # of the generation gains more than the largest end
+        return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, none), cost)
 
     def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
         length, market = len(totals.estimands.weights), id(entry.case.market)

@@ -10,13 +10,21 @@ not been reviewed by others. `index_theorem` and `index_ceiling` are about the i
 from __future__ import annotations
 
 import math
+import time
+from contextvars import ContextVar
 from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy
 
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.theorems import Argument, Basis, in_every_epoch, same_prior
-from cloneproof.bounds.index import expected_gain_ceiling, sampled_gain_ceiling
+from cloneproof.bounds.index import expected_gain_ceiling
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import MechanismError
+from cloneproof.errors import MechanismError, OutOfTimeError
 from cloneproof.market.priors import Prior
 from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -24,7 +32,8 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
 
 SCANS = ("first-pass", "best-of-draws")
-MOST_MULTISETS = 200  # of an agent's means, over which a ceiling is summed; of more some are drawn
+PROOF_UNTIL: ContextVar[float] = ContextVar("proof_until", default=math.inf)  # of the monotonic clock, for ceilings
+BINS = 3000  # of a continuous prior, from which the cells of a ceiling are made
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
 SCAN_SCOPE = (
     "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
@@ -117,35 +126,47 @@ def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
     return Argument(basis, words, most.high) if most.high <= tolerance * earned else None
 
 
-def index_ceiling(case: AuditCase) -> Estimate | None:
+def index_ceiling(case: AuditCase, proof: bool = True) -> Estimate | None:
     """The most that copies gain under the index on slots, times the share, on average over the prior.
 
-    Proven for a prior with few values; otherwise sampled, at 99 %.
+    Proven for three originals and for priors of few values, if there is time; otherwise, and without `proof`, computed
+    with some rates of the prior.
     """
     if not _is_index(case):
         return None
     rule, share = case.running.arm, case.market.share
     numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
-    most, proven = _ceiling(case.agent.priors[0], *numbers)  # type: ignore[arg-type]  # priors are hashable
+    prior: Any = case.agent.priors[0]  # hashable
+    try:
+        with Deadline(max(0.0, PROOF_UNTIL.get() - time.monotonic())).for_engines():
+            most, proven = _ceiling(prior, *numbers, proof)
+    except OutOfTimeError:
+        most, proven = _ceiling(prior, *numbers, False)
     if proven:
-        return Estimate(share * most / 2, share * most / 2, "proven", "summed over the values of the prior")
-    return Estimate(share * most / 2, share * most / 2, "asymptotic", "averaged over drawn means")
+        return Estimate(share * most / 2, share * most / 2, "proven", "summed over cells of the prior's rates")
+    return Estimate(share * most / 2, share * most / 2, "asymptotic", "computed with some rates of the prior")
 
 
 def ceiling_words(most: Estimate) -> str:
     """A sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
-    sure = "" if most.kind == "proven" else " (at 99 %, in the limit of many drawn means)"
+    sure = "" if most.kind == "proven" else " (computed with some rates of the prior; at 99 % in the limit of many)"
     return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
 
 
 @lru_cache(maxsize=64)
-def _ceiling(prior: Prior, originals: int, draws: int, constant: float, horizon: int) -> tuple[float, bool]:
-    atoms, numbers = prior.atoms, (originals, draws, constant, horizon)
-    if min(originals, draws) <= 2:
-        return 0.0, True
-    if atoms is not None and math.comb(len(atoms) + originals - 1, originals) <= MOST_MULTISETS:
-        return expected_gain_ceiling(atoms, *numbers), True
-    return sampled_gain_ceiling(prior.quantile, *numbers), False
+def _ceiling(
+    prior: Prior, originals: int, draws: int, constant: float, horizon: int, proof: bool
+) -> tuple[float, bool]:
+    return expected_gain_ceiling(_bins(prior), originals, draws, constant, horizon, proof)
+
+
+def _bins(prior: Prior) -> list[tuple[float, float, float]]:
+    """The prior as intervals with probabilities, narrow ones at both ends; values are intervals of no length."""
+    if prior.atoms is not None:
+        return [(value, value, weight) for value, weight in prior.atoms]
+    levels = [0.0, *scipy.special.expit(np.linspace(-16, 16, BINS - 1)).tolist(), 1.0]
+    ends = [prior.quantile(u) for u in levels]
+    return [(low, high, v - u) for (low, high), (u, v) in zip(pairwise(ends), pairwise(levels), strict=True)]
 
 
 def _is_index(case: AuditCase) -> bool:

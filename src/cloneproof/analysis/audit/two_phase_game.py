@@ -34,7 +34,11 @@ from cloneproof.engines.closed_form.commitment import (
     CopiedOriginal,
     ExactAtoms,
     Fixed,
+    Phases,
     Rounds,
+    agent_score,
+    commitment_of_types,
+    merge_equal_means,
     prior_mean,
     realisations,
     unfinished_trial,
@@ -53,7 +57,6 @@ from cloneproof.engines.closed_form.laws import (
     ball,
     binomial_term,
 )
-from cloneproof.engines.closed_form.trial_score import Phases, agent_score, commitment_of_types, merge_equal_means
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic
 
@@ -114,14 +117,6 @@ class TwoPhaseGame:
         if isinstance(self.trial, Binomial):
             return self.trial.chance * self.trial.rounds
         return sum((chance * rounds for chance, rounds in self.trial.chances), Fraction(0))
-
-    def committed_trial(self, arms: int) -> Number:
-        """The expected rounds of the trial after the commitment, as a ball; exactly 0 if there are none."""
-        return expected_beyond(self.trial, arms * self.arm_rounds)
-
-    def committed_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment."""
-        return max(0, self.award - arms * self.arm_rounds)
 
 
 def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
@@ -359,10 +354,10 @@ class ScoreProfiler:
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:
         """What the rounds after the commitment add, in the award or in the trial."""
-        game, arms = self.game, profile.arms
-        return profile.excess * (
-            game.committed_award(arms) if award else self.arithmetic.number(game.committed_trial(arms))
-        )
+        game, explored = self.game, profile.arms * self.game.arm_rounds
+        if award:
+            return profile.excess * max(0, game.award - explored)
+        return profile.excess * self.arithmetic.number(expected_beyond(game.trial, explored))
 
     def _certain(self, profile: ScoreProfile, award: bool) -> Number:
         """What the trial pays, plus the award if it is certain."""

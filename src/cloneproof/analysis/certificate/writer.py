@@ -15,8 +15,8 @@ from cloneproof.analysis.audit.question import AuditCase, audit_case
 from cloneproof.analysis.audit.scan import scan_theorem
 from cloneproof.analysis.audit.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.certificate.checker import SCAN, scan_name_fits
 from cloneproof.analysis.certificate.document import COMPOSED, FORMAT, SHAPES, VERSION, RejectedError, mechanism_shape
-from cloneproof.analysis.certificate.scan_checker import SCAN, scan_name_fits
 from cloneproof.analysis.certificate.verification import check, prior_words
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief

@@ -108,7 +108,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
             across = [pair for a, b in combinations(own.values(), 2) for pair in zip(a, b, strict=False)]
             for first, second in chains + across:
                 exact = texts[first] == texts[second]
-                link(first, second, text, text, "equal" if exact else "nearly equal (100 of 100)")
+                link(first, second, text, text, "equal" if exact else "equal but for case and marks")
     for (one, other), ratio in near.items():
         if max(len(sharers[one]), len(sharers[other])) <= MOST_SHARING:
             for agent, arms in owned[one].items():
@@ -150,7 +150,7 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
             original = records[arms[0]].features.get(name, records[arms[0]].arm)
             places = tuple((records[arm].agent, records[arm].arm) for arm in arms)
             found.append(Duplicates(name, equal, original if isinstance(original, str) else text, places))
-    return tuple(sorted(found, key=lambda one: (not one.equal, -len(one.arms))))
+    return tuple(sorted(found, key=lambda one: (not one.equal, len(one.agents) > MOST_SHARING, -len(one.arms))))
 
 
 @lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged

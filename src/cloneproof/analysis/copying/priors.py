@@ -226,7 +226,7 @@ def em_fit(
     for _ in range(steps):
         step = prior * ((kept / (prior @ likelihood.T)) @ likelihood)
         if gains is not None:  # reflected at the ends
-            step = _smoothed(step, gains)
+            step = _from_waves(dct(step, axis=1, norm="ortho") * gains)
         step = (step + PSEUDO / points) / total
         change = float(np.abs(step - prior).sum(axis=-1).max())
         prior = step
@@ -275,10 +275,6 @@ def _gains(widths: FloatArray, points: int) -> FloatArray:
     """What smoothing makes of each wave on the grid."""
     waves = np.pi * np.arange(points) / points
     return np.asarray(np.exp(-0.5 * (np.minimum(widths, points)[:, None] * waves) ** 2))
-
-
-def _smoothed(rows: FloatArray, gains: FloatArray) -> FloatArray:
-    return _from_waves(dct(rows, axis=1, norm="ortho") * gains)
 
 
 def _from_waves(waves: FloatArray) -> FloatArray:

@@ -46,6 +46,18 @@ class Duplicates:
 
 
 @dataclass(frozen=True)
+class MatchedArm:
+    """An arm of a group: its text (a title, if there is one), what it earned a round, and what is alike in another."""
+
+    agent: str
+    arm: str
+    text: str
+    rounds: int
+    mean: float
+    matched: str
+
+
+@dataclass(frozen=True)
 class CopyGroup:
     """Arms that may be one item, and what speaks for it.
 
@@ -58,6 +70,7 @@ class CopyGroup:
     probability  of one agent's arms: that all of them are one item, at the prior odds of `CopyFindings`; else None
     found        whether it is among the findings at the level
     evidence     in words: sentences about these arms that say nothing of anybody's intentions
+    rows         the arms as a table; of two agents, the pairs that matched
     """
 
     kind: GroupKind
@@ -68,6 +81,7 @@ class CopyGroup:
     probability: float | None
     found: bool
     evidence: str
+    rows: tuple[MatchedArm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,7 +94,8 @@ class CopyFindings:
     hypotheses  how many questions were asked, those that were left out as hopeless included
     guarantee   what holds at the level, and under which assumption
     notes       what a reader should know besides, a sentence each
-    duplicates  arms whose texts are equal or nearly so, the equal ones and the most arms first
+    duplicates  arms whose texts are equal or nearly so: the equal ones first, and of these what few agents share and
+                the most arms; listed whatever time there is
     """
 
     groups: tuple[CopyGroup, ...]

@@ -10,11 +10,10 @@ from cloneproof._arrays import FloatArray
 from cloneproof.analysis.copying.discoveries import CopyQuestion, SearchedLog
 from cloneproof.analysis.copying.judging import TRUST, likely_groups, log_one_item
 from cloneproof.analysis.copying.likeness import MOST_SHARING
-from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
+from cloneproof.analysis.copying.records import CopyGroup, MatchedArm
 
 MOST_NEAR = 10
-MOST_PAIRS = 5  # named in a finding
-LARGEST = 1e12  # of an e-value in words
+LARGEST = 1e6  # of an e-value in words
 
 GUARANTEE = (
     "Among the findings, the expected share of those without any copies is at most the level, if means have the laws "
@@ -76,62 +75,52 @@ def _within(
     odds: float,
     found: bool,
 ) -> CopyGroup:
-    records, links = log.records, log.links
     value = _e_value(question)
     likened = "arms that are alike" if question.by_likeness else "any two arms"
-    words = [
-        f"{len(arms)} arms of one agent earned {_rates(arms, records)}.",
-        f"Copies among this agent's arms explain its rewards {_times(value)} as well as an item for each arm.",
-        f"That these {len(arms)} are one item has probability {_chance(probability)}, at prior odds of {odds:.3g} for "
-        f"{likened}.",
-    ]
-    alike = sorted(pair for pair in links if set(arms).issuperset(pair))
-    named = [f"{_name(log, a)} and {_name(log, b)} ({links[a, b].words})" for a, b in alike[:MOST_PAIRS]]
-    more = len(alike) - len(named)
-    words += [f"Alike: {'; '.join(named)}{f'; and {more} more pairs' if more else ''}."] * bool(alike)
-    names = tuple((records[arm].agent, records[arm].arm) for arm in arms)
-    return CopyGroup("one agent", question.agents, names, value, weight, probability, found, " ".join(words))
+    words = (
+        f"Copies among this agent's arms explain its rewards {_times(value)} as well as an item for each arm. That "
+        f"these {len(arms)} are one item has probability {_chance(probability)}, at prior odds of {odds:.3g} for "
+        f"{likened}."
+    )
+    rows = _rows(log, arms, sorted(pair for pair in log.links if set(arms).issuperset(pair)))
+    names = tuple((row.agent, row.arm) for row in rows)
+    return CopyGroup("one agent", question.agents, names, value, weight, probability, found, words, rows)
 
 
 def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool) -> CopyGroup:
-    records = log.records
     value = _e_value(question)
-    shown = []
-    for first, second in question.matched[:MOST_PAIRS]:
-        rates = " and ".join(f"{_rate(records[arm])} ({records[arm].rounds:,} rewards)" for arm in (first, second))
-        names = " and ".join(f"{_name(log, arm)} of {records[arm].agent!r}" for arm in (first, second))
-        shown.append(f"{names} earned {rates}, {log.links[min(first, second), max(first, second)].words}")
     words = (
         f"Shared items explain the rewards of the two agents {_times(value)} as well as items, and copies, of each "
-        f"agent's own. {'; '.join(shown)}."
+        "agent's own."
     )
-    arms = sorted(arm for pair in question.matched for arm in pair)
-    names_of = tuple((records[arm].agent, records[arm].arm) for arm in arms)
-    return CopyGroup("across agents", question.agents, names_of, value, weight, None, found, words)
+    arms = [arm for pair in question.matched for arm in pair]
+    names = tuple((log.records[arm].agent, log.records[arm].arm) for arm in sorted(arms))
+    rows = _rows(log, arms, question.matched)
+    return CopyGroup("across agents", question.agents, names, value, weight, None, found, words, rows)
 
 
-def _name(log: SearchedLog, arm: int) -> str:
-    """The arm with the first text that is known of it: its title, where there is one."""
-    text = next((value for value in log.records[arm].features.values() if isinstance(value, str)), "")
-    return f"{log.records[arm].arm!r}" + (f' "{text}"' if text else "")
+def _rows(log: SearchedLog, arms: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> tuple[MatchedArm, ...]:
+    """The arms, each with the first text that is known of it, and how it is alike to another."""
+    matched: dict[int, str] = {}
+    for pair in pairs:
+        for arm in pair:
+            matched.setdefault(arm, log.links[min(pair), max(pair)].words)
+    rows = []
+    for arm in arms:
+        one = log.records[arm]
+        text = next((value for value in one.features.values() if isinstance(value, str)), "")
+        rows.append(MatchedArm(one.agent, one.arm, text, one.rounds, one.total / one.rounds, matched.get(arm, "")))
+    return tuple(rows)
 
 
 def _e_value(question: CopyQuestion) -> float:
     return float(np.exp(min(question.log_e, 300 * np.log(10))))
 
 
-def _rate(record: ArmRecord) -> str:
-    return f"{record.total / record.rounds:.4g}"
-
-
-def _rates(arms: Sequence[int], records: Sequence[ArmRecord]) -> str:
-    means = [records[arm].total / records[arm].rounds for arm in arms]
-    rounds = sum(records[arm].rounds for arm in arms)
-    return f"{min(means):.4g} to {max(means):.4g} a round, over {rounds:,} rewards"
-
-
 def _times(value: float) -> str:
-    return f"more than {LARGEST:.0e} times" if value > LARGEST else f"{value:.3g} times"
+    if value > LARGEST:
+        return "more than a million times"
+    return f"{value:,.0f} times" if value >= 1000 else f"{value:.3g} times"
 
 
 def _chance(value: float) -> str:

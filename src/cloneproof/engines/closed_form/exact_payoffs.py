@@ -21,12 +21,15 @@ from flint import arb, ctx
 from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import (
     Binomial,
-    Commitment,
     CopiedOriginal,
     EqualArms,
     ExactAtoms,
     Fixed,
+    Phases,
     Rounds,
+    ScoreLaw,
+    agent_score,
+    awards,
     commitment,
     count_realisations,
     expected_best,
@@ -50,7 +53,6 @@ from cloneproof.engines.closed_form.laws import (
     node_count,
 )
 from cloneproof.engines.closed_form.reservoir import reservoir_rewards
-from cloneproof.engines.closed_form.trial_score import Phases, ScoreLaw, agent_score, awards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
@@ -182,12 +184,6 @@ class Problem:
     arithmetic: Arithmetic
     rewards: RewardLaw | None
 
-    def committed_to(self, groups: list[EqualArms], arm_rounds: int) -> Commitment:
-        """The commitment after so many rounds of each arm."""
-        rewards = self.rewards
-        assert rewards is not None
-        return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), self.arithmetic)
-
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     """Each agent's expected reward, and a bound on its rounding errors."""
@@ -260,7 +256,9 @@ def _level(
         return earned, 4
     groups = group_originals(originals)
     check_level(groups, arm_rounds, problem.arithmetic)
-    chosen = problem.committed_to(groups, arm_rounds)
+    rewards = problem.rewards
+    assert rewards is not None
+    chosen = commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), problem.arithmetic)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
     exploited = number(plan.committed)
     return [

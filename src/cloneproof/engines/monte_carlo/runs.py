@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined, plus, uniform, word
-from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.mechanisms.mechanism import ADMISSION
 from cloneproof.mechanisms.online.opening import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
@@ -95,6 +95,10 @@ class RunResults(NamedTuple):
     @classmethod
     def empty(cls, runs: int, agents: int) -> RunResults:
         return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
+
+    def outcomes(self, share: float) -> Outcomes:
+        """The outcomes if agents are paid this share."""
+        return Outcomes(self.payoff * share, self.regret, self.served * share)
 
 
 @inlined

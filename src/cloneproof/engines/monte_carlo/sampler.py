@@ -1,12 +1,21 @@
-"""Sampling a job: every agent's payoff and the regret, to a number of runs, a precision or a budget."""
+"""Sampling a job: every agent's payoff and the regret, to a number of runs or a budget.
+
+Chunks of runs are spread over threads and consumed in order. Results do not depend on threads, chunk sizes or
+interruptions: totals are a left fold over runs in order, and the stopping rule is checked at fixed numbers of
+observations. Kernels release Python's lock, so threads suffice. Memory holds as many chunks as there are threads.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -16,22 +25,208 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, known, number_in, real
+from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.driver import (
-    LARGEST_CHUNK,
-    DaemonThreads,
-    InlineExecutor,
-    RunPlan,
-    SamplingStatus,
-    StopReason,
-    available_threads,
-    drive,
-    first_chunk,
-)
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob, reference_outcomes
 from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, payoff_bounds, regret_bounds
-from cloneproof.errors import EngineError, brief
+from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.toml import market_to_toml
+
+ObserveRuns = Callable[[int, int], FloatArray]  # (first run, count) to one row a run; a pure function
+StopReason = Literal["decided", "runs", "budget", "interrupted"]
+
+T = TypeVar("T")
+Submit = Callable[..., Future[T]]
+
+CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), short beside anybody's patience
+LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
+FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
+FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
+
+
+class SamplingStatus(NamedTuple):
+    """What a progress bar needs: totals so far, the most runs (None: no limit), and the seconds."""
+
+    totals: RunTotals
+    most: int | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """When to stop and with what means.
+
+    `limit` counts observations (passes over the strata), None for no limit. `decided` is checked at the looks. `chunk`
+    fixes the runs of a chunk. `parallel` says whether chunks may run at the same time. `largest` bounds the runs of a
+    chunk; if it is larger than usual (a GPU plays many as quickly as one), so is the first chunk.
+    """
+
+    limit: int | None = None
+    decided: Callable[[RunTotals], bool] | None = None
+    seconds: float | None = None
+    threads: int | None = None
+    chunk: int | None = None
+    report: Callable[[SamplingStatus], None] | None = None
+    parallel: bool = True
+    largest: int = LARGEST_CHUNK
+
+
+def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
+    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing."""
+    deadline = Deadline(plan.seconds)
+    threads = plan.threads or available_threads()
+    totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
+    try:
+        if plan.decided is not None and start.count > 0 and _is_look(start.count) and plan.decided(start):
+            return totals, "decided"
+        patience = None if plan.seconds is None else plan.seconds + FIRST_PATIENCE
+        most = None if plan.limit is None else plan.limit * len(start.estimands.weights)
+        with Deadline(patience).for_engines():
+            for rows in _chunks(observe, start, plan, threads, deadline):
+                for piece in _until_looks(rows, totals, plan):
+                    totals = totals.plus(piece)
+                    if plan.decided is not None and _is_look(totals.count) and plan.decided(totals):
+                        return totals, "decided"
+                if plan.report is not None:
+                    plan.report(SamplingStatus(totals, most, deadline.seconds))
+                else:
+                    notebook_line(totals.runs, most, "runs")
+                if deadline.spent:
+                    break
+    except KeyboardInterrupt:
+        if raises_interrupts():
+            raise
+        return totals, "interrupted"
+    except OutOfTimeError:
+        return totals, "budget"
+    return totals, "runs" if plan.limit is not None and totals.count >= plan.limit else "budget"
+
+
+class InlineExecutor(Executor):
+    """Runs what is submitted at once, in this thread: for chunks that must not run in parallel."""
+
+    def __init__(self, threads: int) -> None:
+        del threads  # one is all there is
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
+        """A finished future; errors and interrupts pass through."""
+        done: Future[T] = Future()
+        done.set_result(work(*arguments, **named))
+        return done
+
+
+def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
+    """The future of a call in a daemon thread, which does not delay the end of the interpreter.
+
+    >>> in_thread(pow, 2, 10).result()
+    1024
+    """
+    future: Future[T] = Future()
+    context = copy_context()  # the deadline of the engines is part of it
+
+    def call() -> None:
+        try:
+            future.set_result(context.run(work, *arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=call, daemon=True).start()
+    return future
+
+
+def looks(first: int) -> Iterator[int]:
+    """The numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
+
+    >>> from itertools import islice
+    >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
+    ([15, 16, 18, 20, 22], [1045, 1175, 1321])
+    """
+    look = 1
+    while True:
+        if look >= first:
+            yield look
+        look += max(1, look // 8)
+
+
+def first_chunk(largest: int) -> int:
+    """The runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
+
+    >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
+    (1, 4096)
+    """
+    return FIRST_CHUNK * max(1, largest // LARGEST_CHUNK) ** 3
+
+
+def available_threads() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _chunks(
+    observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: Deadline
+) -> Iterator[FloatArray]:
+    """The rows of successive chunks, in order, until the limit or the deadline; always at least one."""
+    strata = len(start.estimands.weights)
+    size = _passes(plan.chunk or first_chunk(plan.largest), strata)
+    largest, fixed = _passes(plan.largest, strata), plan.chunk is not None
+    waiting: deque[Future[tuple[FloatArray, float]]] = deque()
+    asked, first = start.count, True
+    submit: Submit[tuple[FloatArray, float]] = in_thread if plan.parallel else InlineExecutor(1).submit
+    while True:
+        while len(waiting) < threads and (plan.limit is None or asked < plan.limit):
+            count = size
+            if plan.limit is not None:
+                left = plan.limit - asked
+                if not fixed and left <= size * threads:  # equal last chunks, so that no thread idles at the end
+                    size, fixed = -(-left // threads), True
+                count = min(size, left)
+            waiting.append(submit(_observe_timed, observe, asked * strata, count * strata))
+            asked += count
+        if not waiting:
+            return
+        try:
+            wait = None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0)
+            rows, seconds = waiting.popleft().result(wait)
+        except TimeoutError:
+            if deadline.spent:
+                return
+            raise  # by the chunk itself
+        first = False
+        if not fixed:
+            size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
+        yield rows
+
+
+def _observe_timed(observe: ObserveRuns, first: int, count: int) -> tuple[FloatArray, float]:
+    begun = time.perf_counter()
+    return observe(first, count), time.perf_counter() - begun
+
+
+def _passes(runs: int, strata: int) -> int:
+    return max(1, runs // strata)
+
+
+def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
+    """The rows, cut at the looks; whole without a stopping rule."""
+    strata, begin = len(totals.estimands.weights), totals.count
+    end = begin + len(rows) // strata
+    if plan.decided is None:
+        yield rows
+        return
+    done = begin
+    for look in looks(begin + 1):
+        stop = min(look, end)
+        yield rows[(done - begin) * strata : (stop - begin) * strata]
+        done = stop
+        if done == end:
+            return
+
+
+def _is_look(count: int) -> bool:
+    return next(looks(count)) == count
+
 
 J = TypeVar("J", bound=SamplingJob[Any])
 ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
@@ -43,26 +238,12 @@ MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
 
-@dataclass(frozen=True)
-class SamplingResult:
-    """The result of sampling.
-
-    `stopped` says why: "enough" (the precision is reached), "runs", "budget" or "interrupted". The last two are
-    partial; sampling that resumes with `totals` gives the same bits as if it had not stopped.
-    """
+class SamplingResult(NamedTuple):
+    """The result of sampling. `stopped` says why: "runs", "budget" or "interrupted"; the last two are partial."""
 
     evaluation: Evaluation
     totals: RunTotals
     stopped: StopReason
-
-    @property
-    def runs(self) -> int:
-        return self.totals.runs
-
-    @property
-    def partial(self) -> bool:
-        """Whether it stopped before reaching what was asked for."""
-        return self.stopped in PARTIAL
 
 
 def kernels_installed() -> bool:
@@ -85,52 +266,41 @@ def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
 def sample(
     job: J,
     runs: int | None = None,
-    precision: float | None = None,
     confidence: float = 0.99,
-    budget_seconds: float | None = None,
+    seconds: float | None = None,
     threads: int | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
     *,
     outcomes: ChunkOutcomes[J],
-    executor: Callable[[int], Executor] = DaemonThreads,
-    weights: Sequence[float] = (),
-    resume: RunTotals | None = None,
+    parallel: bool = True,
     chunk: int | None = None,
     bounds: BoundsName = FREE,
     largest: int = LARGEST_CHUNK,
 ) -> SamplingResult:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
-    Stops after `runs`, when every half-width is at most `precision` (absolute, in the unit of the payoffs: share times
-    rewards over the whole horizon), or when the budget is spent, whichever comes first; by default after 1000 runs (50
-    without the kernels). With strata, `runs` is rounded up to whole passes over them.
+    Stops after `runs` or when the budget is spent, whichever comes first; by default after 1000 runs (50 without the
+    kernels).
     """
-    check_sampling(runs, precision, confidence, budget_seconds, threads)
-    weights = tuple(weights) if job.strata else (1.0,)
-    if len(weights) != max(1, len(job.strata)):
-        raise EngineError(f"expected {len(job.strata)} weights, one for each stratum, got {len(weights)}; list them")
+    check_sampling(runs, confidence, seconds, threads)
     ranges = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
-    estimands = Estimands(ranges, weights, identity(job))
-    enough = aim = None
-    if precision is not None:
-        enough = partial(is_precise, precision=precision, alpha=1 - confidence, bounds=bounds)
-        aim = partial(expected_count, precision=precision, alpha=1 - confidence, bounds=bounds)
-    start = RunTotals.empty(estimands) if resume is None else resume.check_same(estimands)
     plan = RunPlan(
-        limit=limit_of(runs, precision, budget_seconds, len(weights)),
-        enough=enough,
-        aim=aim,
-        budget_seconds=budget_seconds,
+        limit=limit_of(runs, seconds, 1),
+        seconds=seconds,
         threads=threads,
         chunk=chunk,
         report=progress,
-        executor=executor,
+        parallel=parallel,
         largest=largest,
     )
+    start = RunTotals.empty(Estimands(ranges, identity=identity(job)))
     totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     names = [agent.name for agent in job.market.agents]
-    notes = shortfalls(totals, stopped, runs, precision, confidence, bounds)
+    notes: tuple[str, ...] = ()
+    if stopped in PARTIAL:
+        why = "the budget is spent" if stopped == "budget" else "interrupted"
+        notes = (f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs",)
     if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
         from cloneproof.engines.monte_carlo.outcomes import slow_reason
 
@@ -154,57 +324,19 @@ def identity(job: SamplingJob[Any], *more: object) -> str:
     return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()[:16]
 
 
-def limit_of(runs: int | None, precision: float | None, budget_seconds: float | None, strata: int) -> int | None:
+def limit_of(runs: int | None, seconds: float | None, strata: int) -> int | None:
     """The most observations, if there is a limit."""
     if runs is None:
-        if precision is not None or budget_seconds is not None:
+        if seconds is not None:
             return None
         runs = RUNS if kernels_installed() else FEW_RUNS
     return -(-runs // strata)
 
 
-def is_precise(
-    totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None), bounds: BoundsName = FREE
-) -> bool:
-    """Whether every half-width is at most the precision."""
-    return bool((totals.half_widths(alpha, bounds)[columns] <= precision).all())
-
-
-def expected_count(
-    totals: RunTotals, precision: float, alpha: float, columns: slice = slice(None), bounds: BoundsName = FREE
-) -> int | None:
-    """A guess of the observations for a precision, for progress bars: widths fall like the square root."""
-    widest = float(totals.half_widths(alpha, bounds)[columns].max())
-    return max(totals.count, math.ceil(totals.count * (widest / precision) ** 2))
-
-
-def shortfalls(
-    totals: RunTotals,
-    stopped: StopReason,
-    runs: int | None,
-    precision: float | None,
-    confidence: float,
-    bounds: BoundsName = FREE,
-) -> tuple[str, ...]:
-    """What was asked for and not reached, in words."""
-    notes = []
-    if stopped in PARTIAL:
-        why = "the budget is spent" if stopped == "budget" else "interrupted"
-        notes.append(f"{why}: partial result of {totals.runs}{'' if runs is None else f' of {runs}'} runs")
-    if precision is not None and stopped != "enough":
-        widest = float(totals.half_widths(1 - confidence, bounds).max())
-        if widest > precision:
-            notes.append(
-                f"precision {precision:g} undecided: the widest half-width is {widest:.3g} after {totals.runs} runs"
-            )
-    return tuple(notes)
-
-
 def check_sampling(
     runs: object = None,
-    precision: object = None,
     confidence: object = 0.99,
-    budget_seconds: object = None,
+    seconds: object = None,
     threads: object = None,
     progress: object = None,
     bounds: object = "distribution-free",
@@ -214,9 +346,8 @@ def check_sampling(
     for name, value, most in (("runs", runs, MOST_RUNS), ("threads", threads, MOST_THREADS)):
         if value is not None:
             count(value, name, 1, most, EngineError)
-    for name, value in (("precision", precision), ("budget_seconds", budget_seconds)):
-        if value is not None:
-            number_in(value, name, 0, error=EngineError, low_open=True)
+    if seconds is not None:
+        number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     level = real(confidence)
     if level is None or not 0 < level < 1:
         raise EngineError(f"expected a confidence strictly between 0 and 1, got {brief(confidence)}; use e.g. 0.99")
@@ -230,12 +361,12 @@ CARD_CHUNK: Final = 1 << 18  # runs of a launch
 
 
 class RunSource(NamedTuple):
-    """What plays the runs of a job, on what threads, at most how many at a time; and what the notes say."""
+    """What plays the runs of a job, whether in parallel, at most how many at a time; and what the notes say."""
 
     outcomes: ChunkOutcomes[Job]
-    executor: Callable[[int], Executor]
-    largest: int
-    notes: tuple[str, ...]
+    parallel: bool = True
+    largest: int = LARGEST_CHUNK
+    notes: tuple[str, ...] = ()
 
     @property
     def first_step(self) -> int:
@@ -253,21 +384,14 @@ class RunSource(NamedTuple):
 
 def checked_device(device: object) -> DeviceName:
     """Return the device, or raise an error; also if a GPU is requested and there is none."""
-    name = checked_device_name(device)
+    name: DeviceName = known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[assignment]
     if name == "gpu" and not kernels_installed():
         raise EngineError("expected a GPU for device 'gpu', got no compiler; pip install 'cloneproof[gpu]'")
     if name == "gpu":
-        from cloneproof.engines.monte_carlo.gpu.launch import INSTALL, why_no_card
+        from cloneproof.engines.monte_carlo.gpu.launch import require_card
 
-        reason = why_no_card()
-        if reason is not None:
-            raise EngineError(f"expected a GPU for device 'gpu', got none: {reason}; {INSTALL}")
+        require_card()
     return name
-
-
-def checked_device_name(device: object) -> DeviceName:
-    """Return the name of a device here or elsewhere, or raise an error."""
-    return known(device, get_args(DeviceName), "device", EngineError)  # type: ignore[return-value]
 
 
 def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
@@ -278,12 +402,11 @@ def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> Run
     >>> run_source("cpu", [job], 1000).notes
     ()
     """
-    cores = RunSource(kernel_outcomes, DaemonThreads, LARGEST_CHUNK, () if kernels_installed() else (SLOW,))
+    cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (SLOW,))
     if device == "cpu" or (device == "auto" and find_spec("cupy") is None) or not kernels_installed():
         return cores
     listed = list(jobs)
-    from cloneproof.engines.monte_carlo.gpu.kernels import card_pays, refusal
-    from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes, why_no_card
+    from cloneproof.engines.monte_carlo.gpu.launch import card, card_pays, gpu_outcomes, refusal, why_no_card
 
     reasons = [reason for reason in map(refusal, listed) if reason is not None]
     if reasons:
@@ -291,4 +414,4 @@ def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> Run
         return cores if device == "auto" else cores._replace(notes=(told,))
     if device == "auto" and (not card_pays(listed, runs, available_threads()) or why_no_card() is not None):
         return cores
-    return RunSource(gpu_outcomes, InlineExecutor, CARD_CHUNK, (f"drawn on the GPU ({card().name})",))
+    return RunSource(gpu_outcomes, False, CARD_CHUNK, (f"drawn on the GPU ({card().name})",))

@@ -272,15 +272,8 @@ class Session:
             arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
-            terms = (
-                body["horizon"],
-                seed,
-                body["share"],
-                body["rewards"],
-                body["window"],
-                body.get("ends", "at-horizon"),
-            )
-            live = cls(saved, public, *terms)
+            terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
+            live = cls(saved, public, body["horizon"], seed, *terms)
             live.history = body["history"]
             live.round = body["round"]
             live.sums = list(body["sums"])
@@ -334,11 +327,6 @@ def session(
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
         `Session.last`, which providers must not know.
-
-    Returns
-    -------
-    Session
-        With `decide`, `reward`, `payoff` and `to_json`.
 
     Examples
     --------

@@ -133,12 +133,7 @@ def reservoir_in_epochs(
 
 
 def _in_epochs(
-    name: str,
-    market: Market | None,
-    given: Given,
-    horizon: str,
-    originals: int | None,
-    rates: Sequence[float] | None,
+    name: str, market: Market | None, given: Given, horizon: str, originals: int | None, rates: Sequence[float] | None
 ) -> Derived:
     if horizon != UNKNOWN:
         raise MechanismError(f"expected a horizon in rounds or 'unknown', got {brief(horizon)}; give one of them")

@@ -7,7 +7,6 @@ it is computed: what copies change of its RP-regret, in closed form, and whether
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations_with_replacement
 
 from cloneproof.analysis.properties.permutations import Instance, rp_regrets, sorted_copies
 from cloneproof.engines.estimate import Estimate
@@ -15,6 +14,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.session import session
 from cloneproof.reproduce.evidence import by_low
 from cloneproof.reproduce.findings import Findings, Row, Setting, answer
+from cloneproof.reproduce.trp import unequal_means
 
 NUMBERS = ((1, 2, 1), (2, 3, 2), (3, 4, 2))  # rounds, draws and threshold of the reservoirs that are tried
 MOST_COPIES = 4
@@ -57,26 +57,14 @@ def run(setting: Setting) -> Findings:
 
 
 def _margins(setting: Setting, rule: Mechanism, n: int, s: int) -> Iterator[Estimate]:
+    """RP-regret with copies minus honest RP-regret, for every set of means on a grid, sorted copies and horizon."""
     horizons = (n * s, n * s + 5, 200) if setting.scale == "quick" else (n, n * s - 1, n * s, n * s + 5, 200)
     for originals, parts in setting.pick(quick=((2, 4), (3, 2)), full=((2, 8), (3, 4))):
-        yield from copy_margins(rule, means_on_a_grid(parts, originals), MOST_COPIES, horizons)
-
-
-def copy_margins(
-    mechanism: Mechanism, means: Sequence[Sequence[float]], most_copies: int, horizons: Sequence[int]
-) -> Iterator[Estimate]:
-    """RP-regret with copies minus honest RP-regret, for every set of means, sorted copies and horizon."""
-    for own in means:
-        honest = rp_regrets(mechanism, Instance(tuple(own), (1,) * len(own)), horizons, "bernoulli")
-        for copies in sorted_copies(len(own), most_copies):
-            copied = rp_regrets(mechanism, Instance(tuple(own), copies), horizons, "bernoulli")
-            yield from (copied[horizon] - honest[horizon] for horizon in horizons)
-
-
-def means_on_a_grid(parts: int, originals: int) -> list[tuple[float, ...]]:
-    """All multisets of means 0, 1/parts, .., 1 that are not all equal."""
-    grid = [k / parts for k in range(parts + 1)]
-    return [own for own in combinations_with_replacement(grid, originals) if len(set(own)) > 1]
+        for means in unequal_means([k / parts for k in range(parts + 1)], originals):
+            honest = rp_regrets(rule, Instance(means, (1,) * originals), horizons, "bernoulli")
+            for copies in sorted_copies(originals, MOST_COPIES):
+                copied = rp_regrets(rule, Instance(means, copies), horizons, "bernoulli")
+                yield from (copied[horizon] - honest[horizon] for horizon in horizons)
 
 
 def arms_pulled(mechanism: Mechanism, arms: int, horizon: int, reward: float, seed: int) -> list[int]:

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from cloneproof.market import Agent, Discrete, Market
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
-from cloneproof.reproduce.trp import (
-    AGENT,
-    COPIES,
-    HORIZON,
-    RULES,
-    Necessity,
-    Trial,
-    necessity,
-    trial,
-    trials,
-)
+from cloneproof.reproduce.trp import AGENT, COPIES, HORIZON, RULES, Necessity, Trial, necessity, trial, trials
 
 
 def run(setting: Setting) -> Findings:

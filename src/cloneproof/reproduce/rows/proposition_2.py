@@ -12,13 +12,12 @@ from functools import cached_property
 
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.properties.permutations import Instance, rp_regret
-from cloneproof.bounds import prior_independent_etc_regret
+from cloneproof.bounds import doubling_length, prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.report.plots import Lines, Mark, Series
-from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded, scaled
+from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, rounded, scaled
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.trp import exploration_slack
 
@@ -43,10 +42,10 @@ class Epochs:
         return self.setting.mechanism("etc", arm_rounds=arm_rounds(self.made, epoch))
 
     def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
-        return rp_regret(self.etc(epoch), Instance(self.means, copies), epoch_rounds(epoch))
+        return rp_regret(self.etc(epoch), Instance(self.means, copies), doubling_length(epoch))
 
     def only_explores(self, epoch: int) -> bool:
-        return 2 * arm_rounds(self.made, epoch) >= epoch_rounds(epoch)
+        return 2 * arm_rounds(self.made, epoch) >= doubling_length(epoch)
 
     @cached_property
     def gains(self) -> list[Estimate]:
@@ -69,7 +68,7 @@ class Epochs:
     @cached_property
     def slacks(self) -> list[Estimate]:
         """How much room the honest regret leaves in each epoch."""
-        return [exploration_slack(self.etc(n), self.means, epoch_rounds(n)) for n in range(1, self.last + 1)]
+        return [exploration_slack(self.etc(n), self.means, doubling_length(n)) for n in range(1, self.last + 1)]
 
     @property
     def unsafe(self) -> list[int]:
@@ -80,7 +79,7 @@ class Epochs:
     @property
     def every_epoch_safe(self) -> bool | None:
         """Whether no copies pay in any epoch: no where they pay over the whole run, open where neither is known."""
-        return True if not self.unsafe else False if self.first_paying else None
+        return True if not self.unsafe else False if self.paying else None
 
     @property
     def safe_from(self) -> int:
@@ -91,14 +90,6 @@ class Epochs:
     def paying(self) -> list[int]:
         """The powers of 2 at which copies pay; what they gained in early epochs later ones make good slowly."""
         return [number for number, margin in enumerate(self.margins, 1) if margin.high < 0]
-
-    @property
-    def first_paying(self) -> int:
-        return min(self.paying, default=0)
-
-    @property
-    def last_paying(self) -> int:
-        return max(self.paying, default=0)
 
     @property
     def paying_where_displayed(self) -> int:
@@ -112,11 +103,6 @@ class Epochs:
 def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
     """The m of an epoch; Algorithm 4's where the mechanism has none."""
     return (mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()).arm_rounds(epoch)
-
-
-def epoch_rounds(epoch: int) -> int:
-    """How long an epoch is."""
-    return 2 if epoch == 1 else 2 ** (epoch - 1)
 
 
 NAME = "prior-independent-etc"
@@ -166,7 +152,7 @@ def run(setting: Setting) -> Findings:
                 "The proof: where T is not large enough, the loop ends before exploitation, and copies change nothing.",
                 all_of([at_most(scaled(margin, -1.0), 0.0, 1e-6) for margin in tiny.margins]),
                 (f"lowest margin of copies {COPIES}, gap {TINY:g}, up to T = 2^{last}", dip),
-                ("first paying horizon, as a power of 2", tiny.first_paying),
+                ("first paying horizon, as a power of 2", min(tiny.paying, default=0)),
             ),
             detail(
                 "The proof, display msatis as printed: m = ⌊ln⁴ T⌋ ≥ l ln(T) gap² is enough. (Surely a misprint for "
@@ -182,7 +168,6 @@ def run(setting: Setting) -> Findings:
                 ("first horizon with exploitation", exploits),
             ),
         ),
-        figures=(_margin_figure([*epochs, big], last),),
         tables=(_table([*epochs, big]),),
     )
 
@@ -193,32 +178,14 @@ def _table(cases: list[Epochs]) -> FindingsTable:
 
     def row(case: Epochs) -> tuple[str, ...]:
         safe = f"after 2^{case.last}" if case.safe_from > case.last else power(case.safe_from)
-        beyond = ", and maybe beyond" if case.last_paying == case.last else ""
-        return f"{case.gap:g}", power(case.first_paying), safe, power(case.last_paying) + beyond
+        first, last = min(case.paying, default=0), max(case.paying, default=0)
+        return f"{case.gap:g}", power(first), safe, power(last) + (", and maybe beyond" if last == case.last else "")
 
     return table(
         f"From when on is a gap safe? Copies {COPIES} of two originals, powers of two",
         "gap | copies pay from T = | epochs safe for all copies from T = | copies pay up to T =",
         map(row, cases),
         "Until later epochs have made good what copies gained in early ones, copying still pays over the whole run.",
-    )
-
-
-def _margin_figure(cases: list[Epochs], last: int) -> Lines:
-    x = [2.0**k for k in range(14, last + 1)]
-    series = []
-    for shade, case in enumerate(case for case in cases if case.gap in (0.001, TINY, 0.016)):
-        relative = [part_of(margin, case.gap * t) for margin, t in zip(case.margins[13:], x, strict=True)]
-        series.append(Series.of(f"gap {case.gap:g}", x, relative, mechanism=NAME, shade=shade))
-    return Lines(
-        "Small gaps: copies pay for a long time",
-        f"RP-regret with copies {COPIES} minus honest, divided by gap x T; below zero copies pay. A gap of 0.016 is "
-        "safe; at 0.004 copies pay from a few million rounds on.",
-        "horizon T (rounds)",
-        "margin / (gap T)",
-        tuple(series),
-        (Mark("copies pay ↓", y=0.0),),
-        log_x=True,
     )
 
 

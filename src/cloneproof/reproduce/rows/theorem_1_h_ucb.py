@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import above, all_of, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.two_arms import Against, ProofRuns, best, exact_gains, find_paying_round, papers_horizon
@@ -61,7 +60,6 @@ def run(setting: Setting) -> Findings:
                 (f"as a part of the honest payoff, T = {tops[2].horizon}", tops[2].relative),
             ),
         ),
-        figures=(_over_opponents(by_agents, longest),),
         tables=(_table(tops),),
     )
 
@@ -69,20 +67,6 @@ def run(setting: Setting) -> Findings:
 def _grid(count: int) -> list[float]:
     """So many numbers from 0 to 1; 26 of them are 0, 0.04, .., 1."""
     return [round(k / (count - 1), 10) for k in range(count)]
-
-
-def _over_opponents(by_agents: dict[int, dict[float, Against]], longest: int) -> Lines:
-    return Lines(
-        "The best horizon's gain, for several numbers of agents",
-        f"The largest gain over all T up to {longest}, against n − 1 opponents of the same mean. Exact.",
-        "mean of each opponent's arm",
-        "largest gain (reward units)",
-        tuple(
-            Series.of(f"n = {n}", list(cases), [case.gain for case in cases.values()], mechanism="h-ucb", shade=shade)
-            for shade, (n, cases) in enumerate(by_agents.items())
-        ),
-        (Mark("nothing gained", y=0.0),),
-    )
 
 
 def _table(tops: dict[int, Against]) -> FindingsTable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cloneproof.mechanisms.rule import Clock
-from cloneproof.reproduce.evidence import above, all_of, by_low
+from cloneproof.reproduce.evidence import above, agrees, all_of, by_low
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
 from cloneproof.reproduce.two_arms import (
     BONUSES,
@@ -61,7 +61,7 @@ def run(setting: Setting) -> Findings:
             claim(
                 "“The result easily carries over to arbitrary exploration parameters” f(t, n) that fall in n: prior 0 "
                 "or c, without noise, c < f(t, 1) − f(t, 2) for the t of round 4; at T = 4 one copy gains c/4.",
-                all_of([above(case.elsewhere) for case in tried] + [case.a_quarter for case in tried]),
+                all_of([above(case.elsewhere) for case in tried] + [agrees(case.in_units, 0.25) for case in tried]),
                 ("bonuses and clocks", len(tried)),
                 ("smallest gain in units of c", min((case.in_units for case in tried), key=by_low)),
                 ("of them pay on the proof's own instance too", sum(bool(case.paying) for case in tried)),

@@ -13,19 +13,9 @@ from cloneproof.market import Agent, Discrete, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.rules.uniform import indifferent
-from cloneproof.report.plots import Lines, Mark, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_value
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, table
-from cloneproof.reproduce.trp import (
-    HALF,
-    ROUNDING,
-    RulePayoff,
-    Trial,
-    ex_ante_payoff,
-    permuted_regret,
-    rule_c,
-    trials,
-)
+from cloneproof.reproduce.trp import HALF, ROUNDING, RulePayoff, Trial, ex_ante_payoff, permuted_regret, rule_c, trials
 
 BERN = Discrete([0, 1], [0.5, 0.5])
 INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h-ucb": {}, "epsilon-greedy": {}}
@@ -92,7 +82,6 @@ def run(setting: Setting) -> Findings:
                 ("mechanisms above that are one without the other", int(bool(favour.works))),
             ),
         ),
-        figures=(_scatter(cases),),
         tables=(_table(cases),),
     )
 
@@ -151,29 +140,6 @@ class Favouring:
     @property
     def largest(self) -> Estimate:
         return max(self.gains, key=by_value)
-
-
-def _scatter(cases: list[Trial]) -> Lines:
-    names = list(dict.fromkeys(case.mechanism.name for case in cases))
-    return Lines(
-        "The TRP margin and what copying gains",
-        "Each point is a random market: the smallest margin over realisations and copies, and the largest gain over "
-        "copies. Theorem 2: nothing in the upper right. Points in the lower left are violations that other "
-        "realisations of this prior offset.",
-        "smallest TRP margin (reward a round)",
-        "largest gain (reward a round)",
-        tuple(
-            Series(
-                name,
-                tuple(case.margin.value / case.market.horizon for case in cases if case.mechanism.name == name),
-                tuple(case.gain.value / case.market.horizon for case in cases if case.mechanism.name == name),
-                mechanism=name,
-                style="points",
-            )
-            for name in names
-        ),
-        (Mark("TRP violated | holds", x=0.0), Mark("copying pays above", y=0.0)),
-    )
 
 
 def _table(cases: list[Trial]) -> FindingsTable:

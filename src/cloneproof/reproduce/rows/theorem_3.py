@@ -15,7 +15,6 @@ from cloneproof.analysis.properties.permutations import Instance, Trp, check_trp
 from cloneproof.bounds import etc_regret_paper, etc_rounds, mistake_paper, overtaken, trp_arm_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_low, by_value, part_of, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.trp import average_gap, least_slack, unequal_means
@@ -156,10 +155,7 @@ def run(setting: Setting) -> Findings:
             ours(
                 "The bound may be sharpened to exp(-δ² m), and m to (l - 1) exp(-m gap²) ≤ m/(lT).",
                 all_of([case.truthful(case.enough) for case in cases] + [c.exact <= c.sharper for c in chances]),
-                (
-                    "largest part of the sharper bound reached",
-                    _largest(c.exact / c.sharper for c in chances),
-                ),
+                ("largest part of the sharper bound reached", _largest(c.exact / c.sharper for c in chances)),
             ),
             ours(
                 "Some exploration is needed: at some smaller m copies do pay.",
@@ -179,7 +175,6 @@ def run(setting: Setting) -> Findings:
                 ("the bound", rounded(long_bound, 2.0**-50, "proven", "arithmetic")),
             ),
         ),
-        figures=(_rounds_figure(cases),),
         tables=(_table(cases),),
     )
 
@@ -221,28 +216,6 @@ def _table(cases: list[EtcCase]) -> FindingsTable:
         rows,
         "Our condition: (l - 1) exp(-m gap²) ≤ m/(lT). “No copies pay” holds for every vector of copies and every "
         "horizon up to T.",
-    )
-
-
-def _rounds_figure(cases: list[EtcCase]) -> Lines:
-    halves = [case for case in cases if (case.support, case.originals) == (HALVES, 2)]
-    curves = {
-        "copies pay": {case.horizon: case.first_failure[0] for case in halves if case.first_failure},
-        "Theorem 3": {case.horizon: case.paper for case in halves},
-        "our condition": {case.horizon: case.enough for case in halves},
-    }
-    return Lines(
-        "How much exploration is enough",
-        "Two originals of mean 1/4 or 3/4. Theorem 3 asks for five times what is enough for every vector of copies; "
-        "the lowest curve is the largest m at which copies pay.",
-        "horizon T (rounds)",
-        "exploration per arm, m (rounds)",
-        tuple(
-            Series(name, tuple(map(float, m)), tuple(map(float, m.values())), mechanism="etc", shade=shade)
-            for shade, (name, m) in zip((3, 0, 1), curves.items(), strict=True)
-        ),
-        log_x=True,
-        log_y=True,
     )
 
 

@@ -1,57 +1,264 @@
-"""Theorem 4: H-ETC-R is not clone-proof; the attacks, the step of the proof that breaks, and what would save it."""
+"""Theorem 4: H-ETC-R is not clone-proof; the attacks, the step of the proof that breaks, and what would save it.
+
+*Attacks* are markets and copies. *Harder* ones answer what may be said in its defence: L read off registrations, other
+orders of exploration, a longer m. Where L is read off, honest registration is played with L = 2 and copies (2, 1) with
+L = 3, so that their exploration fits.
+
+*Score tails*: q(y) is the chance that an agent's average over its M rounds of trial reaches y, given the means of its
+arms. The proof bounds it by psi(y), from below for an honest agent (`cl:tail_lower`) and from above for any copies
+(`cl:tail_upper`). It is not clear what psi is: the text means m rewards of each arm and M - lm of the best one, the
+formulas print M rewards of the best arm. Both are computed.
+
+*Threshold gains*: what copies gain at every score that opponents may set.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, get_args
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from scipy.stats import binom
 
 from cloneproof.analysis.audit.audit import audit
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.writer import checked_certificate
+from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
+from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
+from cloneproof.engines.closed_form.commitment import CopiedOriginal, Phases, agent_score
+from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CertificateError
-from cloneproof.market import Agent, Market, Point
-from cloneproof.report.plots import Lines, Mark, Series
-from cloneproof.reproduce.attacks import (
-    ANA,
-    HIT_OR_MISS,
-    ROUNDING,
-    Attack,
-    Reading,
-    ThresholdGains,
-    Worst,
-    attacks,
-    harder_attacks,
-    tail_lower,
-    tail_upper,
-    threshold_gains,
-)
-from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, ball_gain, by_value, rounded, scaled
+from cloneproof.errors import CertificateError, MechanismError
+from cloneproof.market import Agent, Discrete, Market, Point
+from cloneproof.market.market import full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Order
+from cloneproof.reproduce.evidence import AUDITED, above, all_of, at_most, ball_gain, by_value, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
+
+ANA = "ana"
+HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
+QUARTERS = Discrete([0.25, 0.75], [0.5, 0.5])
+
+
+@dataclass(frozen=True)
+class Attack:
+    """A market in which Ana copies one of her two originals, and how long H-ETC-R's trial is: mL, or √(T ln T)."""
+
+    name: str
+    market: Market
+    copies: CopyVector
+    long_trial: bool = False
+
+    @property
+    def arm_rounds(self) -> int:
+        """Theorem 4's m, at the gap of Ana's prior and L = 2."""
+        low, high = (value for value, _ in self.market.agents[0].priors[0].atoms or ())
+        return etc_rounds(2, high - low, self.market.horizon)
+
+    @property
+    def agent_rounds(self) -> int:
+        """M, the least that Theorem 4 allows, or Theorem 5's."""
+        m = self.arm_rounds
+        return trial_rounds(m, 2, self.market.horizon) if self.long_trial else 2 * m
+
+    def papers_mechanism(self, setting: Setting) -> Mechanism:
+        return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
+
+    def witness(self, mechanism: Mechanism, copies: CopyVector | None = None) -> Witness:
+        """The deviation under any mechanism, both payoffs in ball arithmetic."""
+        chosen = copies or self.copies
+        honest, copied = (
+            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
+            for vector in ((1, 1), chosen)
+        )
+        every = full_copies(self.market.agents, {ANA: chosen})
+        return Witness(ANA, chosen, honest, copied, copied - honest, self.market, every)
+
+    def audit(self, mechanism: Mechanism) -> Audit:
+        """The attack as an audit that found it, for a certificate."""
+        scope = "one deviation, evaluated in ball arithmetic"
+        return Audit(mechanism, self.market, "exploitable", self.witness(mechanism), scope, 0.0)
+
+
+def attacks(million: int = 10**6) -> dict[str, Attack]:
+    """The counterexamples to Theorem 4, by a name that can be a file's."""
+    short, long = "M = mL", "M = √(T ln T)"
+    honest = [Agent(name, prior=[Point(1.0), Point(0.0)]) for name in ("bo", "cy")]
+    return {
+        "short-trial": Attack(f"{short}, T = 4,000", _duel(HIT_OR_MISS, 0.6, 4000, "deterministic"), (2, 1)),
+        "short-trial-noise": Attack(f"{short}, T = 4,000, Bernoulli", _duel(HIT_OR_MISS, 0.6, 4000), (2, 1)),
+        "short-trial-10000": Attack(f"{short}, T = 10,000", _duel(HIT_OR_MISS, 0.6, 10**4, "deterministic"), (2, 1)),
+        "short-trial-quarters": Attack(f"{short}, means 1/4 or 3/4, T = 4,000", _duel(QUARTERS, 0.55, 4000), (3, 1)),
+        "long-trial": Attack(f"{long}, T = 10⁶", _duel(HIT_OR_MISS, 0.988, million, "deterministic"), (100, 1), True),
+        "long-trial-honest-rivals": Attack(
+            f"{long}, T = 10⁶, two rivals of means (1, 0)",
+            Market([Agent(ANA, 2, HIT_OR_MISS), *honest], horizon=million, rewards="deterministic"),
+            (100, 1),
+            True,
+        ),
+        "long-trial-quarters": Attack(
+            f"{long}, means 1/4 or 3/4, T = 10⁶", _duel(QUARTERS, 0.73, million), (40, 1), True
+        ),
+    }
+
+
+def _duel(prior: Discrete, rival: float, horizon: int, rewards: str = "bernoulli") -> Market:
+    return Market([Agent(ANA, 2, prior), Agent("bo", 1, Point(rival))], horizon=horizon, rewards=rewards)
+
+
+ORDERS: tuple[Order, ...] = ("round-robin", "block", "index")
+FACTORS = (2, 8)  # of L ln 2T: the theorem's m, and the proof's, four times as long
+
+
+class HarderAttack(NamedTuple):
+    """One order of exploration and one factor of L ln 2T; payoffs of honest and of copied registration, share 1."""
+
+    order: Order
+    factor: int
+    honest: Estimate
+    declared: Estimate
+    read_off: Estimate
+
+    @property
+    def gains(self) -> tuple[Estimate, Estimate]:
+        """What the copies gain where L = 2 is declared, and where L is the most arms that an agent registered."""
+        return self.declared - self.honest, self.read_off - self.honest
+
+
+def harder_attacks(setting: Setting) -> list[HarderAttack]:
+    """Every order with either factor, in ball arithmetic."""
+    market = attacks()["short-trial"].market
+    cases = (((1, 1), 2), ((2, 1), 2), ((2, 1), 3))  # what is registered, and L
+    return [
+        HarderAttack(order, factor, *(_payoff(setting, market, *case, factor, order) for case in cases))
+        for factor in FACTORS
+        for order in ORDERS
+    ]
+
+
+def _payoff(
+    setting: Setting, market: Market, copies: tuple[int, int], largest: int, factor: int, order: Order
+) -> Estimate:
+    m = math.ceil(factor * largest * math.log(2 * market.horizon))
+    mechanism = setting.mechanism("h-etc-r", agent_rounds=m * largest, arm_rounds=m, order=order)
+    return evaluate(market, mechanism, {ANA: copies}, arithmetic="ball").payoff[ANA]
+
+
+Tail = np.ndarray[Any, Any]  # P(sum of the trial's rewards >= s) for s = 0, 1, .., M
+Reading = Literal["own arms", "best arm"]
+ROUNDING = 1e-11  # of a tail: far more than sums of a few thousand positive terms lose
+VISIBLE = 1e-30  # the engine leaves out tails far below this, so that a ratio of such tails says nothing
+
+
+def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int]) -> Tail:
+    """q: by the exact engine, Bernoulli rewards, for an agent of these means.
+
+    >>> from cloneproof.mechanisms import mechanism
+    >>> tail = score_tail(mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), (1, 0), (2, 1))
+    >>> [round(float(tail[s]), 9) for s in (48, 49)]
+    [1.0, 0.0]
+    """
+    trial = _trial(mechanism)
+    originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
+    score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS), FLOATS)
+    law = np.zeros(trial + 1)
+    at = score.scores >= 0
+    law[score.scores[at].astype(int)] = score.chances[at].astype(float)
+    return _from_above(law)
+
+
+def psi_tail(mechanism: Mechanism, means: Sequence[float], reading: Reading = "own arms") -> Tail:
+    """psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
+    trial, m = _trial(mechanism), mechanism.arm.explore
+    left = trial - len(means) * m if reading == "own arms" else trial
+    if left < 0:
+        raise MechanismError(
+            f"expected a trial of at least {len(means) * m} rounds, got {trial}; psi explores every arm"
+        )
+    law = binom.pmf(np.arange(left + 1), left, max(means))
+    for mean in means if reading == "own arms" else ():
+        law = np.convolve(law, binom.pmf(np.arange(m + 1), m, mean))
+    return _from_above(law)
+
+
+class Worst(NamedTuple):
+    """Where a claim comes closest to failing, or fails most: q and its bound there; y is the average to be reached."""
+
+    y: float
+    q: float
+    bound: float
+
+    @property
+    def excess(self) -> float:
+        """By how much the claim fails (negative: the room that it has)."""
+        return self.q - self.bound
+
+
+def tail_upper(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int], reading: Reading) -> Worst:
+    """`cl:tail_upper`: q <= psi at every y, for these copies; the y at which q exceeds psi most."""
+    q, psi = score_tail(mechanism, means, copies), psi_tail(mechanism, means, reading)
+    at = int(np.argmax(q - psi))
+    return Worst(at / (len(q) - 1), float(q[at]), float(psi[at]))
+
+
+def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -> tuple[Worst, Worst]:
+    """`cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2)).
+
+    Where q falls short most, and where it does so by the largest part of the bound (a `Worst` of the two swapped).
+    """
+    best, m = max(means), mechanism.arm.explore
+    factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
+    q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
+    ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
+    absolute, relative = int(np.argmax(np.where(bound > VISIBLE, bound - q, -1.0))), int(np.argmin(ratio))
+    worst = [Worst(at / (len(q) - 1), float(q[at]), float(bound[at])) for at in (absolute, relative)]
+    return worst[0], worst[1]
+
+
+def _trial(mechanism: Mechanism) -> int:
+    if mechanism.agent is None or not math.isfinite(mechanism.agent.explore) or mechanism.agent.explore < 1:
+        raise MechanismError("expected a mechanism whose agents have a trial, got one without; use e.g. h-etc-r")
+    return mechanism.agent.explore
+
+
+def _from_above(law: Tail) -> Tail:
+    return np.asarray(np.cumsum(law[::-1])[::-1])
+
+
+SWEEP_ROUNDING = 1e-10  # of a payoff that is at most the horizon: a few thousand positive terms in floats
+
+
+class ThresholdGains(NamedTuple):
+    """Copies, and their largest gain over all scores that opponents may set: no set of opponents gives more."""
+
+    copies: tuple[int, ...]
+    most: Estimate
+
+
+def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[ThresholdGains]:
+    """The gains of each vector of Ana's copies, whatever the others are."""
+    game = two_phase_game(audit_case(market, mechanism, ANA))
+    profiler = ScoreProfiler(game, FLOATS)
+    honest = profiler.profile((1,) * len(game.priors))
+    results = []
+    for copies in vectors:
+        sweep = profiler.sweep(honest, profiler.profile(copies))
+        most = float(max(np.asarray(sweep.gains, dtype=float) * float(market.share)))
+        error = SWEEP_ROUNDING * market.horizon
+        results.append(ThresholdGains(copies, Estimate(most, error, "estimated", "sweep over thresholds, floats")))
+    return results
+
 
 NAME = "h-etc-r"
 MEANS = (0.75, 0.25)
-Reach = dict[str, list[tuple[float, Estimate]]]  # largest gains by m |S| / M, for each prior
-
-
-def reach_figure(reach: Reach) -> Lines:
-    """The largest gain over all rivals, against how much of the trial the exploration takes."""
-    return Lines(
-        "Copies pay as soon as their exploration does not fit into the trial",
-        "Largest gain over all rivals of copying one of two originals, with the long trial of Theorem 5. Up to "
-        "m |S| = M the proof's coupling is right and copies cost; beyond it they pay.",
-        "exploration / trial, m |S| / M",
-        "largest gain / T",
-        tuple(
-            Series.of(name, *zip(*points, strict=True), mechanism=NAME, shade=shade)
-            for shade, (name, points) in enumerate(reach.items())
-        ),
-        (Mark("m |S| = M", x=1.0), Mark("pays ↑", y=0.0)),
-    )
-
-
 TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
 
@@ -60,7 +267,7 @@ def run(setting: Setting) -> Findings:
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
     paying = {name: witness for name, witness in witnesses.items() if witness.gain.low > 0}
-    fitting, beyond, reach = _by_fit(setting)
+    fitting, beyond = _by_fit(setting)
     upper, lower = _claims(setting)
     last_line = {(l_, t): l_ * math.log(2 * t) - l_ - 0.25 for l_ in range(1, 20) for t in (1, 2)}
     footnote, harder = _footnote(setting), harder_attacks(setting)
@@ -139,7 +346,6 @@ def run(setting: Setting) -> Findings:
                 all((2.0 * t) ** -l_ <= 1 / (4 * l_ * t) for l_ in range(2, 30) for t in (2, 10, 10**3, 10**9)),
             ),
         ),
-        figures=(reach_figure(reach),),
         tables=(_table(played, witnesses),),
         certificates={
             name: document for name in paying if (document := _certificate(setting, played[name])) is not None
@@ -193,11 +399,10 @@ def _evidence(what: str, cases: Sequence[Worst]) -> tuple[tuple[str, Estimate], 
     return (f"{what} at y = {worst.y:.3g}", rounded(worst.q, ROUNDING)), (there, rounded(worst.bound, ROUNDING))
 
 
-def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains], Reach]:
-    """Sweeps of copies whose exploration fits into the trial and of some that does not; by m |S| / M for the figure."""
+def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains]]:
+    """Sweeps of copies whose exploration fits into the trial and of some whose exploration does not."""
     fitting: list[ThresholdGains] = []
     beyond: list[ThresholdGains] = []
-    reach: Reach = {}
     horizon = setting.pick(quick=10**5, full=10**6)
     for name in ("long-trial-quarters", "long-trial"):
         attack = attacks(horizon)[name]
@@ -205,15 +410,10 @@ def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains
         step = setting.pick(quick=5, full=2) if fit > 10 else 1
         every = [(a, b) for k in range(3, fit + 1, step) for b in range(1, k // 2 + 1, step) if (a := k - b) >= b]
         more = [(k, 1) for k in (fit, fit + 1, 3 * fit // 2, 2 * fit, 4 * fit)]
-        swept = threshold_gains(attack.market, mechanism, ANA, [*every, *more])
+        swept = threshold_gains(attack.market, mechanism, [*every, *more])
         fitting += swept[: len(every)]
         beyond += swept[len(every) :]
-        reach[attack.name.split(", ")[1] if "means" in attack.name else "means 0 or 1"] = sorted(
-            (sum(gains.copies) * attack.arm_rounds / attack.agent_rounds, scaled(gains.most, 1 / horizon))
-            for gains in swept
-            if gains.copies[1] == 1
-        )
-    return fitting, beyond, reach
+    return fitting, beyond
 
 
 def _table(played: dict[str, Attack], witnesses: dict[str, Witness]) -> FindingsTable:

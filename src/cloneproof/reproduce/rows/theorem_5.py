@@ -5,19 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.bounds import (
-    etc_rounds,
-    h_etc_r_regret,
-    h_etc_r_regret_paper,
-    h_etc_r_shape,
-    trial_rounds,
-)
+from cloneproof.bounds import etc_rounds, h_etc_r_regret, h_etc_r_regret_paper, h_etc_r_shape, trial_rounds
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.report.plots import Lines, Series
 from cloneproof.reproduce.evidence import all_of, at_most, by_value, part_of, rounded
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 
@@ -70,18 +64,11 @@ def run(setting: Setting) -> Findings:
                 all_of([case.within(1) for case in cases]),
             ),
         ),
-        figures=(_near_figure(near),),
         tables=(_table(cases),),
     )
 
 
-_MARKETS = (
-    (2, (0.25, 0.75)),
-    (2, (0.0, 1.0)),
-    (3, (0.25, 0.75)),
-    (4, (0.2, 0.5, 0.8)),
-    (2, (0.4, 0.6)),
-)
+_MARKETS = ((2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5, 0.8)), (2, (0.4, 0.6)))
 
 
 @dataclass(frozen=True)
@@ -96,7 +83,7 @@ class _RegretCase:
 
     @property
     def gap(self) -> float:
-        return min(b - a for a, b in zip(self.values, self.values[1:], strict=False))
+        return min(b - a for a, b in pairwise(self.values))
 
     def market(self, horizon: int) -> Market:
         prior = Discrete(list(self.values), [1 / len(self.values)] * len(self.values))
@@ -170,24 +157,6 @@ def _table(cases: list[_RegretCase]) -> FindingsTable:
         "Expected regret, everybody honest",
         f"market | {horizons}",
         ((case.name, *(regret for _, regret in case.regrets)) for case in cases),
-    )
-
-
-def _near_figure(near: list[_Near]) -> Lines:
-    x = [case.horizon for case in near]
-    return Lines(
-        "Where agents are nearly equal the rate is T^(3/4)",
-        "Two agents of one original each, gap 1/2 inside their priors, realised means that differ by 0.75/√(2M): the "
-        "trial cannot tell them apart, and no gap inside a prior forbids it.",
-        "horizon T (rounds)",
-        "expected regret (reward units)",
-        (
-            Series.of("h-etc-r", x, [case.regret for case in near], mechanism=NAME),
-            Series("stated bound", tuple(map(float, x)), tuple(case.bounds[0] for case in near), shade=1),
-            Series("proof's bound", tuple(map(float, x)), tuple(case.bounds[1] for case in near), shade=2),
-        ),
-        log_x=True,
-        log_y=True,
     )
 
 

@@ -1,8 +1,7 @@
-"""Limits of a connection, before anybody is known by a key: sizes, times, the number of connections.
+"""Limits of a connection before its key is known: sizes, times, the number of connections.
 
-uvicorn has none of these for the parser that is used here: `timeout_keep_alive` counts between requests alone, and each
-byte that comes ends it; `h11_max_incomplete_event_size` is of the other parser. What a proxy does besides is in
-docs/serve.md.
+uvicorn has none of these for the parser used here: `timeout_keep_alive` counts only between requests, and any byte ends
+it; `h11_max_incomplete_event_size` belongs to the other parser. docs/serve.md says what a proxy should add.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ def most_connections() -> int:
 
 @dataclass
 class ConnectionLimits:
-    """How long a connection may take for what, in seconds, and how many there may be; shared by all of a server."""
+    """The times of a connection in seconds and the number of connections; shared by all connections of a server."""
 
     head: int = 10  # from the connection, or the first byte of a request, to the end of its headers
     body: int = 30
     unread: int = 30  # while nothing of an answer is read
     most: int = field(default_factory=most_connections)
-    now: int = 0  # seconds since the first connection, as far as there are any
+    now: int = 0  # seconds during which there were connections
     waiting: dict[LimitedProtocol, None] = field(default_factory=dict)  # without a whole request yet, oldest first
     open: dict[LimitedProtocol, None] = field(default_factory=dict)
     timer: asyncio.TimerHandle | None = None
 
     def enter(self, connection: LimitedProtocol) -> None:
-        """A new connection; where there are too many, the oldest goes that has not sent a request."""
+        """Add a connection; if there are too many, refuse the oldest without a whole request."""
         self.open[connection] = self.waiting[connection] = None
         if self.timer is None:
             self.timer = connection.loop.call_later(1, self.sweep, connection.loop)
@@ -59,12 +58,12 @@ class ConnectionLimits:
             oldest.refuse(503, "overloaded", "too many connections; try again a little later")
 
     def leave(self, connection: LimitedProtocol) -> None:
-        """It is closed."""
+        """Remove a closed connection."""
         self.open.pop(connection, None)
         self.waiting.pop(connection, None)
 
     def sweep(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """A second is over."""
+        """Check the times of all connections; called every second."""
         self.now += 1
         for connection in list(self.open):
             connection.check_time()
@@ -73,9 +72,9 @@ class ConnectionLimits:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """A connection of uvicorn's that is refused, or closed, where it goes beyond the limits.
+    """A connection of uvicorn that is refused or closed beyond the limits.
 
-    Slots, since with so many attributes the dictionaries of instances would share no keys, and all of them be slow.
+    It has slots, since with so many attributes instances would not share the keys of their dictionaries and be slow.
     """
 
     __slots__ = (
@@ -98,7 +97,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.limits.leave(self)
-        self.pipeline.clear()  # nobody is there for the answers to requests that wait for their turn
+        self.pipeline.clear()  # waiting requests need no answer any more
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -112,12 +111,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._refuse_malformed()
             return
         except httptools.HttpParserUpgrade:
-            pass  # the request is answered as if it had not asked for that
+            pass  # the request is answered as if it had not asked for an upgrade
         if self._messages != message:
             return
-        if self._stage == _DONE and self.cycle.response_complete:  # empty lines, which end the wait for a request
+        if self._stage == _DONE and self.cycle.response_complete:  # empty lines between requests
             self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
-        elif self._stage != _DONE:  # all of it belongs to one message that goes on
+        elif self._stage != _DONE:  # all data belongs to one unfinished message
             self._received += len(data)
             if self._received > (2 * MOST_HEAD if self._stage == _HEAD else 2 * MOST_BYTES):
                 status = 431 if self._stage == _HEAD else 413
@@ -136,7 +135,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._stage != _HEAD:
-            return  # a trailer, which is no header: a proxy may have checked those alone
+            return  # a trailer, which a proxy may not have checked
         if len(self.headers) >= MOST_HEADERS:
             self._stop(431, "too_large", f"expected at most {MOST_HEADERS} headers; send fewer")
         super().on_header(name, value)
@@ -160,7 +159,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def check_time(self) -> None:
-        """Close what takes too long: to send its request, to read an answer, to be closed."""
+        """Close a connection that takes too long to send a request, to read an answer or to close."""
         transport = self.transport
         if transport.is_closing():
             self._stuck += 1
@@ -169,7 +168,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._refused:
             if self.limits.now >= self._due:
                 transport.close()
-        elif self.flow.read_paused:  # what it sent waits here, behind a request before it
+        elif self.flow.read_paused:  # its data waits here behind an earlier request
             self._due = self.limits.now + self.limits.body
         elif self._stage != _DONE and self.limits.now >= self._due:
             self.refuse(408, "timeout", "the request did not come in time; send it again")
@@ -181,7 +180,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unread = 0
 
     def _stop(self, status: int, code: str, message: str) -> None:
-        """Refuse in the middle of what was received: the parser goes no further."""
+        """Refuse while parsing; the error stops the parser."""
         self._refusal = ItemError(status, code, message)
         raise ValueError(message)
 
@@ -190,10 +189,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self.refuse(refusal.status, refusal.error, refusal.message, linger=True)
 
     def refuse(self, status: int, code: str, message: str, linger: bool = False) -> None:
-        """Say why, if no answer is under way, and close.
+        """Send the refusal, if no answer has begun, and close.
 
-        With `linger` it is closed a second later and nothing is read until then, so that who sends such things over and
-        over has to wait for that.
+        With `linger` the connection closes a second later and reads nothing until then, which slows repeated attempts.
         """
         if self.transport.is_closing():
             return

@@ -1,4 +1,8 @@
-"""What each route does: a few lines between the messages and the markets."""
+"""What each route does: a few lines between the messages and the markets.
+
+An agent sees the ledger lines about itself without their hashes, from which the lines in between could be found by
+trying out what they may say.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,16 @@ import msgspec
 from cloneproof._version import __version__
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
-from cloneproof.serve.http import views
 from cloneproof.serve.http.service import Caller, Service, new_key
 from cloneproof.serve.market import live
+from cloneproof.serve.market.dice import season_keys
+from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
+from cloneproof.serve.storage.sql import KeyRecord
 from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds
@@ -28,12 +36,12 @@ Params = dict[str, str]
 
 
 async def health(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
-    """Whether the process lives."""
+    """Whether the process is alive."""
     return 200, m.Health("alive")
 
 
 async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
-    """Whether calls are taken: storage can be written to and the markets are read."""
+    """Whether calls are accepted: the markets are read and storage can be written to."""
     try:
         await service.check_ready()
     except Refused as refusal:
@@ -50,7 +58,7 @@ T = TypeVar("T")
 
 
 async def _on_market(service: Service, caller: Caller, params: Params, work: Callable[[LiveMarket, int], T]) -> T:
-    """Do something with the market of a call, between two transactions; its result, when what it did is durable."""
+    """Run work on the market of a call between two transactions; its result, once the effects are durable."""
     name, agent = params["market"], caller.agent
     reply: T = await service.writer.submit(Do(name, lambda markets, now: work(markets.market(name, agent), now)))
     return reply
@@ -66,21 +74,44 @@ def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[
     return handler
 
 
+def market_view(market: LiveMarket) -> m.MarketView:
+    """What everybody may see: the terms, the state of the season, and the dice that are published."""
+    assert market.dice.secret is not None
+    keys, dice = season_keys(market.dice.secret, market.season), list[m.DiceView]()
+    for season in range(1, market.season + 1):
+        registered, beacon = market.starts[season - 1] if season <= len(market.starts) else (None, None)
+        key = keys[season].hex() if season <= len(market.ends) else None
+        dice.append(m.DiceView(season, keys[season - 1].hex(), registered, beacon, key))
+    return m.MarketView(market.spec.market, market.season, market.state, market.spec, market.mechanism.name, dice)
+
+
+def agent_view(record: AgentRecord) -> m.AgentView:
+    """An agent with its arms."""
+    arms = [
+        m.ArmView(
+            arm.arm, arm.season, arm.decisions, arm.rewards,
+            arm.total / (arm.rewards << TICK_BITS) if arm.rewards else None,
+        )
+        for arm in record.arms
+    ]  # fmt: skip
+    return m.AgentView(record.agent, record.season, record.balance, arms)
+
+
 async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
-    """Declare a market: the mechanism and its terms are public and fixed from then on."""
-    live.check_declaration(body)  # without waiting for the thread
+    """Declare a market, whose mechanism and terms are public and fixed."""
+    live.check_declaration(body)  # before waiting for the thread
     declared = await service.writer.threads.compute(lambda: live.declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[m.MarketView, bool]:
         market, fresh = markets.create(body, now, declared)
-        return views.market(market), fresh
+        return market_view(market), fresh
 
     view, fresh = await service.writer.submit(Do(body.market, work))
     return 201 if fresh else 200, view
 
 
 async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """The names of all markets; for an agent's key, of those in which the agent is registered."""
+    """The names of all markets; for an agent's key, of the markets in which the agent is registered."""
 
     def work(markets: ServedMarkets, now: int) -> m.Markets:
         agent = caller.agent
@@ -93,32 +124,45 @@ async def list_markets(service: Service, caller: Caller, params: Params, body: N
 
 @reads
 def show_market(market: LiveMarket, params: Params) -> m.MarketView:
-    """The terms of a market and where it stands."""
-    return views.market(market)
+    """The terms and the state of a market."""
+    return market_view(market)
 
 
 @reads
 def show_progress(market: LiveMarket, params: Params) -> m.Progress:
-    """How far the season is, with every agent's and arm's statistics."""
-    return views.progress(market)
+    """The progress of the season, with every agent's and arm's statistics."""
+    running = market.session
+    return m.Progress(
+        market.spec.market,
+        market.season,
+        market.state,
+        market.spec.horizon,
+        0 if running is None else running.round,
+        0 if running is None else len(running.pending),
+        market.decisions,
+        market.chain.n,
+        market.chain.hash.hex(),
+        [agent_view(record) for record in market.registry.agents.values()],
+        market.phase if market.state == "running" else market.state,
+        market.late,
+        market.defaulted,
+    )
 
 
 @reads
 def list_seasons(market: LiveMarket, params: Params) -> m.Seasons:
-    """All seasons of a market, with the decisions that belong to each."""
-    return views.seasons(market)
-
-
-@reads
-def list_agents(market: LiveMarket, params: Params) -> m.Agents:
-    """All agents with their arms, statistics and balances."""
-    return m.Agents([views.agent(record) for record in market.registry.agents.values()])
+    """All seasons of a market, with the decisions that belong to each; the present season is the last."""
+    ends = [0, *market.ends]
+    views = [m.SeasonView(n, "settled", ends[n - 1] + 1, ends[n]) for n in range(1, len(ends))]
+    if market.season == len(ends):
+        views.append(m.SeasonView(market.season, market.state, ends[-1] + 1, market.decisions))
+    return m.Seasons(views)
 
 
 @reads
 def show_agent(market: LiveMarket, params: Params) -> m.AgentView:
     """One agent with its arms, statistics and balance."""
-    return views.agent(market.registry.agent(params["agent"]))
+    return agent_view(market.registry.agent(params["agent"]))
 
 
 @reads
@@ -156,7 +200,7 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: m
 
 
 async def start(service: Service, caller: Caller, params: Params, body: m.StartRequest) -> HttpAnswer:
-    """Close registration; the mechanism runs."""
+    """Close registration and start the mechanism."""
 
     def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
         slots = len(market.registry.agents) * market.mechanism.arm.draws
@@ -176,14 +220,14 @@ async def start(service: Service, caller: Caller, params: Params, body: m.StartR
 
     def work(market: LiveMarket, now: int) -> m.MarketView:
         market.start(now, body.beacon, prepared)
-        return views.market(market)
+        return market_view(market)
 
     return 200, await _on_market(service, caller, params, work)
 
 
 async def settle(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """End the season: what still waits gets the default reward, and balances are final."""
-    return 200, await service.writer.submit(Settle(params["market"], views.market))
+    """End the season: missing rewards get the default, and balances are final."""
+    return 200, await service.writer.submit(Settle(params["market"], market_view))
 
 
 async def open_season(service: Service, caller: Caller, params: Params, body: m.SeasonRequest) -> HttpAnswer:
@@ -191,19 +235,16 @@ async def open_season(service: Service, caller: Caller, params: Params, body: m.
 
     def work(market: LiveMarket, now: int) -> tuple[m.MarketView, bool]:
         entry = market.open_season(body.season, now)
-        return views.market(market), entry is not None
+        return market_view(market), entry is not None
 
     view, fresh = await _on_market(service, caller, params, work)
     return 201 if fresh else 200, view
 
 
-def _single(reply: m.DecisionReply | m.RewardReply | m.ItemError) -> HttpAnswer:
-    return reply.status, reply
-
-
 async def decide(service: Service, caller: Caller, params: Params, body: m.DecisionRequest) -> HttpAnswer:
     """Whom to serve now; the same `request_id` again gets the same decision."""
-    return _single((await service.writer.submit(Decide(params["market"], (body.request_id,))))[0])
+    (reply,) = await service.writer.submit(Decide(params["market"], (body.request_id,)))
+    return reply.status, reply
 
 
 async def decide_batch(service: Service, caller: Caller, params: Params, body: m.DecisionBatch) -> HttpAnswer:
@@ -213,8 +254,9 @@ async def decide_batch(service: Service, caller: Caller, params: Params, body: m
 
 
 async def reward(service: Service, caller: Caller, params: Params, body: m.RewardItem) -> HttpAnswer:
-    """Enter a reward; durable before the reply, once and for all."""
-    return _single((await service.writer.submit(Reward(params["market"], (body,))))[0])
+    """Enter a reward, which is final, and durable before the reply."""
+    (reply,) = await service.writer.submit(Reward(params["market"], (body,)))
+    return reply.status, reply
 
 
 async def reward_batch(service: Service, caller: Caller, params: Params, body: m.RewardBatch) -> HttpAnswer:
@@ -223,38 +265,20 @@ async def reward_batch(service: Service, caller: Caller, params: Params, body: m
 
 
 async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """Lines of the ledger after a number; an agent gets those that are about it, without what counts others' lines."""
-    limit = max(1, _number(params, "limit", 100, MOST_ITEMS))
-    if caller.agent is not None:
-        return 200, await _agent_page(service, caller.agent, params, limit)
-    after = _number(params, "after", 0, 1 << 40)
-    number = await service.writer.submit(Do(params["market"], lambda markets, now: markets.number(params["market"])))
-    lines = await service.writer.threads.read(lambda: service.writer.storage.lines(number, after, limit))
-    return 200, m.LedgerPage(
-        [m.LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines], lines[-1].n if lines else None
-    )
-
-
-async def _agent_page(service: Service, agent: str, params: Params, limit: int) -> m.LedgerPage:
-    """At most `limit` lines of an agent among the next thousand of the ledger; `next` tells nothing of the others."""
-
-    def place(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
-        market = markets.market(params["market"], agent)
-        assert market.dice.secret is not None
-        return markets.number(params["market"]), views.agent_key(market.dice.secret, agent)
-
-    number, key = await service.writer.submit(Do(params["market"], place))
-    after = views.open_position(key, params.get("after", "0"))
+    """Lines of the ledger after a number; an agent gets the lines about itself among the next thousand."""
+    limit, after = max(1, _number(params, "limit", 100, MOST_ITEMS)), _number(params, "after", 0, 1 << 40)
+    name, agent = params["market"], caller.agent
+    number = await service.writer.submit(Do(name, lambda markets, now: markets.number(name, agent)))
 
     def read() -> m.LedgerPage:
-        lines = service.writer.storage.lines(number, after, MOST_ITEMS)
-        own = views.own_lines(lines, agent, limit)
-        last = lines[-1].n if len(lines) == MOST_ITEMS and len(own) < limit else own[-1][0] if own else None
-        shown = [m.LedgerLine(None, views.shown_to_agent(line, key)) for _, line in own]
-        return m.LedgerPage(shown, None if last is None else views.seal_position(key, last))
+        lines = shown = service.writer.storage.lines(number, after, limit if agent is None else MOST_ITEMS)
+        if agent is not None:
+            shown = [line for line in lines if getattr(decode(line.line), "agent", None) == agent][:limit]
+        rest = shown if len(shown) == limit else lines
+        hashed = [(line.hash.hex() if agent is None else None, msgspec.Raw(line.line)) for line in shown]
+        return m.LedgerPage([m.LedgerLine(*pair) for pair in hashed], rest[-1].n if rest else None)
 
-    page: m.LedgerPage = await service.writer.threads.read(read)
-    return page
+    return 200, await service.writer.threads.read(read)
 
 
 async def create_key(service: Service, caller: Caller, params: Params, body: m.KeyRequest) -> HttpAnswer:
@@ -271,7 +295,7 @@ async def list_keys(service: Service, caller: Caller, params: Params, body: None
 
 
 async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """Make a key useless."""
+    """Revoke a key."""
     record = service.keys.records.get(params["key"])
     if record is None:
         raise Refused(404, "unknown_key", "expected the id of a key; list the keys first")
@@ -281,7 +305,7 @@ async def revoke_key(service: Service, caller: Caller, params: Params, body: Non
     return 200, _key(revoked)
 
 
-def _key(record: Any) -> m.KeyView:  # noqa: ANN401
+def _key(record: KeyRecord) -> m.KeyView:
     return m.KeyView(record.id, record.role, record.agent, record.created, record.revoked)
 
 

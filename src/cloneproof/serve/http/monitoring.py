@@ -1,13 +1,13 @@
-"""What an operator watches: metrics for Prometheus, and the log.
+"""Metrics for Prometheus, and the log.
 
-Metrics count calls by route and status and their times, what the writer does, and how each market is: how far it is,
-what is awaited, late or defaulted, what was paid, how long calls wait. No agent's numbers are among them. Those of a
-market are not of the process: where several processes serve it, each says the same, but for the queue.
+Metrics cover calls by route and status with their times, the writer, and each market: its progress, awaited, late and
+defaulted rewards, payments, and how long calls wait. They contain no agent's numbers. If several processes serve a
+market, each reports the same numbers except for its own queue.
 
-The log has a line for each call and for what goes wrong, as text for people or JSON for programs, on standard error. A
-line says which route, its status, how long it took, the market and the id of the key. It never has a key, a body, a
-path or a query: what callers put there is their own affair, and may be a secret. Levels: `error` for faults of the
-service, `warning` for trouble with storage and the like, `info` for calls, `debug` for probes and the page's files.
+The log has a line for each call and each problem, as text or JSON, on standard error: the route, its status and time,
+the market and the id of the key. It never contains a key, a body, a path or a query, which may hold secrets. Levels:
+`error` for faults of the service, `warning` for storage problems and the like, `info` for calls, `debug` for probes and
+the page's files.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _COUNTERS: Final[dict[str, tuple[str, Callable[[LiveMarket], int]]]] = {
 
 
 class _WriterMetrics(Collector):
-    """What the writer and its markets say of themselves, when they are asked."""
+    """Metrics of the writer and its markets, read when Prometheus asks."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -90,15 +90,12 @@ class Metrics:
 
     def __init__(self, writer: Writer) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        self._registries = CollectorRegistry(), writer.waits.registry
-        self._calls = Counter(
-            "cloneproof_calls", "Calls by route and status.", ["route", "status"], registry=self._registries[0]
-        )
-        self._seconds = Histogram(
-            "cloneproof_call_seconds", "Time of a call.", ["route"], buckets=BUCKETS, registry=self._registries[0]
-        )
-        self._registries[0].register(_WriterMetrics(writer))
-        self._labelled = cache(lambda route, status: (self._calls.labels(route, status), self._seconds.labels(route)))
+        own = CollectorRegistry()
+        calls = Counter("cloneproof_calls", "Calls by route and status.", ["route", "status"], registry=own)
+        seconds = Histogram("cloneproof_call_seconds", "Time of a call.", ["route"], buckets=BUCKETS, registry=own)
+        own.register(_WriterMetrics(writer))
+        self._registries = own, writer.waits.registry
+        self._labelled = cache(lambda route, status: (calls.labels(route, status), seconds.labels(route)))
 
     def count(self, route: str, status: int, seconds: float) -> None:
         calls, times = self._labelled(route, status)
@@ -118,11 +115,11 @@ log = logging.getLogger("cloneproof.serve")
 
 
 def configure_log(form: str, level: str) -> None:
-    """Write the log of this process to standard error: its form, and the least level."""
+    """Write the log of this process to standard error, in this form and from this level on."""
     one_of(form, LOG_FORMATS, "a log", ServeError)
     one_of(level, LOG_LEVELS, "a level of the log", ServeError)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LogLines(json_line if form == "json" else text_line))
+    handler.setFormatter(LogLines(json.dumps if form == "json" else text_line))
     for name in ("cloneproof", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
@@ -130,7 +127,7 @@ def configure_log(form: str, level: str) -> None:
 
 
 def log_call(markets: Container[str], scope: Mapping[str, Any], route: str, status: int, seconds: float) -> None:
-    """A line for a call that was answered; `scope` has who called and why it was refused, where that is known."""
+    """Log an answered call; `scope` has the caller and the code of a refusal, if any."""
     level = logging.ERROR if status == 500 else logging.DEBUG if route in _PROBES and status < 400 else logging.INFO
     if not log.isEnabledFor(level):
         return
@@ -139,7 +136,7 @@ def log_call(markets: Container[str], scope: Mapping[str, Any], route: str, stat
         "route": route,
         "status": status,
         "ms": round(1000 * seconds, 3),
-        "market": market if market in markets else None,  # else anybody's words
+        "market": market if market in markets else None,  # other names are the caller's text
         "key": None if caller is None else caller.id,
         "role": None if caller is None else caller.role,
         "error": scope.get("refusal"),
@@ -163,17 +160,8 @@ class LogLines(logging.Formatter):
         return _SECRETS.sub("[secret]", self._write(data))
 
 
-def json_line(data: dict[str, Any]) -> str:
-    """A line of JSON, in ASCII.
-
-    >>> json_line({"time": "t", "level": "info", "message": "call", "status": 200})
-    '{"time": "t", "level": "info", "message": "call", "status": 200}'
-    """
-    return json.dumps(data)
-
-
 def text_line(data: dict[str, Any]) -> str:
-    """A line for people; whatever could end it or move the cursor is escaped.
+    """A line of text, with control characters escaped.
 
     >>> text_line({"time": "t", "level": "info", "message": "call", "market": "feed", "error": "a b"})
     't info call market=feed error="a b"'

@@ -1,7 +1,7 @@
-"""What handlers are given: the writer over a storage, the metrics, who calls, and how often an agent may.
+"""What handlers get: the writer over a storage, the metrics, the API keys and the rate limit of agents.
 
 API keys are `cp_ID_SECRET`. Storage has the hash of the secret; a key is shown once and never logged. The secret has
-256 random bits, so one SHA-256 is enough: there is nothing to guess that a slow hash would protect.
+256 random bits and cannot be guessed, so one SHA-256 is enough.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
 from cloneproof.serve.market.terms import Role, invalid
 from cloneproof.serve.storage.sql import KeyRecord, Storage
-from cloneproof.serve.writer.shared import SharedWriter
-from cloneproof.serve.writer.writer import Writer
+from cloneproof.serve.writer.writer import SharedWriter, Writer
 
 log = logging.getLogger("cloneproof.serve")
 _NOBODY = bytes(32)
@@ -32,7 +31,7 @@ _LONGEST = 4096  # characters of a file with a key
 
 
 class Caller(NamedTuple):
-    """Who calls: the key's id, its role, and the agent it speaks for, if it is an agent's."""
+    """The caller: the key's id, its role, and its agent if it is an agent's key."""
 
     id: str
     role: Role
@@ -40,7 +39,7 @@ class Caller(NamedTuple):
 
 
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
-    """A fresh key as its owner gets it, and as it is stored."""
+    """A new key as its owner gets it, and as it is stored."""
     if (role == "agent") != (agent is not None):
         raise invalid("a key of role agent names its agent, and only such a key does; correct the request")
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
@@ -48,7 +47,7 @@ def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord
 
 
 def key_from_file(path: str, role: Role, created: int) -> KeyRecord:
-    """The key that stands in a file, such as a container's secret, as it is stored; the file is the operator's."""
+    """The key in an operator's file, such as a container's secret, as it is stored."""
     try:
         with open(path, encoding="ascii") as file:
             text = file.read(_LONGEST).strip()
@@ -66,9 +65,8 @@ def key_from_file(path: str, role: Role, created: int) -> KeyRecord:
 
 
 def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
-    """Store keys that are not there yet. A revoked one stays revoked: who wants a new one changes the file."""
-    stored = storage.keys() if records else []
-    known = {record.id: record for record in stored}
+    """Store keys that are new. A revoked key stays revoked until the file has another one."""
+    known = {record.id: record for record in (storage.keys() if records else [])}
     for record in records:
         old = known.get(record.id)
         if old is None:
@@ -81,13 +79,13 @@ def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
 
 
 class KeyRing:
-    """The keys in memory, and who a key belongs to."""
+    """The keys in memory."""
 
     def __init__(self, records: list[KeyRecord]) -> None:
         self.records = {record.id: record for record in records}
 
     def caller(self, header: bytes | None) -> Caller:
-        """Who sent this Authorization header; the comparison takes the same time whatever is wrong with it."""
+        """The sender of this Authorization header; the comparison takes the same time for every wrong key."""
         text = (header or b"").decode("latin-1")
         scheme, _, key = text.partition(" ")
         prefix, _, rest = key.strip().partition("_")
@@ -120,28 +118,28 @@ class RateLimit:
         self.rate, self._clock = rate, clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def check(self, key: str, cost: int = 1) -> None:
+    def check(self, key: str) -> None:
         """Refuse a call that comes too soon."""
         if self.rate is None:
             return
         now, most = self._clock(), 2 * self.rate
         tokens, then = self._buckets.get(key, (most, now))
         tokens = min(most, tokens + (now - then) * self.rate)
-        if tokens < min(cost, most):
+        if tokens < min(1, most):
             self._buckets[key] = (tokens, now)
             raise Refused(429, "too_many_requests", f"expected at most {self.rate:g} calls a second; wait a little")
-        self._buckets[key] = (tokens - cost, now)
+        self._buckets[key] = (tokens - 1, now)
 
 
 _KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
-_PROBE_AGE: Final = 1.0  # seconds until it is tried again whether storage can be written to
-_PROBE_SECONDS: Final = 2.0  # how long storage may take for a small write, or for what is before it
-_KEYS_PAUSE: Final = 0.1  # at most this often are they read for the sake of a key that is not known
+_PROBE_AGE: Final = 1.0  # seconds between two test writes to storage
+_PROBE_SECONDS: Final = 2.0  # how long storage may take for a test write
+_KEYS_PAUSE: Final = 0.1  # seconds between two readings of keys because of an unknown one
 
 
 @dataclass
 class Service:
-    """Everything that a call may need."""
+    """Everything that a handler may need."""
 
     writer: Writer
     keys: KeyRing
@@ -149,7 +147,7 @@ class Service:
     metrics: Metrics = field(init=False)
     keys_read: float = field(default_factory=time.monotonic)
     reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
-    probe: asyncio.Task[None] | None = None  # whether storage can be written to
+    probe: asyncio.Task[None] | None = None  # a test write
     probed: float = 0.0
 
     def __post_init__(self) -> None:
@@ -161,7 +159,7 @@ class Service:
         return cls(writer, KeyRing(writer.storage.keys()), RateLimit(agent_rate))
 
     async def caller(self, header: bytes | None) -> Caller:
-        """Who sent this Authorization header, where other processes make and revoke keys as well."""
+        """The sender of this Authorization header; other processes may make and revoke keys too."""
         if not isinstance(self.writer, SharedWriter):
             return self.keys.caller(header)
         if time.monotonic() - self.keys_read > _KEYS_AGE:
@@ -175,13 +173,13 @@ class Service:
         return self.keys.caller(header)
 
     async def check_still_valid(self, caller: Caller) -> None:
-        """Refuse a caller whose key was revoked since it was looked at."""
+        """Refuse a caller whose key was revoked since it was checked."""
         if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > _KEYS_AGE:
             await self._read_keys()
         self.keys.check_still_valid(caller)
 
     async def _read_keys(self) -> None:
-        """Read them once for all who wait for it, so that nobody waits for several readings where storage is slow."""
+        """Read the keys once for all waiting calls, so that none waits for several readings of a slow storage."""
         begun = time.monotonic()
         if self.reading is None or self.reading.done():
             self.reading = asyncio.create_task(self.writer.threads.read(self.writer.storage.keys))
@@ -189,7 +187,7 @@ class Service:
         self.keys_read = begun
 
     async def check_ready(self) -> None:
-        """Refuse, unless the markets are read and storage can be written to, which is tried once a second at most."""
+        """Raise an error unless the markets are read and a test write, at most one a second, succeeds."""
         self.writer.storage.check()
         if not self.writer.ready:
             raise Refused(503, "storage", "storage is not available")

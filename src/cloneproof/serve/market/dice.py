@@ -1,10 +1,10 @@
-"""The dice of a market: keys of its seasons, committed to in its first line and published one by one.
+"""The dice of a market: one key for each season, committed to in the ledger's first line and published one by one.
 
-The secret is stored beside the ledger and is in none of its lines. From it follows a chain of keys: the SHA-256 of a
-season's key is the key of the season before, and what comes before season 1 is the commitment, in the line that opens
-the market. So the platform is bound to the keys of all seasons before anybody registers. A key is published when its
-season is settled, and says nothing of later ones. A session draws from a hash, keyed by its season's key, of what was
-registered and of the value of a public beacon, where the terms name one: neither is known before registration closes.
+The secret is stored beside the ledger and never in its lines. It determines a chain of keys: the SHA-256 of a season's
+key is the key of the previous season, and that of season 1's key is the commitment in the line that opens the market.
+The platform is thus bound to the keys of all seasons before anybody registers. A key is published when its season is
+settled and reveals nothing about later ones. A session draws from a hash, under its season's key, of the registrations
+and of a public beacon's value if the terms name one. Neither is known before registration closes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEAST_SEED: Final = 1 << 48
 
 
 def make_secret(seed: int | None) -> bytes:
-    """A market's secret: 256 random bits, or what follows from a seed that is too large to be guessed."""
+    """A market's secret: 256 random bits, or derived from a seed that is too large to be guessed."""
     if seed is None:
         return secrets.token_bytes(32)
     if seed < LEAST_SEED:
@@ -33,7 +33,7 @@ def make_secret(seed: int | None) -> bytes:
 
 @lru_cache(maxsize=100)
 def season_keys(secret: bytes, season: int) -> list[bytes]:
-    """The keys of a market up to a season, of which number 0 is the commitment.
+    """The keys of a market up to a season; number 0 is the commitment.
 
     >>> keys = season_keys(bytes(32), 2)
     >>> [sha256(key).digest() for key in keys[1:]] == keys[:2]
@@ -48,13 +48,13 @@ def season_keys(secret: bytes, season: int) -> list[bytes]:
 
 
 def session_key(key: bytes, market: str, season: int, registered: str, beacon: str | None) -> bytes:
-    """What the session of a season draws from: its key, with what was registered and the beacon's value mixed in."""
+    """The seed of a season's session: its key, mixed with the registrations and the beacon's value."""
     mixed = msgspec.json.encode([market, season, registered, beacon])
     return blake2b(mixed, key=key, digest_size=32, person=b"cloneproof start").digest()
 
 
 class MarketDice:
-    """The keys of a market's seasons as far as they are known: by the secret, or because they were published."""
+    """The known keys of a market's seasons: all by the secret, or those that were published."""
 
     def __init__(self, secret: bytes | None = None, published: Sequence[bytes] = ()) -> None:
         self.secret, self._published = secret, published

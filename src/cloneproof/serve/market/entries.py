@@ -1,9 +1,9 @@
-"""The ledger: everything that ever happened in a market, in the order in which it counted, chained by hash.
+"""The ledger: all events of a market in order, chained by hash.
 
-A line is a small JSON object; its `n` counts the market's entries from 1, `at` is the time in milliseconds, `id` a
-decision (counted from 1 over all seasons), money is in whole micro-units. From these lines alone a market can be
-rebuilt. The hash of an entry is SHA-256 over the hash before it and the entry's line, so nobody can change, drop or
-insert a line without changing every hash after it; anybody who noted the last hash can tell.
+A line is a small JSON object: `n` counts the market's entries from 1, `at` is the time in milliseconds, `id` a decision
+(counted from 1 over all seasons), and money is in whole micro-units. A market can be rebuilt from these lines alone.
+The hash of an entry is SHA-256 over the previous hash and the entry's line. Changing, dropping or inserting a line
+changes every later hash, which anybody who noted the last hash can detect.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cloneproof.serve.market.terms import MarketSpec
 
 
 class _Entry(msgspec.Struct, tag_field="kind", gc=False):
-    """What every line has."""
+    """The fields that all lines have."""
 
     n: int
     at: Annotated[int, Meta(description="milliseconds since 1970")]
@@ -62,7 +62,7 @@ class Started(_Entry, tag="started", omit_defaults=True):
 
 
 class Decided(_Entry, tag="decision"):
-    """Whom to serve, with the probability of that given everything before (null where it has no formula)."""
+    """Whom to serve, and the conditional probability of this choice (null if it has no formula)."""
 
     id: int
     agent: str
@@ -73,7 +73,7 @@ class Decided(_Entry, tag="decision"):
 
 
 class Rewarded(_Entry, tag="reward"):
-    """A reward and what its owner was paid for it."""
+    """A reward, and what its owner was paid."""
 
     id: int
     agent: str
@@ -84,7 +84,7 @@ class Rewarded(_Entry, tag="reward"):
 
 
 class Defaulted(_Entry, tag="default"):
-    """The default reward, entered because none came in the wait window or before the settlement."""
+    """The default reward, entered because none arrived in the wait window or before the settlement."""
 
     id: int
     agent: str
@@ -96,7 +96,7 @@ class Defaulted(_Entry, tag="default"):
 
 
 class Late(_Entry, tag="late"):
-    """A reward that came after the default had been entered: recorded and flagged, it pays and decides nothing."""
+    """A reward that arrived after the default was entered: recorded, without payment or effect."""
 
     id: int
     value: float
@@ -136,7 +136,7 @@ def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
 
 @dataclass(slots=True)
 class Wanted:
-    """Ids whose entries are looked for: requests, events, and decisions for their defaults and late rewards."""
+    """Ids to look up: requests, events, and decisions whose default or late reward is wanted."""
 
     requests: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
@@ -153,7 +153,7 @@ class Known:
     late: dict[int, Late] = field(default_factory=dict)
 
     def add(self, entries: Iterable[Entry]) -> None:
-        """Take in entries, as far as they have ids."""
+        """Add entries that have ids."""
         for entry in entries:
             if type(entry) is Decided:
                 self.requests[entry.request] = entry
@@ -180,7 +180,7 @@ EMPTY: Final = Head(0, GENESIS)
 
 
 class Appended(NamedTuple):
-    """Entries that follow on a chain, their lines, and the hash after each."""
+    """New entries of a chain, their lines, and the hash after each."""
 
     first: int
     before: bytes
@@ -191,7 +191,7 @@ class Appended(NamedTuple):
 
 
 class Chain:
-    """The end of a ledger in memory: what was appended since it was last taken away to be stored."""
+    """The end of a ledger in memory: entries appended since the last `take`, which are still to be stored."""
 
     def __init__(self, head: Head = EMPTY) -> None:
         self.n, self.hash = head
@@ -235,7 +235,7 @@ def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def check_block(first: int, expected: bytes, hash_before: bytes, hash_after: bytes, lines: Sequence[bytes]) -> None:
-    """Refuse a stored block of lines that does not follow on the hash expected before it, or whose own do not fit."""
+    """Raise an error if a stored block of lines does not follow the expected hash, or does not fit its own."""
     hash_now = hash_before
     for hash_now in chain_hashes(hash_before, lines):  # noqa: B007 (the last one counts)
         pass
@@ -247,7 +247,7 @@ def check_block(first: int, expected: bytes, hash_before: bytes, hash_after: byt
 
 
 def payment(reward_ticks: int, share_micro: int) -> int:
-    """What a reward pays, in whole micro-units, halves upwards: integers only, so it is the same on every machine.
+    """The payment for a reward in whole micro-units, rounded half up; integers only, so equal on every machine.
 
     >>> from cloneproof.mechanisms.online.levels import ticks
     >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
@@ -257,7 +257,7 @@ def payment(reward_ticks: int, share_micro: int) -> int:
 
 
 class Unsealed(NamedTuple):
-    """A text whose digest fits, and the head that it belongs to."""
+    """A text with a valid digest, and the head that it belongs to."""
 
     head: Head
     text: bytes
@@ -274,7 +274,7 @@ def seal(head: Head, text: bytes) -> bytes:
 
 
 def unseal(sealed: bytes) -> Unsealed | None:
-    """What was sealed, or nothing where the digest does not fit."""
+    """The sealed text; None if the digest does not fit."""
     digest, _, rest = sealed.partition(b" ")
     if sha256(rest).hexdigest().encode() != digest:
         return None

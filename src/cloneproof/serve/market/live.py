@@ -1,15 +1,15 @@
-"""One market: what is asked of it goes in, ledger entries come out. Deterministic; it reads and writes no file.
+"""One market: calls go in, ledger entries come out. Deterministic, and without files.
 
-Each method checks everything first, then changes the state and appends one entry; a refusal changes nothing. The
-mechanism is `cloneproof.session` as it is. What was recorded long ago is not kept here: a caller who asks about it
-hands in the old entry, which storage finds by its key.
+Each method checks everything first, then changes the state and appends an entry; a refusal changes nothing. The
+mechanism is a `cloneproof.session`. Old entries are not kept in memory; the caller finds them in storage by their ids
+and passes them in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from cloneproof.serve.market.registry import Registry, WaitWindows
 from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, complete, invalid
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
+E = TypeVar("E", bound=ledger.Entry)
 
 
 class LiveMarket:
@@ -45,7 +46,7 @@ class LiveMarket:
         self._share_micro, self._family = spec.share_micro, spec.family
         self.least = self._family.low if spec.default_reward is None else spec.default_reward
         self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
-        self.ahead: int | None = None  # of the caller's clock; none while recorded entries are done again
+        self.ahead: int | None = None  # of the caller's clock; None while recorded entries are repeated
 
     state: SeasonState
 
@@ -61,12 +62,12 @@ class LiveMarket:
         self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex()))
 
     def follow(self, steady: int, wall: int | None) -> None:
-        """Set the ledger's time by two clocks of the caller: a steady one, and one that shows the time but may jump.
+        """Set the ledger's time by two clocks of the caller: a steady one, and a wall clock that may jump.
 
-        While a reward is awaited, ledger time goes on with the steady clock, so that no jump ends a window or stops it.
-        While none is, it is that of the wall clock, or stands still until that has caught up. After a restart it goes
-        on with the wall clock, by at most one window. Without a wall clock the steady one is also that of others who
-        write this ledger: time is what it shows, but never before what was recorded.
+        While a reward is awaited, ledger time follows the steady clock, so that a jump neither ends nor extends a
+        window. Otherwise it is the wall clock's time, or stands still until the wall clock has caught up. After a
+        restart it follows the wall clock, by at most one window. Without a wall clock, several processes share the
+        steady one, and ledger time is what it shows but never before the last entry.
         """
         awaits = self.session is not None and bool(self.session.pending)
         if wall is None:
@@ -79,12 +80,17 @@ class LiveMarket:
             self.ahead = max(self.ahead, self.at - steady)
 
     def time(self, at: int) -> int:
-        """The ledger's time at a time of the caller's clock; it never runs backwards."""
+        """The ledger's time for a time of the caller's clock; never decreases."""
         return max(self.at, at if self.ahead is None else at + self.ahead)
 
     def _now(self, at: int) -> int:
         self.at = self.time(at)
         return self.at
+
+    def _append(self, kind: Callable[..., E], at: int, *fields: Any) -> E:  # noqa: ANN401 (each kind has its own)
+        entry = kind(self.chain.n + 1, self._now(at), *fields)
+        self.chain.append(entry)
+        return entry
 
     @property
     def decisions(self) -> int:
@@ -101,22 +107,18 @@ class LiveMarket:
         if agent in self.registry:
             return None
         self.registry.check_room_for_agent(agent)
-        entry = ledger.AgentRegistered(self.chain.n + 1, self._now(at), agent, self.next_registration)
-        self.registry.add_agent(agent, entry.season)
-        self.chain.append(entry)
-        return entry
+        self.registry.add_agent(agent, self.next_registration)
+        return self._append(ledger.AgentRegistered, at, agent, self.next_registration)
 
     def register_arm(self, agent: str, arm: str, at: int) -> ledger.ArmRegistered | None:
         """Register an arm of a registered agent, or nothing if it is known already."""
         if not self.registry.check_room_for_arm(agent, arm):
             return None
-        entry = ledger.ArmRegistered(self.chain.n + 1, self._now(at), agent, arm, self.next_registration)
-        self.registry.add_arm(agent, arm, entry.season)
-        self.chain.append(entry)
-        return entry
+        self.registry.add_arm(agent, arm, self.next_registration)
+        return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration)
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
-        """The session of this season for what is registered; it depends on nothing else, and changes nothing."""
+        """The session of this season for what is registered; changes nothing."""
         key, spec = self.dice.key(self.season), self.spec
         if key is None:
             raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
@@ -129,9 +131,9 @@ class LiveMarket:
     def start(
         self, at: int, beacon: str | None = None, prepared: tuple[int, dict[str, int], Session] | None = None
     ) -> ledger.Started | None:
-        """Close registration and let the mechanism run; nothing if it runs already.
+        """Close registration and start the mechanism; None if it runs already.
 
-        `prepared` is a season, what was registered for it, and the session of that; it is taken if it still fits.
+        `prepared` is a season, its registrations and their session, which is used if it still fits.
         """
         if self.state == "running":
             return None
@@ -146,12 +148,10 @@ class LiveMarket:
         digest = self.registry.digest(registered)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
         self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
-        entry = ledger.Started(self.chain.n + 1, self._now(at), self.season, digest, beacon)
         self.starts.append((digest, beacon))
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
-        self.chain.append(entry)
-        return entry
+        return self._append(ledger.Started, at, self.season, digest, beacon)
 
     def decide(self, request: str, at: int) -> ledger.Decided:
         """The next decision, for a request that has none yet."""
@@ -163,9 +163,9 @@ class LiveMarket:
     def decide_many(
         self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
     ) -> tuple[list[ledger.Decided], Refused | None]:
-        """The next decisions, for different requests that have none yet; where it ends early, why.
+        """The next decisions, for different requests that have none yet, and the refusal if they ended early.
 
-        With `out_of_time` it may also end early, after at least one, because that says so: then there is no refusal.
+        If `out_of_time` returns True they end early after at least one decision, without a refusal.
         """
         decided: list[ledger.Decided] = []
         now, refusal = self.time(at), None
@@ -183,7 +183,7 @@ class LiveMarket:
     def decide_in_windows(
         self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
     ) -> tuple[list[ledger.Decided], list[ledger.Defaulted], Refused | None]:
-        """The same, with the defaults of windows of so many rounds that are over in between, each in its place."""
+        """`decide_many`, with the defaults of wait windows that end after a number of rounds, in their order."""
         decided, defaults = list[ledger.Decided](), list[ledger.Defaulted]()
         while True:
             left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
@@ -200,7 +200,7 @@ class LiveMarket:
                 return decided, defaults, None
 
     def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[ledger.Decided]:
-        """Decisions for the requests after the first `done`, as many as no reward can change any more."""
+        """Decisions for the requests after the first `done`, as many as no further reward can change."""
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
@@ -219,7 +219,7 @@ class LiveMarket:
         ]
 
     def _enter_decisions(self, decided: list[ledger.Decided], now: int) -> None:
-        """Chain decisions, and let their wait windows begin."""
+        """Append decisions to the chain and begin their wait windows."""
         self.at, self.phase = now, decided[-1].phase
         self.windows.begin(decided[-1].id - self.before, now)
         self.requests.update((entry.id - self.before, entry.request) for entry in decided)
@@ -229,10 +229,10 @@ class LiveMarket:
         """Whether a decision awaits its reward."""
         return self.session is not None and decision - self.before in self.session.pending
 
-    def awaits_all(self, decisions: set[int]) -> bool:
-        """Whether each of these decisions awaits its reward."""
-        live, before = self.session, self.before
-        return live is not None and {decision - before for decision in decisions} <= live.pending.keys()
+    def not_awaited(self, decisions: Iterable[int]) -> list[int]:
+        """Those of the decisions that do not await a reward."""
+        pending, before = {} if self.session is None else self.session.pending, self.before
+        return [decision for decision in decisions if decision - before not in pending]
 
     def asked(self, decision: int, request: str) -> bool:
         """Whether a decision awaits its reward and was made for this request."""
@@ -259,7 +259,7 @@ class LiveMarket:
         return self.reward_many(((event, decision, self._checked(value)),), at)[0]
 
     def reward_many(self, rewards: Sequence[tuple[str, int, float]], at: int) -> list[ledger.Rewarded]:
-        """Enter rewards (event, decision, value) under new event ids: other decisions each, which await one."""
+        """Enter rewards (event, decision, value) under new event ids, of different decisions that await one."""
         if not rewards:
             return []
         counted = self._count([(decision - self.before, value) for _, decision, value in rewards])
@@ -285,12 +285,10 @@ class LiveMarket:
             raise Refused(409, "already_rewarded", f"decision {decision} already has a reward by another event")
         value = self._checked(value)  # before the time is taken: a refusal changes nothing
         self.late += 1
-        entry = ledger.Late(self.chain.n + 1, self._now(at), decision, value, event, defaulted.agent, defaulted.arm)
-        self.chain.append(entry)
-        return entry
+        return self._append(ledger.Late, at, decision, value, event, defaulted.agent, defaulted.arm)
 
     def _count(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[str, str, int]]:
-        """Let rewards count: in the mechanism, in the statistics, in the balances. Agent, arm and payment of each."""
+        """Enter rewards into the mechanism, the statistics and the balances; agent, arm and payment of each."""
         assert self.session is not None
         counted = self.session.reward_many(rewards)
         for round_, _ in rewards:
@@ -312,14 +310,14 @@ class LiveMarket:
             yield entry
 
     def expire_one(self, at: int) -> ledger.Defaulted | None:
-        """The next decision whose window is over, if any, gets the default reward."""
+        """Enter the default reward for the next decision whose window is over, if any."""
         if self.session is None:
             return None
         overdue = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
         return None if overdue is None else self._enter_defaults([overdue], at, "window")[0]
 
     def settle_some(self, at: int, most: int) -> list[ledger.Defaulted]:
-        """Before the settlement, the oldest decisions that still await a reward get the default, so many at most."""
+        """Before a settlement, enter the default for at most so many of the oldest decisions that await a reward."""
         live = self.session
         if live is None:
             return []
@@ -345,7 +343,7 @@ class LiveMarket:
         return entries
 
     def settle(self, at: int) -> ledger.Settled | None:
-        """End the season; nothing if it is settled already."""
+        """End the season; None if it is settled already."""
         if self.state == "settled":
             return None
         if self.state == "open" or self.session is None:
@@ -355,16 +353,14 @@ class LiveMarket:
         key = self.dice.key(self.season)
         if key is None:
             raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here")
-        entry = ledger.Settled(self.chain.n + 1, self._now(at), self.season, key.hex())
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False
         self.windows.clear()
-        self.chain.append(entry)
-        return entry
+        return self._append(ledger.Settled, at, self.season, key.hex())
 
     def open_season(self, season: int, at: int) -> ledger.SeasonOpened | None:
-        """Open season number `season` for registration; nothing if it is there already."""
+        """Open season number `season` for registration; None if it is open already."""
         if season == self.season:
             return None
         if self.state != "settled" or season != self.season + 1:
@@ -373,10 +369,8 @@ class LiveMarket:
             )
         if season > MOST_SEASONS:
             raise Refused(409, "season_order", f"a market has {MOST_SEASONS} seasons at most; declare another one")
-        entry = ledger.SeasonOpened(self.chain.n + 1, self._now(at), season)
         self.season, self.state = season, "open"
-        self.chain.append(entry)
-        return entry
+        return self._append(ledger.SeasonOpened, at, season)
 
 
 MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
@@ -385,7 +379,7 @@ MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every dec
 
 
 def check_declaration(spec: MarketSpec) -> None:
-    """Refuse at once what is out of bounds, whatever the mechanism."""
+    """Refuse a declaration that is out of bounds for every mechanism."""
     for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
         if gap is not None and gap < SMALLEST_GAP:
             raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
@@ -397,12 +391,12 @@ def check_declaration(spec: MarketSpec) -> None:
 
 
 def declared_market(spec: MarketSpec) -> LiveMarket:
-    """The market of a declaration, before its first entry, or one clear refusal; it may take tenths of a second."""
+    """The market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
     check_declaration(spec)
     try:
         terms = msgspec.structs.replace(complete(spec), seed=None)
         market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
-        market.dice.key(0)  # milliseconds, which the opening is spared
+        market.dice.key(0)  # takes milliseconds here instead of in the opening
     except ArithmeticError as problem:
         raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
     slots = spec.max_agents * max(rule.draws for rule in market.mechanism.rules)
@@ -412,7 +406,7 @@ def declared_market(spec: MarketSpec) -> LiveMarket:
 
 
 def check_room(market: LiveMarket, agent: str) -> None:
-    """Refuse one arm of an agent more than can be decided about in time, in all or as an agent's equal part of that."""
+    """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
     registry, mechanism = market.registry, market.mechanism
     own, others = len(registry.agent(agent).arms), registry.arm_count
     compares = not (mechanism.arm.commits or mechanism.arm.draws)
@@ -430,7 +424,7 @@ def _check_quota(count: int, most: int, what: str) -> None:
 
 
 def check_room_for_agent(market: LiveMarket) -> None:
-    """Refuse one agent more than can be decided about in time."""
+    """Refuse an agent if decisions would take too long with it."""
     rule = market.mechanism.agent
     if rule is not None and not rule.commits:
         what = f"agents that {market.mechanism.name!r} compares in every decision"

@@ -1,4 +1,4 @@
-"""What a season keeps count of: who is registered with what and what came of it, wait windows, and how it went."""
+"""The state of a season besides its session: registered agents and arms with their statistics, and wait windows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cloneproof.errors import Refused
 
 
 class RegistryArm(msgspec.Struct):
-    """An arm of the running season: its decisions, its rewards and their sum in ticks of 2^-60."""
+    """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60."""
 
     arm: str
     season: int
@@ -35,7 +35,7 @@ class AgentRecord(msgspec.Struct):
 
 
 class Registry:
-    """The agents of a market. Arms count from 0 inside their agent, in the order of registration."""
+    """The agents of a market; an agent's arms are numbered from 0 in the order of registration."""
 
     def __init__(self, max_agents: int, max_arms: int) -> None:
         self.max_agents, self.max_arms = max_agents, max_arms
@@ -72,7 +72,7 @@ class Registry:
         self.arm_count += 1
 
     def participants(self, season: int) -> dict[str, int]:
-        """Who takes part in a season, with how many arms."""
+        """The agents that take part in a season, with their numbers of arms."""
         counts = {
             record.agent: sum(arm.season <= season for arm in record.arms)
             for record in self.agents.values()
@@ -81,12 +81,12 @@ class Registry:
         return {name: count for name, count in counts.items() if count}
 
     def digest(self, registered: dict[str, int]) -> str:
-        """SHA-256 over who takes part with which arms, in the order of registration."""
+        """SHA-256 of the participants and their arms, in the order of registration."""
         rows = [[name, [arm.arm for arm in self.agents[name].arms[:count]]] for name, count in registered.items()]
         return sha256(msgspec.json.encode(rows)).hexdigest()
 
     def start(self, registered: dict[str, int]) -> None:
-        """A season starts with clean statistics; balances stay."""
+        """Start a season: clear statistics, keep balances."""
         self._participants = [self.agents[name] for name in registered]
         for record in self.agents.values():
             for arm in record.arms:
@@ -138,7 +138,7 @@ class WaitWindows:
         return self._length + self._step
 
     def begin(self, last_round: int, now: int) -> None:
-        """Let the windows of all rounds up to this one begin, as far as they have not."""
+        """Begin the windows of all rounds up to this one that have none yet."""
         starts = self.starts
         if starts and now < starts[-1][0]:
             starts[-1][1] = last_round
@@ -146,7 +146,7 @@ class WaitWindows:
             starts.append([now + self._step if self._step > 1 else now, last_round])
 
     def any_over(self, last_round: int, now: int) -> bool:
-        """Whether a window is over, which says nothing of whether its rounds still await rewards."""
+        """Whether a window is over; its rounds may have their rewards already."""
         in_time = not self.starts or now < self.starts[0][0] + self._length
         return not in_time or last_round - self.oldest >= self._rounds
 
@@ -164,14 +164,14 @@ class WaitWindows:
         return None
 
     def rounds_left(self, pending: Collection[int], last_round: int) -> int | None:
-        """How many rounds can be decided until a window is over by their number; None where no number is declared."""
+        """How many rounds can be decided until a window of rounds is over; None if none is declared."""
         if math.isinf(self._rounds):
             return None
         self.first_pending(pending, last_round)
         return int(self._rounds) - (last_round - self.oldest)
 
     def first_pending(self, pending: Collection[int], last_round: float) -> int | None:
-        """The oldest round up to this one that awaits a reward, over or not; a long gap is not gone through."""
+        """The oldest round up to this one that awaits a reward; skips a long gap at once."""
         near = min(last_round, self.oldest + _NEAR)
         while self.oldest <= near:
             if self.oldest in pending:
@@ -183,7 +183,7 @@ class WaitWindows:
         return self.oldest if self.oldest <= last_round else None
 
     def oldest_pending(self, pending: Collection[int], last_round: int, most: int) -> list[int]:
-        """The oldest rounds that await a reward, so many at most; where few do, not all rounds are gone through."""
+        """At most so many of the oldest rounds that await a reward, without a scan of all rounds if few do."""
         if pending and self.oldest not in pending:
             self.oldest = min(pending)
         if len(pending) ** 2 < (last_round + 1 - self.oldest) * most:
@@ -192,6 +192,6 @@ class WaitWindows:
         return list(islice(rounds, most))
 
     def clear(self) -> None:
-        """Begin a season: no round was decided."""
+        """Reset for a new season."""
         self.starts.clear()
         self.oldest = 1

@@ -1,9 +1,9 @@
-"""Replay and snapshots: a market from its ledger, from the beginning or from where a snapshot was taken.
+"""Replay and snapshots: rebuild a market from its ledger, from the beginning or from a snapshot.
 
-An entry says what was asked (a request, a reward, a registration) and what came of it (whom the mechanism served, what
-was paid). Asked again, a market in the same state must answer with the same line, bit for bit. A snapshot is the whole
-state at one entry, so that a start need not read all of the ledger. It is derived, can be dropped, and is sealed with
-the head of the ledger at that entry; a start that finds the seal broken reads the ledger instead.
+An entry records a call (a request, a reward, a registration) and its result (whom the mechanism served, what was paid).
+Given the same call, a market in the same state must answer with the same line, bit for bit. A snapshot is the whole
+state at one entry, so that a start need not read the whole ledger. It is derived, can be dropped, and carries the head
+of the ledger at that entry with a digest; if the digest is wrong, a start reads the ledger instead.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
 
 
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: the market as it left it, and the start of a season whose decisions are as told, if any."""
+    """A ledger that fits: its market, and the entry from which decisions could not be checked, if any."""
 
     market: LiveMarket
-    entries: int
     told: int | None = None
 
 
 class _ToldSession(Session):
-    """The session of a season whose dice are not known: it decides what the ledger says, among what is registered."""
+    """The session of a season with unknown dice: it repeats the ledger's decisions if they are possible."""
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pending = 0, {}
@@ -114,14 +113,14 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
 
 
 def repeat_entry(market: LiveMarket, entry: ledger.Entry) -> ledger.Entry | None:
-    """Ask the market again what this entry was the answer to; its answer now."""
+    """Repeat the call that this entry was the answer to; the market's answer now."""
     if market.settling and not isinstance(entry, ledger.Settled | ledger.Defaulted):
         return None
     return _AGAIN[type(entry)](market, entry)
 
 
 def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Iterator[ledger.Entry | None]:
-    """The market's answers to all of these, as `repeat_entry` gives them, decisions and rewards in bulk."""
+    """`repeat_entry` for each of these, with decisions and rewards in bulk."""
     for (kind, at), group in groupby(entries, lambda entry: (type(entry), entry.at)):
         run = list(group)
         if len(run) == 1 or market.settling or kind not in (ledger.Decided, ledger.Rewarded):
@@ -137,16 +136,16 @@ def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Itera
 
 
 def advance(market: LiveMarket, entries: Sequence[ledger.Entry]) -> None:
-    """Repeat stored entries, and stop where one comes out otherwise: what is appended then would not fit."""
+    """Repeat stored entries; raises an error at the first whose answer differs."""
     for entry, answer in zip_longest(entries, repeat_entries(market, entries)):
         if answer != entry:
             raise ServeError(
-                f"market {market.spec.market!r}: entry {entry.n} comes out otherwise here; replay the ledger"
+                f"market {market.spec.market!r}: entry {entry.n} is answered differently here; replay the ledger"
             )
 
 
 def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: bytes | None) -> LiveMarket:
-    """The market after the next stored entries; None is before the first of them."""
+    """The market after the next stored entries; None stands for no market yet."""
     if market is None:
         opening, *entries = entries
         if not isinstance(opening, ledger.Opened):
@@ -162,14 +161,13 @@ def replay(
     dice: MarketDice | None = None,
     check: Callable[[LiveMarket], None] | None = None,
 ) -> ReplayedLedger:
-    """Replay a whole ledger, given as lines with the hash stored after each (None where none is stored there).
+    """Replay a whole ledger, given as lines with the hash stored after each (None if none is stored there).
 
-    Where the dice of a season are not known (it runs, and the secret is not at hand), its decisions cannot be done
-    again and are taken as told; ids, owners, payments, windows and all else are checked there too. `check` is asked
-    after every entry.
+    If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger; ids,
+    owners, payments and windows are still checked. `check` is called after every entry.
 
-    Besides every decision and payment, it checks that each event, each request and each late reward occurs once, and
-    that late rewards follow a default. Memory grows with the number of entries for that check alone.
+    Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
+    needs memory that grows with the number of entries.
     """
     market: LiveMarket | None = None
     number, told = 0, None
@@ -189,11 +187,11 @@ def replay(
             check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, number, told)
+    return ReplayedLedger(market, told)
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
-    """The dice as published in a ledger, without the secret."""
+    """The dice that a ledger has published."""
     keys: list[bytes] = []
     for number, (_, entry) in enumerate(checked_entries(lines), 1):
         if isinstance(entry, ledger.Opened):
@@ -208,7 +206,7 @@ def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
 
 
 def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, ledger.Entry]]:
-    """The lines of a ledger with their entries, as long as the hash chain holds."""
+    """The lines of a ledger with their entries; raises `Misfit` where the hash chain breaks."""
     hash_now = ledger.GENESIS
     for number, (line, stored) in enumerate(lines, 1):
         hash_now = sha256(hash_now + line).digest()
@@ -254,7 +252,7 @@ def _check_keys(entry: ledger.Entry, seen: set[bytes], number: int) -> None:
 
 
 def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
-    """What must be new at this entry (False) and what must have been there (True)."""
+    """Keys of this entry that must be new (False) or must have occurred (True)."""
     if isinstance(entry, ledger.Decided):
         yield f"request {entry.request}", False
     elif isinstance(entry, ledger.Rewarded | ledger.Late):
@@ -326,7 +324,7 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
 
 
 def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
-    """What a snapshot says otherwise than the market that was derived from the ledger up to the same entry."""
+    """How a snapshot differs from the market derived from the ledger up to the same entry; None if it does not."""
     try:
         stored = restore(text, market.dice.secret)
     except ServeError as problem:
@@ -338,7 +336,7 @@ def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
 
 
 def _parts(market: LiveMarket) -> dict[str, Any]:
-    """What of a market's state a replay can check; a told session has no state of the mechanism."""
+    """The parts of a market's state that a replay can check; a `_ToldSession` has no state of the mechanism."""
     parts: dict[str, Any] = {
         "the terms": market.spec,
         "the season": (market.season, market.state, market.ends, market.starts),
@@ -351,7 +349,7 @@ def _parts(market: LiveMarket) -> dict[str, Any]:
 
 
 def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None = None) -> LiveMarket:
-    """The market after its last stored entry: the snapshot, if any, and the lines that follow it."""
+    """The market after its last stored entry, from the snapshot (if any) and the lines after it."""
     rest, market = iter(lines), None if snapshot is None else restore(snapshot, secret)
     while entries := [ledger.decode(line) for line in islice(rest, _AT_ONCE)]:
         market = go_on(market, entries, secret)

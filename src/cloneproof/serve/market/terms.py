@@ -1,8 +1,8 @@
-"""What a market is, before anything has happened in it.
+"""The terms of a market, declared before anybody registers.
 
-A season of a market goes open -> running -> settled, the paper's protocol: the principal commits to a mechanism, agents
-register arms, the mechanism runs, shares are paid. Registration closes at the start; who comes later waits for the next
-season. The platform declares how many agents and originals there may be, the gaps and the horizon; nothing is inferred
+A season goes open -> running -> settled, as in the paper's protocol: the principal commits to a mechanism, agents
+register arms, the mechanism runs, shares are paid. Registration closes at the start, and latecomers wait for the next
+season. The platform declares the largest numbers of agents and originals, the gaps and the horizon. Nothing is inferred
 from registrations, which an agent could manipulate.
 """
 
@@ -25,7 +25,7 @@ Role = Literal["platform", "agent", "auditor"]
 
 MOST_ITEMS: Final = 1000
 MOST_SEASONS: Final = 10_000
-WAIT_FRACTION: Final = 100  # of the horizon, the decisions that a reward may take if the terms do not say
+WAIT_FRACTION: Final = 100  # wait_rounds is the horizon divided by this, if the terms leave it out
 MOST_SEED: Final = (1 << 63) - 1
 MICRO: Final = 1_000_000
 
@@ -43,7 +43,7 @@ Count = Annotated[int, Meta(ge=1, le=10_000)]
 
 
 class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A market as the platform declares it, public and fixed from then on (but for the seed)."""
+    """A market as the platform declares it: public, except for the seed, and fixed."""
 
     market: Name
     mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
@@ -90,12 +90,12 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def invalid(message: str) -> Refused:
-    """A refusal of what no market can be, or no call can say."""
+    """A refusal of an invalid declaration or call."""
     return Refused(422, "invalid", message)
 
 
 def complete(spec: MarketSpec) -> MarketSpec:
-    """The spec with every parameter of its mechanism filled in, or one clear refusal."""
+    """The spec with every parameter of its mechanism filled in, or a refusal."""
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise invalid(f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
@@ -111,9 +111,9 @@ def complete(spec: MarketSpec) -> MarketSpec:
 
 
 def _least_reward(declared: float | None, family: RewardFamily) -> float:
-    """What is entered for a missing reward: the least that one can be, so that keeping one back does not help.
+    """The default for a missing reward: the lowest possible one, so that withholding a reward does not pay.
 
-    A family without a least reward is bounded by the declaration: the market refuses a reward below it.
+    For a family without a lowest reward it must be declared, and the market refuses rewards below it.
     """
     if math.isinf(family.low):
         if declared is None:
@@ -131,7 +131,7 @@ def _least_reward(declared: float | None, family: RewardFamily) -> float:
 
 
 def build_mechanism(spec: MarketSpec) -> Mechanism:
-    """The mechanism, from its parameters or, where they are left out, from its theorem and what was declared."""
+    """The mechanism, from its parameters or else from its theorem and the declared bounds."""
     parameters: dict[str, Any] = spec.parameters
     if spec.mechanism == "reservoir-index" and spec.ends == "at-horizon":
         raise invalid("mechanism 'reservoir-index' expects a market that ends at random; declare ends 'at-random'")

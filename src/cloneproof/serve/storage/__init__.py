@@ -1,9 +1,8 @@
-"""Where a service keeps what must not be lost: ledgers, and what is derived from them (snapshots, an index of ids).
-
-A storage is a small interface; there is nothing about markets in it. `open_storage` names one by its place.
-"""
+"""Where a service keeps its data: ledgers, and what is derived from them (snapshots, an index of ids)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.storage.sql import Storage
@@ -16,30 +15,25 @@ def is_postgres(place: str) -> bool:
 
 
 def display_place(place: str) -> str:
-    """A place as it may be printed: without a password."""
-    if not is_postgres(place):
-        return place
-    check_driver()
-    from cloneproof.serve.storage.postgres import without_password
-
-    return without_password(place)
+    """A place without its password, for printing."""
+    shown: str = postgres_module().without_password(place) if is_postgres(place) else place
+    return shown
 
 
 def open_storage(place: str) -> Storage:
     """The storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
-    if not is_postgres(place):
-        return SqliteStorage(place)
-    check_driver()
-    from cloneproof.serve.storage.postgres import PostgresStorage
-
-    return PostgresStorage(place)
+    storage: Storage = postgres_module().PostgresStorage(place) if is_postgres(place) else SqliteStorage(place)
+    return storage
 
 
-def check_driver() -> None:
-    """Say what to install, where the packages for PostgreSQL are not there."""
+def postgres_module() -> Any:  # noqa: ANN401 (the module needs optional packages)
+    """The module of PostgreSQL, or an error that says what to install."""
     try:
         import psycopg  # noqa: F401
+
+        from cloneproof.serve.storage import postgres as module
     except ImportError:
         raise ServeError(
             "expected the packages for PostgreSQL, got no 'psycopg'; install cloneproof[postgres]"
         ) from None
+    return module

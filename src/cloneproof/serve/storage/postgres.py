@@ -1,12 +1,12 @@
 """PostgreSQL: several service processes on the same markets, in turns.
 
-A turn is a transaction under one advisory lock. It begins with what the other processes appended since this one's last
-turn, so every process has the same markets, line by line, and ends with one durable commit for everybody who waited in
-it. A process that dies in its turn loses the connection, and with it the lock and whatever it had not committed. The
-primary key of the ledger is the second guard: a process that has missed an entry cannot append one in its place.
+A turn is a transaction under one advisory lock. It begins with the entries that other processes appended since this
+one's last turn, so that every process has the same markets, line by line, and ends with one durable commit for all
+waiting calls. A process that dies in its turn loses the connection, the lock and what it had not committed. The primary
+key of the ledger is a second guard: a process that missed an entry cannot append one in its place.
 
-What fails is told to the caller as "try again" and never tried again here: only the caller may repeat, because its ids
-make that safe. Everything is in a PostgreSQL schema of its own, so a database may be shared with other programs.
+Failures are reported to the caller as "try again" and never retried here: the caller's ids make its retries safe.
+Everything is in its own PostgreSQL schema, so a database may be shared with other programs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SCHEMA: Final = """
 
 
 def make_tables(connection: psycopg.Connection) -> None:
-    """The tables of a new database; services that start together take turns."""
+    """Create the tables of a new database; services that start together take turns."""
     with connection.transaction():
         connection.execute("SET LOCAL lock_timeout = '10s'")
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (SCHEMA_LOCK,))
@@ -72,7 +72,7 @@ def make_tables(connection: psycopg.Connection) -> None:
 
 
 def has_tables(connection: psycopg.Connection) -> bool:
-    """Whether a service of this version has used the database; refuse another program's schema, or another version."""
+    """Whether the database has our tables; raises an error for another program's schema or another version."""
     row = connection.execute("SELECT to_regnamespace('cloneproof'), to_regclass('cloneproof.schema')").fetchone()
     assert row is not None
     if row[0] is None:
@@ -94,7 +94,7 @@ WAIT_SECONDS: Final = 12.0  # for the database, in one step; more than two turns
 TURN_SECONDS: Final = 5.0  # how long others wait for a process that does nothing in its turn
 log = logging.getLogger("cloneproof.serve")
 
-# Every statement is a look-up or an append: no plan but by index is ever right, and each commit is on disk.
+# Every statement is a look-up or an append, so only plans by index are right; each commit waits for the disk.
 _SETTINGS: Final = (
     "SET search_path = cloneproof; SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; "
     "SET enable_mergejoin = off; SET enable_seqscan = off; SET lock_timeout = '10s'; "
@@ -103,14 +103,14 @@ _SETTINGS: Final = (
 
 
 class StorageLost(Refused):
-    """The database does not answer, or not as it should: an answer of 503 that says to try again."""
+    """The database does not answer, or not correctly: a retryable 503."""
 
     def __init__(self, problem: Exception) -> None:
         super().__init__(503, "storage", f"the database is not available ({type(problem).__name__}); try again")
 
 
 class Link:
-    """One connection, made when it is needed and again after it broke."""
+    """One connection, opened when needed and again after it broke."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -125,9 +125,9 @@ class Link:
 
     @contextmanager
     def use(self, renew: bool = True) -> Iterator[psycopg.Connection]:
-        """The connection; after any fault it is dropped, and with it whatever transaction was open.
+        """The connection; after any fault it is dropped, and with it an open transaction.
 
-        `renew=False` is for the rest of a transaction: a new connection would know nothing of it.
+        `renew=False` is for the rest of a transaction, which a new connection would not have.
         """
         self._since = time.monotonic()
         try:
@@ -145,29 +145,29 @@ class Link:
             self.close()
             if isinstance(problem, psycopg.Error) and not isinstance(problem, psycopg.InternalError):
                 raise StorageLost(problem) from problem
-            raise  # also of a page that is damaged: others are not
+            raise  # also InternalError, for a damaged page: other pages are not
         finally:
             self._since = None
 
     def watch(self) -> None:
-        """Cut a connection whose use takes too long, as where the server is stopped: who waits for it gets an error."""
+        """Cut a connection whose use takes too long, e.g. if the server is stopped; the waiting call gets an error."""
         since, connection = self._since, self._connection
         if since is not None and connection is not None and time.monotonic() - since > WAIT_SECONDS:
             with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as cut:
                 cut.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close it; an open transaction is undone by the database."""
+        """Close the connection; the database undoes an open transaction."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
 
 def take_turn(connection: psycopg.Connection) -> None:
-    """Begin a transaction that has the turn. A process that hangs in its turn loses it, and with it its connection.
+    """Begin a transaction that has the turn. A process that hangs in its turn loses its connection.
 
-    PostgreSQL ends a transaction that is idle for too long, but not one in which a pipeline was used last, so there is
-    none here. A commit is one: whoever waits for its turn ends the session of a process that stopped in the middle.
+    PostgreSQL ends a transaction that is idle for too long, but not one whose last step was a pipeline, as a commit is.
+    So a process that waits for its turn ends the session of one that stopped there.
     """
     for attempt in range(2):
         try:
@@ -183,7 +183,7 @@ def take_turn(connection: psycopg.Connection) -> None:
 
 
 def _end_hanging_turn(connection: psycopg.Connection) -> bool:
-    """End the session that has the turn, if it has waited for its own process for so long; whether there was one."""
+    """End the session that has the turn if its process has done nothing for so long; whether there was one."""
     rows = connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
         " WHERE locktype = 'advisory' AND granted AND pg_locks.database = (SELECT oid FROM pg_database"
@@ -213,7 +213,7 @@ def without_password(address: str) -> str:
 
 
 def address_error(address: str, problem: Exception) -> ServeError:
-    """What is said about a database that cannot be opened at a start."""
+    """The error for a database that cannot be opened."""
     reason = str(problem).strip().splitlines()[-1:] or [type(problem).__name__]
     return ServeError(f"cannot open {without_password(address)} ({reason[0]}); check the address and that it runs")
 
@@ -253,7 +253,7 @@ class PostgresStorage(SharedStorage):
             raise address_error(address, problem) from None
 
     def check(self) -> None:
-        """A database that is away shows in the next call, and in `probe`."""
+        """Nothing to check: an unreachable database fails the next call, and `probe`."""
 
     def probe(self) -> None:
         self._write("UPDATE schema SET version = version")
@@ -271,12 +271,12 @@ class PostgresStorage(SharedStorage):
             return connection.execute(_dialect(statement), values).fetchall()
 
     def _write(self, statement: str, *values: object) -> None:
-        with self._key_link.use() as connection:  # not in a turn, which may come to nothing
+        with self._key_link.use() as connection:  # not in a turn, which may be rolled back
             connection.execute(_dialect(statement), values)
 
     @contextmanager
     def _transaction(self) -> Iterator[_Transaction]:
-        self.release()  # what is stored in a turn in which nothing is appended would end with it
+        self.release()  # a turn without new entries is rolled back
         with self._writer.use() as connection, connection.cursor() as cursor, connection.transaction():
             yield _Transaction(cursor)
 
@@ -285,7 +285,7 @@ class PostgresStorage(SharedStorage):
 
     def markets(self) -> list[StoredMarket]:
         self.release()
-        self._seq = self._rows("SELECT coalesce(max(seq), 0) FROM ledger")[0][0]  # first: what is younger comes again
+        self._seq = self._rows("SELECT coalesce(max(seq), 0) FROM ledger")[0][0]  # first: newer blocks come again
         return super().markets()
 
     @property
@@ -297,13 +297,13 @@ class PostgresStorage(SharedStorage):
             take_turn(connection)
             clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
             self.turn_time = int(clock.fetchall()[0][0])
-            rows = connection.execute(  # with a view of its own, taken when the lock is had
+            rows = connection.execute(  # READ COMMITTED, so that it sees everything up to the lock
                 "SELECT place >> 40, place & ((1::bigint << 40) - 1), seq, hash_after, lines FROM ledger WHERE seq > %s"
                 " ORDER BY seq LIMIT %s",
                 (self._seq, _PAGE),
             ).fetchall()
             if len(rows) == _PAGE:
-                connection.execute("ROLLBACK")  # nobody should wait while this process reads its way up
+                connection.execute("ROLLBACK")  # others should not wait while this process catches up
             new = [market for market, first, *_ in rows if first == 1]
             secrets = dict(_secrets(connection, new)) if new else {}
         found = []
@@ -312,7 +312,7 @@ class PostgresStorage(SharedStorage):
             last = first + len(lines) - 1
             if last > self._heads.get(market, 0):  # else it was read when this process started
                 entries: list[Entry] = [decode(line) for line in lines]
-                found.append(RemoteBlock(market, lines, entries, hash_, secrets.get(market)))
+                found.append(RemoteBlock(market, entries, hash_, secrets.get(market)))
                 self._heads[market] = last
             self._seq = seq
         return found
@@ -358,7 +358,7 @@ def _secrets(connection: psycopg.Connection, markets: list[int]) -> Iterator[tup
 
 @contextmanager
 def reading(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
-    """The rows of queries, all as they are at one moment, read a page at a time."""
+    """A function that runs queries in one consistent view and reads their rows a page at a time."""
     try:
         with psycopg.connect(address, connect_timeout=CONNECT_SECONDS) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

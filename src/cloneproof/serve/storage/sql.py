@@ -1,16 +1,16 @@
 """A storage: ledgers in blocks of lines, by market number; snapshots and an index of ids, derived from them; keys.
 
-There is nothing about markets in it. `Storage` has what SQLite and PostgreSQL share, and says what the service asks of
-any storage. A commit appends the new lines of each market's ledger, one row for a block of lines. An old entry is found
-by a hash of its id in the table `ids`, which names the block. Hashes may collide, ids do not: the block has the last
-word. One caller at a time, except for `lines` and `keys`, which may be asked at the same time.
+`Storage` has what SQLite and PostgreSQL share, and knows nothing about markets. A commit appends the new lines of each
+market's ledger, one row for a block of lines. An old entry is found by a hash of its id in the table `ids`, which names
+the block; hashes may collide, so the block is searched for the id itself. Only one call may run at a time, except for
+`lines` and `keys`.
 
 To add a storage, derive a class from `Storage` and name it in `open_storage`. It promises:
 
-- `commit` stores everything it is given or nothing, and what it stored is durable when it returns. Replies follow it.
-- `find` knows every id of any age: exactly-once rests on it.
+- `commit` stores everything or nothing, durably when it returns; replies are sent after it.
+- `find` knows every id of any age, on which exactly-once depends.
 - A start after `kill -9` or a power cut finds everything that was committed.
-- If several processes may write, it is a `SharedStorage`: it has turns, and knows what the others appended.
+- If several processes may write, it is a `SharedStorage` with turns, and knows what the others appended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from cloneproof.serve.market.entries import EMPTY, Appended, Entry, Head, Known,
 from cloneproof.serve.market.terms import Role
 
 log = logging.getLogger("cloneproof.serve")
-BLOCK: Final = 100  # entries a row: an old one is found by reading its row
+BLOCK: Final = 100  # entries in a row
 ENTRIES_PER_CHECKPOINT: Final = 1 << 17
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
 _PAGE: Final = 500  # blocks that are read at a time
@@ -41,10 +41,9 @@ LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hash
 
 
 class StoredMarket(NamedTuple):
-    """A market as it is found at a start: its last snapshot, the lines after it, and the secret of its dice."""
+    """A market at the start: its last snapshot, the lines after it, and the secret of its dice."""
 
     number: int
-    name: str
     snapshot: bytes | None
     lines: Iterable[bytes]
     secret: bytes | None = None
@@ -59,17 +58,16 @@ class Line(NamedTuple):
 
 
 class RemoteBlock(NamedTuple):
-    """What another process appended to a market's ledger: lines and entries, the hash after the last; a new secret."""
+    """Entries that another process appended to a market's ledger, the last hash, and the secret of a new market."""
 
     market: int
-    lines: list[bytes]
     entries: list[Entry]
     hash: bytes
     secret: bytes | None = None
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
-    """An API key: never the key itself, only the hash of its secret half."""
+    """An API key, with only the hash of its secret half."""
 
     id: str
     role: Role
@@ -80,9 +78,9 @@ class KeyRecord(msgspec.Struct, frozen=True):
 
 
 def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_there: bytes | None) -> Head:
-    """Where to go on reading a ledger: after its snapshot, if that is intact, else at the beginning.
+    """The head after which to read a ledger: that of its snapshot if it is intact, else the beginning.
 
-    `hash_there` is the hash that the ledger has after the entry that the snapshot is stored for.
+    `hash_there` is the ledger's hash after the entry that the snapshot is stored for.
     """
     if snapshot is None:
         return EMPTY
@@ -92,7 +90,7 @@ def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_the
         return EMPTY
     if found.head.hash != hash_there:
         raise ServeError(
-            f"market {market!r}: the ledger is not the one that its snapshot of entry {entry} was taken of; "
+            f"market {market!r}: the ledger is not the one that its snapshot of entry {entry} belongs to; "
             "`cloneproof replay` says where it breaks; restore a copy"
         )
     return found.head
@@ -113,12 +111,12 @@ def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[Ledger
 
 
 def lines_after(head: Head, rows: Iterable[tuple[int, bytes, bytes, str]]) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines after a head in stored blocks (first, hash before, hash after, text), checked; with their number."""
+    """The checked lines after a head in stored blocks (first, hash before, hash after, text), with their number."""
     after, expected = head
     for first, before, hash_after, text in rows:
         lines = text.encode().split(b"\n")
         if first + len(lines) - 1 <= after:
-            continue  # the last one before, which the snapshot is of
+            continue  # before the head
         ledger.check_block(first, expected, before, hash_after, lines)
         expected = hash_after
         yield max(first, after + 1), lines[max(0, after + 1 - first) :]
@@ -138,7 +136,7 @@ def page_of(rows: Iterable[tuple[int, bytes, str]], after: int, limit: int) -> l
 
 
 def index_keys(entry: Entry) -> tuple[str, ...]:
-    """The texts that an entry is found under; a letter tells ids of requests, events and decisions apart.
+    """The keys of an entry in the index; a letter distinguishes ids of requests, events and decisions.
 
     >>> index_keys(ledger.Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
     ('e:click-9', 'l:3')
@@ -159,10 +157,10 @@ def _wanted_keys(wanted: Wanted) -> list[str]:
 
 
 def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
-    """A hash of 64 bits, with a sign, for each key of a market."""
+    """A signed hash of 64 bits for each key of a market."""
     base, digests = blake2b(b"%d:" % market, digest_size=8), []
     for key in keys:
-        digest = base.copy()  # less time than a new one
+        digest = base.copy()  # faster than a new one
         digest.update(key.encode())
         digests.append(digest.digest())
     return unpack(f"<{len(digests)}q", b"".join(digests))
@@ -175,7 +173,7 @@ def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
 
 
 class Statements(Protocol):
-    """What is used of a connection in a transaction; parameters are question marks."""
+    """The methods of a connection that a transaction uses; parameters are question marks."""
 
     def execute(self, statement: str, values: Any = ..., /) -> Any:  # noqa: ANN401
         """Run one statement."""
@@ -185,7 +183,7 @@ class Statements(Protocol):
 
 
 class Storage(ABC):
-    """What the service asks of a storage, in SQL; what is abstract differs between SQLite and PostgreSQL."""
+    """What the service asks of a storage, in SQL; abstract methods differ between SQLite and PostgreSQL."""
 
     ids_query: str  # by a list of hashes, which is one parameter
     blocks_query: str  # by a list of places
@@ -196,7 +194,7 @@ class Storage(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Refuse, if what was opened is not there any more; quick, and may be asked at any time."""
+        """Raise an error if the opened storage has disappeared; quick, from any thread."""
 
     @abstractmethod
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
@@ -205,19 +203,19 @@ class Storage(ABC):
     @property
     @abstractmethod
     def checkpoint_due(self) -> bool:
-        """Whether so much was appended that the next start would take long without snapshots."""
+        """Whether the next start would take long without new snapshots."""
 
     @abstractmethod
     def probe(self) -> None:
-        """Write something that changes nothing, durably; an error where that is not possible."""
+        """Do a durable write that changes nothing, or raise an error."""
 
     @abstractmethod
     def watch(self) -> None:
-        """Let fail what has waited too long for a database; asked every second, from another thread."""
+        """Abort a call that has waited too long for a database; called every second, from another thread."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close it; what was committed stays."""
+        """Close the storage."""
 
     @abstractmethod
     def _rows(self, statement: str, *values: object) -> list[Any]:
@@ -225,22 +223,22 @@ class Storage(ABC):
 
     @abstractmethod
     def _read(self, statement: str, *values: object) -> list[Any]:
-        """The same beside the writing."""
+        """The rows of a query, in another thread than the storage's."""
 
     @abstractmethod
     def _write(self, statement: str, *values: object) -> None:
-        """One statement in a transaction of its own."""
+        """Run one statement in its own transaction."""
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Statements]:
-        """All or none."""
+        """A transaction: all statements or none."""
 
     @abstractmethod
     def _list(self, values: Iterable[int]) -> object:
         """Values as one parameter."""
 
     def markets(self) -> list[StoredMarket]:
-        """Every market, with what is needed to go on with it."""
+        """Every market, with what is needed to rebuild it."""
         self._heads = {}
         rows = self._rows(
             "SELECT number, name, entry, body, secret FROM markets"
@@ -253,7 +251,7 @@ class Storage(ABC):
             if body is not None and head is EMPTY:
                 self._damaged.add(number)
             snapshot = None if head is EMPTY else body
-            markets.append(StoredMarket(number, name, snapshot, self._tail(number, head), secret))
+            markets.append(StoredMarket(number, snapshot, self._tail(number, head), secret))
         return markets
 
     def _hash_after(self, market: int, entry: int) -> bytes | None:
@@ -285,7 +283,7 @@ class Storage(ABC):
             place = rows[-1][0] + 1
 
     def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
-        """The entries that are stored under these ids, of any age, by market; a refusal where one cannot be read."""
+        """The stored entries with these ids, of any age, by market; a refusal for a market that cannot be read."""
         found: dict[int, Known | Refused] = {}
         for market, asked in wanted.items():
             try:
@@ -324,7 +322,7 @@ class Storage(ABC):
             database.executemany("INSERT INTO markets (number, name, secret) VALUES (?, ?, ?)", rows)
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        """Store snapshots of markets that changed since their last ones; each was taken between two commits."""
+        """Store new snapshots of markets; each was taken between two commits."""
         with self._transaction() as database:
             database.executemany("DELETE FROM snapshots WHERE market = ?", [(market,) for market in self._damaged])
             database.executemany(
@@ -365,7 +363,7 @@ _BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? A
 
 
 class SharedStorage(Storage):
-    """A storage that several processes write to, in turns: between `begin` and the commit nobody else appends."""
+    """A storage that several processes write to in turns: between `begin` and `commit` no other process appends."""
 
     turn_time = 0  # when the turn began, by the clock that all processes share, in milliseconds
 
@@ -376,7 +374,7 @@ class SharedStorage(Storage):
 
     @abstractmethod
     def begin(self) -> list[RemoteBlock]:
-        """What others appended since the last turn. With all of it comes the turn; otherwise it must be asked again."""
+        """The next blocks that others appended; after the last of them this process has the turn, else call again."""
 
     @abstractmethod
     def release(self) -> None:

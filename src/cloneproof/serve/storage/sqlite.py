@@ -1,7 +1,7 @@
 """One SQLite file: write-ahead log, full synchronous commits, one writer.
 
-The file is locked as long as it is open, by whatever name it is reached, since two writers would each write another
-ledger. A file with several names (hard links) is refused: each name would have a write-ahead log of its own.
+The file is locked while it is open, since two writers would write different ledgers. A file with several names (hard
+links) is refused, because each name would have its own write-ahead log.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from cloneproof.serve.storage.sql import (
     new_rows,
 )
 
-_held: Final = set[tuple[int, int]]()  # by this process: to open and close such a file again would end SQLite's locks
+_held: Final = set[tuple[int, int]]()  # files locked here: opening and closing one again would end SQLite's locks
 
 
 class FileLock:
-    """The lock of one file, which is made if missing, for its owner alone; refused where another process has it."""
+    """The lock of one file, which is created if missing, readable by its owner; refused if another process has it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -66,11 +66,11 @@ class FileLock:
         _held.add(self._identity)
 
     def watch(self, path: str) -> None:
-        """From now on another file, which must be there, counts as part of this one."""
+        """Treat another existing file as part of this one."""
         self._others[path] = os.stat(path).st_ino
 
     def check(self) -> None:
-        """Refuse to go on where the file was deleted, moved or replaced: what is written now would be lost."""
+        """Raise an error if the file was deleted, moved or replaced, since further writes would be lost."""
         try:
             there = _identity(os.stat(self._path)) == self._identity
             there = there and all(os.stat(path).st_ino == number for path, number in self._others.items())
@@ -82,7 +82,7 @@ class FileLock:
             )
 
     def release(self) -> None:
-        """Release the lock; after every connection to the file is closed."""
+        """Release the lock, after every connection to the file is closed."""
         _held.discard(self._identity)
         os.close(self._handle)
 
@@ -125,7 +125,7 @@ SCHEMA: Final = """
 
 
 class Connection(Statements, Protocol):
-    """What is used of a connection: `sqlite3` and `apsw` both have it."""
+    """The methods of a connection that are used; `sqlite3` and `apsw` both have them."""
 
     def close(self) -> None:
         """Close it."""
@@ -138,12 +138,11 @@ def is_service_file(connection: Connection) -> bool:
 
 
 class NewIds:
-    """Ids that are in the ledger and not in the table of ids yet: the block of each by its hash.
+    """Ids of the ledger that are not yet in the table of ids: the block of each by its hash.
 
-    Ids are random, so each one that was stored with its entry would write a page of its own: 30 microseconds in a
-    table of three million. So they wait here until there are many, and then each commit stores some of them in the
-    order of their hashes, which is a part of the table: twice as many as it brings, so that all are stored before as
-    many are new, and no commit takes long. A start reads those that are missing from the ledger.
+    Ids are random, so storing each with its entry would write a page for each: 30 microseconds in a table of three
+    million. They are collected here instead. Once there are many, each commit stores twice as many as it adds, in the
+    order of their hashes, which touches only a part of the table. A start reads the missing ones from the ledger.
     """
 
     def __init__(self, most: int) -> None:
@@ -155,7 +154,7 @@ class NewIds:
         self.indexed: list[tuple[int, int]] = []  # (last entry, market), when all of them are
 
     def add(self, rows: Iterable[IdRow]) -> None:
-        """Take in ids of entries that are stored."""
+        """Add ids of stored entries."""
         new = self._new
         for hash_, place in rows:
             new[hash_] = (*new[hash_], place) if hash_ in new else (place,)
@@ -166,9 +165,9 @@ class NewIds:
         return [(hash_, place) for hash_ in known for place in (*new.get(hash_, ()), *full.get(hash_, ()))]
 
     def next_slice(self, count: int, heads: Mapping[int, int]) -> tuple[list[IdRow], bool]:
-        """What a commit of so many ids is to store, and whether it is the last of its kind.
+        """The ids that a commit with so many new ones stores, and whether they are the last of the collected ones.
 
-        `heads` are the last entries whose ids were taken in, by market.
+        `heads` are the last entries whose ids were added, by market.
         """
         if not self._left and len(self._new) >= self._most:
             self._full, self._new = self._new, {}
@@ -179,7 +178,7 @@ class NewIds:
         return [(hash_, place) for hash_ in slice_ for place in self._full[hash_]], 0 < len(slice_) == len(self._left)
 
     def mark_stored(self) -> None:
-        """The commit of the slice succeeded."""
+        """Note that the commit of the slice succeeded."""
         del self._left[-self._size :]
         if not self._left:
             self._full = {}
@@ -192,9 +191,9 @@ def open_connection(path: str) -> Connection:
 
 
 class SqliteStorage(Storage):
-    """A service's whole storage in one file; a second service on the same file is refused. `:memory:` is no file."""
+    """A service's whole storage in one file, which one service at a time may open; `:memory:` is no file."""
 
-    # a cross join is gone through from left to right
+    # SQLite loops over a cross join from left to right
     ids_query = "SELECT hash, place FROM json_each(?) CROSS JOIN ids WHERE hash = value"
     blocks_query = "SELECT place, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
 
@@ -210,7 +209,7 @@ class SqliteStorage(Storage):
             self._prepare()
             return
         _check_path(path)
-        with ExitStack() as undo:  # what is refused leaves nothing behind
+        with ExitStack() as undo:  # an error leaves nothing behind
             existed = os.path.exists(path)
             self._lock = FileLock(path)
             undo.callback(self._lock.release)
@@ -276,7 +275,7 @@ class SqliteStorage(Storage):
             database.execute(f"PRAGMA user_version = {VERSION}")  # which it has: one page is written
 
     def watch(self) -> None:
-        """A file answers, or the whole machine waits for it."""
+        """Nothing to abort: a file answers, or the whole machine waits."""
 
     def markets(self) -> list[StoredMarket]:
         self.check()
@@ -285,7 +284,7 @@ class SqliteStorage(Storage):
         return super().markets()
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        """The lines after the snapshot; then the ids that are not in the table are taken into memory."""
+        """The lines after the snapshot; then adds the ids that are not in the table."""
         yield from super()._tail(market, head)
         self._since += self._heads[market] - head.n
         for first, _, _, text in self._blocks(market, self._indexed[market] + 1):
@@ -310,7 +309,7 @@ class SqliteStorage(Storage):
 
     @staticmethod
     def _store_ids(database: Connection, rows: Sequence[IdRow], indexed: Sequence[tuple[int, int]]) -> bool:
-        """Whether it could be done; where a page of the table is damaged, ids stay in memory and the ledger goes on."""
+        """Whether the ids could be stored; if a page of the table is damaged, they stay in memory."""
         database.execute("SAVEPOINT ids")
         try:
             database.executemany("INSERT INTO ids VALUES (?, ?) ON CONFLICT DO NOTHING", rows)

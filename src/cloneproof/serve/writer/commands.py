@@ -1,8 +1,8 @@
-"""Commands: what can be asked of the markets, which old entries it needs to see, and what it does.
+"""Commands: what callers can ask of the markets, which old entries a command needs, and what it does.
 
-A command runs between two transactions, so nothing happens at the same time. Its reply is sent when what it did is
-durable. Decisions and rewards of a market that came in singly are done as one batch: whoever has no reply yet cannot
-tell in which order calls were taken. Everything else keeps its place.
+A command runs between two transactions, so nothing runs concurrently. Its reply is sent when its effects are durable.
+Single decisions and rewards of a market are joined into batches, which is safe because callers without a reply cannot
+tell in which order calls were taken. All other commands keep their place.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 
 T = TypeVar("T")
 LATER: Final = object()
-"""The reply of a command that has more to do, and is to be run again in the next group, before others of its market."""
+"""The reply of an unfinished command, which runs again in the next group before others of its market."""
 DEFAULTS_AT_ONCE: Final = 200  # of a season that is settled, in one group
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something to be done between two transactions; the market is empty where it is about none that exists."""
+    """Something to do between two transactions; `market` is empty if it concerns no existing market."""
 
     market: str
 
@@ -34,7 +34,7 @@ class Command:
         return 1
 
     def part(self, start: int, most: int) -> Self:
-        """The command for its items from `start` on, at most so many; itself where it cannot be divided."""
+        """The command for at most so many of its items from `start` on; itself if it cannot be divided."""
         return self
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
@@ -60,8 +60,8 @@ class Do(Command):
 class Settle(Command):
     """Settle a market's season; the reply is a view of the market then.
 
-    A season with many rewards missing is settled over several groups, so that other markets go on meanwhile. Its own
-    calls wait; after a crash in between, the next start goes on with it.
+    A season with many missing rewards is settled over several groups, so that other markets continue meanwhile. Calls
+    of this market wait. After a crash in between, the next start continues the settlement.
     """
 
     view: Callable[[LiveMarket], Any]
@@ -69,7 +69,7 @@ class Settle(Command):
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
         market = markets.market(self.market)
         entries = market.settle_some(now, DEFAULTS_AT_ONCE)
-        known[markets.numbers[self.market]].add(entries)  # rewards in the same group meet these defaults
+        known[markets.numbers[self.market]].add(entries)  # for rewards in the same group
         if len(entries) == DEFAULTS_AT_ONCE:
             return LATER
         market.settle(now)
@@ -78,7 +78,7 @@ class Settle(Command):
 
 @dataclass(frozen=True, slots=True)
 class Batch(Command, Generic[T]):
-    """Items that are done one after the other, with a reply for each."""
+    """Items handled one after the other, with a reply for each."""
 
     items: Sequence[T]
 
@@ -90,14 +90,14 @@ class Batch(Command, Generic[T]):
         return type(self)(self.market, self.items[start : start + most])
 
     def join(self, others: Sequence[Self]) -> Self:
-        """One command for this and others on the same market; its replies follow on each other."""
+        """One command for this and others on the same market; replies keep the order."""
         return type(self)(self.market, [*self.items, *(item for other in others for item in other.items)])
 
 
 class Decide(Batch[str]):
-    """Decisions for requests; a request that was answered before gets the same answer.
+    """Decisions for requests; a known request gets the same answer.
 
-    Where the time of its group is over, there are replies to the first requests only.
+    If the time of the group is over, only the first requests have replies.
     """
 
     __slots__ = ()
@@ -125,7 +125,7 @@ def _reply(entry: Decided, again: bool) -> DecisionReply:
 def _replies_in_order(
     requests: Sequence[str], seen: Known, decided: Sequence[Decided], refusal: Refused | None
 ) -> Iterator[DecisionReply | ItemError]:
-    """A reply for each request, where some were answered before, come twice or are refused."""
+    """A reply for each request, if some were answered before, occur twice or are refused."""
     new, answered = {entry.request: entry for entry in decided}, set[str]()
     for request in requests:
         entry = seen.requests.get(request) or new.get(request)
@@ -139,17 +139,14 @@ def _replies_in_order(
 
 
 class Reward(Batch[RewardItem]):
-    """Rewards of decisions; an event that was taken before is a duplicate, or a conflict if it says something else."""
+    """Rewards of decisions; a known event is a duplicate, or a conflict if its content differs."""
 
     __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        market, events = markets.by_name.get(self.market), [item.event_id for item in self.items]
-        if market is None or market.awaits_all({item.decision for item in self.items}):
-            return Wanted(events=events)
-        return Wanted(
-            events=events, decisions=[item.decision for item in self.items if not market.awaits(item.decision)]
-        )
+        market, decisions = markets.by_name.get(self.market), [item.decision for item in self.items]
+        late = [] if market is None else market.not_awaited(decisions)
+        return Wanted(events=[item.event_id for item in self.items], decisions=late)
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[RewardReply | ItemError]:
         market, seen, items = markets.market(self.market), known[markets.numbers[self.market]], self.items
@@ -172,9 +169,9 @@ class Reward(Batch[RewardItem]):
 
 
 def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Known) -> Sequence[int]:
-    """The positions of items about which there is no question: they can be entered at once, before the others.
+    """The positions of items that can be entered at once, before the others.
 
-    An item that shares its event or its decision with one before it is for later, so that order decides between them.
+    An item that shares its event or decision with an earlier one is left for later, so that their order decides.
     """
     allowed = {value: market.allows(value) for value in {item.value for item in items}}
     events, decisions = {item.event_id for item in items}, {item.decision for item in items}
@@ -224,7 +221,7 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
 
 
 def merge(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
-    """The same commands with decisions and rewards of a market joined, each with the positions of what is in it."""
+    """The commands with decisions and rewards of a market joined, each with the positions of its parts."""
     places: dict[tuple[type, str], list[int]] = {}
     for at, command in enumerate(commands):
         if isinstance(command, Batch):
@@ -243,7 +240,7 @@ def _join_at(commands: Sequence[Any], places: Mapping[Any, list[int]]) -> Iterat
 
 
 def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
-    """The reply to each of several commands that were joined, by their sizes."""
+    """The reply to each of several joined commands, by their sizes."""
     if len(sizes) == 1 or reply is LATER or isinstance(reply, Exception):
         yield from [reply] * len(sizes)
         return

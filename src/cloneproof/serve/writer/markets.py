@@ -1,4 +1,4 @@
-"""All markets of one service, by name: recovered at a start, and what is new in them collected for storage."""
+"""All markets of one service by name: recovered at the start, their new entries collected for storage."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KnownEntries = defaultdict[int, Known]  # by the number of a market
 
 
 class ServedMarkets:
-    """The markets, by name; each has a number for life, from 1."""
+    """The markets by name; each has a permanent number, from 1."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, LiveMarket] = {}
         self.numbers: dict[str, int] = {}
         self.names: dict[int, str] = {}  # by number
-        self.awaiting: set[str] = set()  # those with rewards that may come, so that windows may end
-        self.out_of_time: Callable[[], bool] | None = None  # whether the command that runs has had its time
-        self.stored: set[str] = set()  # those whose opening is
-        self.held: set[str] = set()  # read back from storage at the moment, and not to be touched
+        self.awaiting: set[str] = set()  # those that run, so that wait windows may end
+        self.out_of_time: Callable[[], bool] | None = None  # whether the running command has used up its time
+        self.stored: set[str] = set()  # those whose opening is stored
+        self.held: set[str] = set()  # those that are being read back or copied, and must not change
         self._changed: set[str] = set()  # since the last checkpoint
         self._touched: set[str] = set()  # since entries were taken
         self._clocks: tuple[int, int | None] | None = None  # as they were shown last
@@ -35,7 +35,7 @@ class ServedMarkets:
     @classmethod
     def recover(cls, storage: Storage) -> ServedMarkets:
         markets = cls()
-        for number, _, snapshot, lines, secret in storage.markets():
+        for number, snapshot, lines, secret in storage.markets():
             markets.enter(number, recover(snapshot, lines, secret))
         return markets
 
@@ -46,11 +46,11 @@ class ServedMarkets:
         self.mark_changed(name)
 
     def look(self, name: str) -> None:
-        """Whether windows may end in a market may have changed."""
+        """Update whether windows may end in a market."""
         (self.awaiting.add if self.by_name[name].session is not None else self.awaiting.discard)(name)
 
     def market(self, name: str, agent: str | None = None) -> LiveMarket:
-        """A market by name, which may then be changed; for an agent's key, one in which the agent is registered."""
+        """A market by name, which the caller may change; for an agent's key only if the agent is registered there."""
         market = self.by_name.get(name)
         if market is None or (agent is not None and agent not in market.registry):
             raise Refused(
@@ -59,14 +59,14 @@ class ServedMarkets:
         self._touched.add(name)
         return market
 
-    def number(self, name: str) -> int:
-        self.market(name)
+    def number(self, name: str, agent: str | None = None) -> int:
+        self.market(name, agent)
         return self.numbers[name]
 
     def create(self, spec: MarketSpec, at: int, declared: LiveMarket | None = None) -> tuple[LiveMarket, bool]:
-        """A new market, or the one that was declared in the same words before; whether it is new.
+        """A new market, or an existing one with the same terms; and whether it is new.
 
-        `declared` is what `declared_market` made of the spec beforehand.
+        `declared` is the result of `declared_market` for the spec.
         """
         known = self.by_name.get(spec.market)
         market = declared or declared_market(spec)
@@ -86,19 +86,19 @@ class ServedMarkets:
         return market, True
 
     def follow(self, steady: int, wall: int | None, names: Iterable[str]) -> None:
-        """Set the time of these markets; the others follow when they are looked at."""
+        """Set the time of these markets; the others follow when they are needed."""
         self._clocks = steady, wall
         for name in names:
             self.by_name[name].follow(steady, wall)
 
     def keep_time_of(self, others: ServedMarkets) -> None:
-        """Go on with the time of the same markets as they were before they were read back."""
+        """Continue the time of the same markets from before they were read back."""
         for name, market in self.by_name.items():
             if name in others.by_name:
                 market.ahead = others.by_name[name].ahead
 
     def expire(self, at: int, known: KnownEntries, names: Iterable[str], most: int = 1000) -> set[str]:
-        """Enter default rewards where a window of these is over, so many in all; the markets that may have more."""
+        """Enter at most so many default rewards in markets with a window that is over; those that may have more."""
         overdue = [name for name in names if self.by_name[name].overdue(at) and name not in self.held]
         more, share = set[str](), max(1, most // max(1, len(overdue)))
         for name in overdue:
@@ -109,12 +109,12 @@ class ServedMarkets:
         return more
 
     def mark_changed(self, name: str) -> None:
-        """A market has entries that are stored, or are about to be, so that a snapshot of it is worth taking."""
+        """Note that a market has new entries in storage, so that the next checkpoint takes a snapshot of it."""
         self._changed.add(name)
         self.stored.add(name)
 
     def take(self) -> list[tuple[int, str, Appended]]:
-        """What is new in any market since the last call."""
+        """The new entries of all markets since the last call."""
         appended, touched = [], sorted(self._touched & self.by_name.keys())
         self._touched.clear()
         for name in touched:
@@ -129,7 +129,7 @@ class ServedMarkets:
         return appended
 
     def mark_unchanged(self, name: str) -> None:
-        """A snapshot of a market is about to be taken."""
+        """Note that a snapshot of a market is about to be taken."""
         self._changed.discard(name)
 
     def changed(self) -> list[str]:
@@ -137,16 +137,16 @@ class ServedMarkets:
         return sorted(self._changed, reverse=True)
 
     def snapshot_possible(self, name: str) -> bool:
-        """Not of a market that is just being settled or read back."""
+        """Whether a snapshot can be taken: not while a market is being settled or read back."""
         return name not in self.held and not self.by_name[name].settling
 
     def take_snapshots(self) -> dict[int, bytes]:
-        """Snapshots of what changed since the last call; of a market that is just being settled, the next time."""
+        """Snapshots of the markets that changed since the last call, if possible now."""
         taken = [name for name in self.changed() if self.snapshot_possible(name)]
         self._changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
 
 
 def _seed_fits(seed: int | None, market: LiveMarket) -> bool:
-    """Whether a seed, if one is named, is the one that a market was declared with."""
+    """Whether a seed, if given, is the one that the market was declared with."""
     return seed is None or make_secret(seed) == market.dice.secret

@@ -1,8 +1,8 @@
-"""Calls that wait, by market: each group takes work of the markets in turn, an equal share of items of each.
+"""Waiting calls by market: each group takes an equal share of items from the markets in turn.
 
-A market that had nothing waiting is served before those that had, once, and then in turn with them (as in RFC 8290,
-section 4.1). So a call waits for the shares of other markets, never for their queues. A batch that is larger than a
-share is done in parts. How long the work of a group may take is the writer's business: what has no reply is put back.
+A market that had no waiting calls is served first once, and then in turn with the others (as in RFC 8290, section 4.1).
+So a call waits for the shares of other markets, never for their whole queues. A batch larger than a share is done in
+parts. The writer limits the time of a group and puts back calls without a reply.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class QueuedCall:
-    """A command, who waits for its reply, and how much of it is done."""
+    """A command, the future of its reply, and how much of it is done."""
 
     __slots__ = ("command", "done", "future", "replies", "size")
 
@@ -37,7 +37,7 @@ class QueuedCall:
         self.replies: list[Any] | None = None  # of its parts so far
 
     def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
-        """A part is done and durable; with the last one the caller gets the reply."""
+        """Enter the reply to a part; with the last part the caller gets the whole reply."""
         if self.future.done():
             return
         if isinstance(reply, Exception):
@@ -52,7 +52,7 @@ Group = list[tuple[QueuedCall, Command]]  # with the part of its command that is
 
 
 class Lane:
-    """What waits for one market, in the order of arrival."""
+    """The waiting calls of one market, in the order of arrival."""
 
     __slots__ = ("calls", "held", "items", "listed")
 
@@ -62,7 +62,7 @@ class Lane:
         self.listed = self.held = False
 
     def take(self, group: Group, room: int) -> int:
-        """Move at most so many items into the group; how many."""
+        """Move at most so many items into the group, and return how many."""
         taken = 0
         while self.calls and taken < room and len(group) < MOST_CALLS_IN_A_GROUP:
             call = self.calls[0]
@@ -79,7 +79,7 @@ class Lane:
 
 
 class RoundRobin:
-    """The lanes of all markets; calls that are about no market have one of their own."""
+    """The lanes of all markets; calls that concern no market have their own."""
 
     def __init__(self) -> None:
         self._lanes: dict[str, Lane] = {}
@@ -90,7 +90,7 @@ class RoundRobin:
         return any(lane.calls and not lane.held for lane in self._round)
 
     def put(self, command: Command, future: asyncio.Future[Any]) -> None:
-        """Let a command wait, or refuse it where its market has too much waiting."""
+        """Queue a command, or refuse it if too much is waiting."""
         lane = self._lanes.setdefault(command.market, Lane())
         call = QueuedCall(command, future)
         if lane.items and lane.items + call.size > MOST_ITEMS_WAITING:
@@ -105,7 +105,7 @@ class RoundRobin:
             self._round.appendleft(lane)
 
     def next_group(self) -> Group:
-        """The work of the next transaction: of each market a share, as far as there is room."""
+        """The work of the next transaction: a share of each market, as long as there is room."""
         group: Group = []
         room, share = ITEMS_IN_A_GROUP, ITEMS_IN_A_SHARE if len(self._round) > 1 else ITEMS_IN_A_GROUP
         for _ in range(len(self._round)):
@@ -122,9 +122,9 @@ class RoundRobin:
         return group
 
     def put_back(self, parts: Sequence[tuple[QueuedCall, int]], skipped: Container[str] = ()) -> None:
-        """So many items of these calls have no reply yet: they go before everything else that waits for their market.
+        """Put back calls of which so many items have no reply, before all other calls of their markets.
 
-        Markets that were skipped, for want of time, are served first in the next group.
+        Markets that were skipped for lack of time are served first in the next group.
         """
         for call, items in reversed(parts):
             lane = self._lanes.setdefault(call.command.market, Lane())
@@ -141,7 +141,7 @@ class RoundRobin:
                 self._round.append(lane)
 
     def hold(self, market: str) -> None:
-        """Do nothing for a market until it is released; its calls wait."""
+        """Let the calls of a market wait until it is released."""
         self._lanes.setdefault(market, Lane()).held = True
 
     def release(self, market: str) -> None:
@@ -157,13 +157,13 @@ class RoundRobin:
         return lane is not None and bool(lane.calls) and isinstance(lane.calls[0].command, kind)
 
     def put_first(self, command: Command, future: asyncio.Future[Any]) -> None:
-        """Let a command go before everything else that waits for its market."""
+        """Queue a command before all other calls of its market."""
         call = QueuedCall(command, future)
         call.done = call.size
         self.put_back([(call, call.size)])
 
     def drain(self) -> Iterator[QueuedCall]:
-        """Everything that waits, taken out."""
+        """Remove and return all waiting calls."""
         for lane in self._lanes.values():
             yield from lane.calls
             lane.calls.clear()
@@ -172,7 +172,7 @@ class RoundRobin:
 
 
 class QueueWaits:
-    """Calls under way by market, and how long they take: the wait for the writer, the work and the transaction."""
+    """Metrics of calls by market: how many are pending, and how long they take up to their commit."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -189,7 +189,7 @@ class QueueWaits:
         self._of = cache(lambda market: (depth.labels(market), seconds.labels(market)))
 
     def follow(self, market: str, future: asyncio.Future[Any]) -> None:
-        """Count a call until its future is done; the market is empty for calls about none."""
+        """Count a call until its future is done; `market` is empty for calls that concern none."""
         depth, seconds = self._of(market)
         depth.inc()
         future.add_done_callback(partial(self._done, depth, seconds, time.perf_counter()))

@@ -1,9 +1,13 @@
-"""The writer: gather what has been asked, do it, make it durable in one transaction, then reply to all.
+"""The writer: gather calls into a group, run them, commit one durable transaction, then send all replies.
 
-Everything that changes a market happens here, in one task, so there is nothing to lock. While storage writes in its own
-thread, the next group gathers. If storage fails, nothing of the group was acknowledged: everybody in it gets an error
-that says to try again, and the markets are read back from storage. A command that fails by a fault of the service gets
-an answer of 500 alone: its market is read back beside the others, and its other calls wait for that.
+Everything that changes a market happens in this one task, so nothing needs a lock. While storage writes in its own
+thread, the next group gathers. If storage fails, no call of the group was acknowledged: all get a retryable error, and
+the markets are read back from storage. If a command fails by a fault of the service, only that call gets a 500; its
+market is read back while other markets continue, and its other calls wait.
+
+Several processes take turns: a `SharedWriter` takes its turn before each group and applies what the others wrote. All
+processes apply the same entries in the same order, so their markets are equal line by line. A process that gets another
+entry or hash than the stored one writes nothing and reads everything back.
 """
 
 from __future__ import annotations
@@ -21,70 +25,65 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Known, Wanted, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on, take_snapshot
-from cloneproof.serve.storage.sql import Line, Storage
+from cloneproof.serve.storage.sql import Line, RemoteBlock, SharedStorage, Storage
 from cloneproof.serve.writer.commands import LATER, Command, Do, Settle, merge, split_reply
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.writer.queue import Group, QueuedCall, QueueWaits, RoundRobin
 
 GROUP_SECONDS: Final = 0.015  # work in one group
-SHARE_SECONDS: Final = 0.004  # of one command in it, where others wait
+SHARE_SECONDS: Final = 0.004  # of one command in it, if others wait
 _MOST_COMPUTATIONS: Final = 100  # that wait for their thread
 _PAGE: Final = 1000  # lines that are read back at a time
-_TICK: Final = 1.0  # seconds between looks at wait windows where nobody asks for anything
+_TICK: Final = 1.0  # seconds between checks of wait windows without calls
 
 log = logging.getLogger("cloneproof.serve")
 
 
 def milliseconds() -> int:
-    """The time of day, which may be set."""
+    """The wall clock's time, which may be set."""
     return time.time_ns() // 1_000_000
 
 
 def steady_milliseconds() -> int:
-    """A time that nobody can set."""
+    """The time of a clock that cannot be set."""
     return time.monotonic_ns() // 1_000_000
 
 
+async def _run_in(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+    return await asyncio.get_running_loop().run_in_executor(pool, work)
+
+
 class Threads:
-    """The threads beside the event loop, one for each kind of work, so that none waits behind another's."""
+    """One thread for each kind of work, so that none waits behind another: `await threads.read(work)`.
+
+    storage    one step of the storage
+    read       reading from storage while it writes
+    market     work that a market waits for
+    compute    long work for a caller that changes nothing
+    """
 
     def __init__(self) -> None:
-        self._storage, self._reading, self._computing, self._market = (
-            ThreadPoolExecutor(1, name) for name in ("storage", "reader", "compute", "market")
-        )
+        self._pools = [ThreadPoolExecutor(1, name) for name in ("storage", "reader", "market", "compute")]
+        self.storage, self.read, self.market, self._compute = (partial(_run_in, pool) for pool in self._pools)
         self._computations = 0
 
-    async def storage(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do something with the storage between two of its steps."""
-        return await asyncio.get_running_loop().run_in_executor(self._storage, work)
-
-    async def read(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Read from storage beside the writing."""
-        return await asyncio.get_running_loop().run_in_executor(self._reading, work)
-
-    async def market(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do what a market waits for."""
-        return await asyncio.get_running_loop().run_in_executor(self._market, work)
-
     async def compute(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Do something for a caller that takes long and changes nothing."""
         if self._computations >= _MOST_COMPUTATIONS:
             raise Refused(503, "overloaded", "too much long work is waiting; try again a little later")
         self._computations += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._computing, work)
+            return await self._compute(work)
         finally:
             self._computations -= 1
 
     def close(self) -> None:
-        """Wait for what is under way; computations that have not begun are dropped."""
-        self._computing.shutdown(cancel_futures=True)
-        for pool in (self._storage, self._reading, self._market):
-            pool.shutdown()
+        """Wait for running work; computations that have not begun are dropped."""
+        for pool in reversed(self._pools):
+            pool.shutdown(cancel_futures=pool is self._pools[-1])
 
 
 class Checkpoint:
-    """The snapshots of one checkpoint, taken in a thread, one market at a time; only that market waits for its own."""
+    """The snapshots of one checkpoint, taken in a thread, one market at a time; only that market waits."""
 
     def __init__(self, markets: ServedMarkets) -> None:
         self.markets, self._names = markets, markets.changed()
@@ -93,7 +92,7 @@ class Checkpoint:
         self.complete = False
 
     def hold_next(self) -> str | None:
-        """The market whose snapshot is taken next, held from now on; asked for between two groups."""
+        """Hold the market whose snapshot is taken next, and return its name; called between two groups."""
         while self.held is None and self._names:
             name = self._names.pop()
             if self.markets.snapshot_possible(name):  # else it stays among the changed ones, for the next checkpoint
@@ -109,7 +108,7 @@ class Checkpoint:
         self.snapshots[self.markets.numbers[name]] = take_snapshot(self.markets.by_name[name])
 
     def release(self, name: str) -> None:
-        """The snapshot is taken, or failed."""
+        """Stop holding the market, after its snapshot was taken or failed."""
         self.held = None
         if self.markets.numbers[name] not in self.snapshots:
             self.markets.mark_changed(name)  # the next checkpoint tries it again
@@ -132,8 +131,8 @@ class Writer:
         self.groups = self.commands = 0
         self.waits, self.threads = QueueWaits(), Threads()
         self._queue = RoundRobin()
-        self._expiring = False  # whether more windows are over than were seen to
-        self._look_at_all = True  # for windows that are over; else at the markets of a group's commands alone
+        self._expiring = False  # whether more windows are over than were handled
+        self._look_at_all = True  # whether the next group checks the windows of all markets, or only of its own
         self._released: list[tuple[ServedMarkets, str, LiveMarket]] = []  # held until the next group
         self._unreadable: dict[str, Refused] = {}  # markets whose old entries could not be read for this group
         self._checkpoint: Checkpoint | None = None
@@ -143,7 +142,7 @@ class Writer:
         self._beside: set[asyncio.Task[None]] = set()  # ticks, snapshots, reading back
 
     def start(self) -> None:
-        """Begin to work, in the running event loop."""
+        """Start working, in the running event loop."""
         self._task = asyncio.get_running_loop().create_task(self._run())
         self._watch()
         self._begin(self._tick())
@@ -155,7 +154,7 @@ class Writer:
         task.add_done_callback(self._beside.discard)
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
-        """Have a command done; its reply comes when it is durable."""
+        """Queue a command; its reply comes when it is durable."""
         if self._stopping or not self.ready:
             raise Refused(503, "unavailable", "the service is starting, stopping or its storage failed; try again")
         future = asyncio.get_running_loop().create_future()
@@ -169,18 +168,18 @@ class Writer:
         self._watching = asyncio.get_running_loop().call_later(_TICK, self._watch)
 
     async def _tick(self) -> None:
-        """Where nobody asks for anything, windows end all the same."""
+        """End wait windows also without calls."""
         while True:
             await asyncio.sleep(_TICK)
             self._look_at_all = True
             self._wake.set()
 
     def _times(self) -> tuple[int, int | None]:
-        """What the clocks show: a steady one, which commands are given, and the time of day."""
+        """The times of the steady clock, which commands get, and of the wall clock."""
         return self._clock(), self._wall()
 
     def _overdue(self) -> bool:
-        """Whether a window is over in any market; asked where nobody calls."""
+        """Whether a window is over in any market; asked without calls."""
         now, wall = self._times()
         self.markets.follow(now, wall, self.markets.awaiting)
         return any(self.markets.by_name[name].overdue(now) for name in self.markets.awaiting)
@@ -207,7 +206,7 @@ class Writer:
                 self._send_replies(group, replies, skipped)
 
     def _send_replies(self, group: Group, replies: Sequence[Any], skipped: set[str]) -> None:
-        """Replies to what is done and durable; what has none, or not to all its items, waits for the next group."""
+        """Send the replies of a durable group; calls and items without one wait for the next group."""
         unfinished: list[tuple[QueuedCall, int]] = []
         done: list[tuple[QueuedCall, Any]] = []
         for (call, part), reply in zip(group, replies, strict=True):
@@ -223,7 +222,7 @@ class Writer:
         self._finish_settlements({call.command.market for call, _ in unfinished})
 
     async def _write_group(self, group: Group) -> tuple[list[Any], set[str]]:
-        """The replies to a group, when it is durable; and the markets for which there was no time."""
+        """The replies to a group, when it is durable, and the markets for which there was no time."""
         commands = list(merge([part for _, part in group]))
         known = await self._find_known([command for command, _ in commands])
         replies, skipped = self._do_all(group, commands, known)
@@ -242,13 +241,13 @@ class Writer:
     def _do_all(
         self, group: Group, commands: Sequence[tuple[Command, list[int]]], known: KnownEntries
     ) -> tuple[list[Any], set[str]]:
-        """Do commands one after the other, until the time of a group is over: what is left waits for the next one."""
+        """Run commands in order until the time of a group is over; the rest waits for the next one."""
         names = {command.market for command, _ in commands if command.market in self.markets.by_name}
         if self._look_at_all or self._expiring or not group:
             names |= self.markets.awaiting
         now, wall = self._times()
         self.markets.follow(now, wall, names)
-        later = self.markets.expire(now, known, names)  # these have their windows ended first
+        later = self.markets.expire(now, known, names)  # markets with more windows to end before their commands run
         self._expiring, self._look_at_all = bool(later), False
         replies, faulty, skipped = list[Any]([None] * len(group)), set[str](), set[str]()
         begun = self._stopwatch()
@@ -273,7 +272,7 @@ class Writer:
         return replies, skipped
 
     def _do(self, command: Command, known: KnownEntries, now: int, seconds: float) -> Any:  # noqa: ANN401
-        """The reply of a command; while its market is being settled, by whichever process, only that goes on."""
+        """The reply of a command; while a market is being settled, by any process, only its settlement runs."""
         market = self.markets.by_name.get(command.market)
         if market is not None and market.settling and not isinstance(command, Settle):
             return LATER
@@ -290,7 +289,7 @@ class Writer:
             return _Fault(500, "internal", "this is a fault of the service; see its log")
 
     def _finish_settlements(self, names: Iterable[str]) -> None:
-        """A settlement that another process began, or that a crash cut short, is finished before other calls."""
+        """Finish settlements that another process began or a crash interrupted, before other calls."""
         for name in names:
             market = self.markets.by_name.get(name)
             if market is not None and market.settling and not self._queue.begins_with(name, Settle):
@@ -298,7 +297,7 @@ class Writer:
                 self._queue.put_first(Settle(name, lambda market: None), future)
 
     def _read_back_later(self, names: set[str]) -> None:
-        """Markets in which something went wrong half-way are not touched until they are read back."""
+        """Hold markets in which a command failed half-way until they are read back."""
         for name in names:
             if name not in self.markets.stored:
                 raise ServeError(f"the new market {name!r} failed before it was stored; all are read back")
@@ -307,7 +306,7 @@ class Writer:
             self._begin(self._read_back(self.markets, name))
 
     async def _read_back(self, markets: ServedMarkets, name: str) -> None:
-        """One market as its ledger has it, for the next group."""
+        """Rebuild one market from its ledger, for the next group."""
         market: LiveMarket | None = None
         number = markets.numbers[name]
         while not self._stopping:
@@ -325,7 +324,7 @@ class Writer:
                 await asyncio.sleep(_TICK)
 
     def _between_groups(self) -> None:
-        """Nothing is half done here: markets that were held go on, and one may be held for its snapshot."""
+        """Between two groups: release markets that were held, and maybe hold one for its snapshot."""
         for markets, name, market in self._released:
             if markets is self.markets:  # else all of them were read back meanwhile
                 self._enter_released(name, market)
@@ -338,7 +337,7 @@ class Writer:
             self._begin(self._take_snapshot(self._checkpoint, held))
 
     async def _take_snapshot(self, checkpoint: Checkpoint, name: str) -> None:
-        """A snapshot in a thread; then the market that waited for it goes on."""
+        """Take a snapshot in a thread, then release its market."""
         try:
             await self.threads.market(partial(checkpoint.take, name))
         except Exception as problem:
@@ -348,13 +347,13 @@ class Writer:
         self._wake.set()
 
     def _enter_released(self, name: str, market: LiveMarket) -> None:
-        market.ahead = self.markets.by_name[name].ahead  # it goes on with the same time
+        market.ahead = self.markets.by_name[name].ahead  # its time continues
         self.markets.by_name[name] = market
         self.markets.look(name)
         self.markets.held.discard(name)
 
     async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
-        """The old entries that commands need to see."""
+        """The old entries that commands need."""
         wanted: defaultdict[int, Wanted] = defaultdict(Wanted)
         for command in commands:
             number, asked = self.markets.numbers.get(command.market), command.wanted(self.markets)
@@ -369,7 +368,7 @@ class Writer:
         return known
 
     async def checkpoint(self) -> None:
-        """Write snapshots of everything, while nothing else goes on, so that the next start is short."""
+        """Write snapshots of all markets while nothing else runs, so that the next start is short."""
         taken = {} if self._checkpoint is None else self._checkpoint.snapshots
         self._checkpoint = None
 
@@ -392,7 +391,7 @@ class Writer:
                 await asyncio.sleep(_TICK)
 
     async def stop(self) -> None:
-        """Finish what was asked, write snapshots, close the storage."""
+        """Finish queued calls, write snapshots, close the storage."""
         self._stopping = True
         self._wake.set()
         if self._task is not None:
@@ -414,7 +413,7 @@ class Writer:
 
 
 def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
-    """The market after the next lines of its ledger; None is before the first of them."""
+    """The market after the next lines of its ledger; None stands for no market yet."""
     market = go_on(market, [decode(line.line) for line in lines], secret)
     if market.chain.hash != lines[-1].hash:
         raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {lines[-1].n}; replay it")
@@ -422,7 +421,7 @@ def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | No
 
 
 def _log_failure(what: str, problem: Exception) -> None:
-    """A database that is away is one line in the log; anything else is told with where it happened."""
+    """Log one line if the database is unreachable, and a traceback for anything else."""
     if isinstance(problem, Refused):
         log.warning("%s (%s)", what, problem)
     else:
@@ -430,4 +429,83 @@ def _log_failure(what: str, problem: Exception) -> None:
 
 
 class _Fault(Refused):
-    """The answer to a command that failed by a fault of the service."""
+    """The reply to a command that failed by a fault of the service."""
+
+
+class SharedWriter(Writer):
+    """The one task of this process that changes markets, in turns with those of other processes."""
+
+    storage: SharedStorage
+
+    def __init__(
+        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+    ) -> None:
+        super().__init__(storage, clock, wall)
+        self._missed: list[RemoteBlock] = []  # of markets that are read back at the moment
+
+    def _times(self) -> tuple[int, int | None]:
+        """The database's clock, which all processes share, unless another one is given."""
+        return self.storage.turn_time if self._clock is steady_milliseconds else self._clock(), None
+
+    def _overdue(self) -> bool:
+        """Always true: a process without calls keeps up with the others, so that its next turn is short."""
+        return True
+
+    async def _write_group(self, group: Group) -> tuple[list[Any], set[str]]:
+        done = await super()._write_group(group)
+        if self.storage.has_turn:
+            await self.threads.storage(self.storage.release)
+        return done
+
+    async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
+        """Old entries from storage, looked up before the turn, and those that the turn begins with."""
+        known = await super()._find_known(commands)
+        while not self.storage.has_turn:
+            for block in await self.threads.storage(self._follow_others):
+                known[block.market].add(block.entries)
+        return known
+
+    async def _recover(self) -> None:
+        await super()._recover()
+        self._missed.clear()
+
+    def _follow_others(self) -> list[RemoteBlock]:
+        """Apply what others wrote since the last turn; later for a market that is being read back."""
+        blocks = self.storage.begin()
+        for block in blocks:
+            if self.markets.names.get(block.market) in self.markets.held:
+                self._missed.append(block)
+            else:
+                apply_block(self.markets, block)
+        return blocks
+
+    def _enter_released(self, name: str, market: LiveMarket) -> None:
+        super()._enter_released(name, market)
+        number, missed, self._missed = self.markets.numbers[name], self._missed, []
+        for block in missed:
+            if block.market != number:
+                self._missed.append(block)
+            elif block.entries[0].n > market.chain.n:
+                apply_block(self.markets, block)
+
+
+def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
+    """Apply a block that another process wrote to one market, and check that the result is the same."""
+    market = markets.by_name.get(markets.names.get(block.market, ""))
+    first, expected, ahead = block.entries[0].n, 1, None
+    if market is not None:
+        expected, ahead, market.ahead = market.chain.n + 1, market.ahead, None  # recorded entries have their own times
+    if first != expected:
+        raise ServeError(f"market {block.market}: expected entry {expected}, got {first}; read it back")
+    market = go_on(market, block.entries, block.secret)
+    market.ahead = ahead
+    markets.enter(block.market, market)
+    if market.chain.hash != block.hash:
+        raise ServeError(f"market {market.spec.market!r}: the chain is broken at entry {first}; replay the ledger")
+
+
+def make_writer(
+    storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
+) -> Writer:
+    """The writer that fits a storage: shared or alone."""
+    return (SharedWriter if isinstance(storage, SharedStorage) else Writer)(storage, clock, wall)

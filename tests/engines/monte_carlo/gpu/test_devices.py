@@ -8,9 +8,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.engines.monte_carlo import sampler as devices
-from cloneproof.engines.monte_carlo.gpu import kernels, launch
-from cloneproof.engines.monte_carlo.gpu import kernels as job_records
+from cloneproof.engines.monte_carlo.gpu import launch
 from cloneproof.engines.monte_carlo.gpu import launch as card
+from cloneproof.engines.monte_carlo.gpu import launch as job_records
 from cloneproof.engines.monte_carlo.gpu import launch as read_ahead
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
@@ -105,7 +105,7 @@ def test_a_wrong_bonus_would_be_noticed(monkeypatch):
 
 def test_auto_stays_on_the_cpu_where_nothing_is_installed():
     job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
-    assert kernels.refusal(job) is None
+    assert launch.refusal(job) is None
     assert devices.run_source("cpu", [job], None).notes == ()
 
 

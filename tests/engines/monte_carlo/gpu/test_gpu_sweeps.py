@@ -5,8 +5,8 @@ import pytest
 import cloneproof as cp
 from cloneproof._sources import code_version
 from cloneproof.errors import EngineError
-from cloneproof.sweeps.driver import Interrupted, Sizes
 from cloneproof.sweeps.store import open_store
+from cloneproof.sweeps.sweep import Interrupted, Sizes
 from support.host_kernels import needs_compiler
 
 MARKET = cp.Market(

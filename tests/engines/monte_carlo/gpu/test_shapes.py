@@ -6,8 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.kernels import FLAT_UCB, KL_UCB, THOMPSON, TREE_UCB, KernelChoice, RunRange
-from cloneproof.engines.monte_carlo.gpu.launch import Card, batches
+from cloneproof.engines.monte_carlo.gpu.launch import (
+    FLAT_UCB,
+    KL_UCB,
+    THOMPSON,
+    TREE_UCB,
+    Card,
+    KernelChoice,
+    RunRange,
+    batches,
+)
 from support.random_jobs import random_job
 
 MOST_SHARED, ALL_SHARED, PROCESSORS = 232_448, 233_472, 132

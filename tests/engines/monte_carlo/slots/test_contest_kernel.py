@@ -78,8 +78,8 @@ def test_close_calls_are_decided_as_in_the_reference():
     """Long contests of equal champions: indices cross all the time, and many are equal."""
     for contest in ("kl-ucb", "ucb"):
         for mean in (0.02, 0.5, 0.98, 1.0):
-            market = cp.Market([cp.Agent(name, 1, cp.Point(mean)) for name in "abcd"], horizon=1500)
-            mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=1, horizon=1500, contest=contest)
+            market = cp.Market([cp.Agent(name, 1, cp.Point(mean)) for name in "abcd"], horizon=700)
+            mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=1, horizon=700, contest=contest)
             stepped_as_the_reference(market, mechanism, None, runs=1)
 
 
@@ -110,14 +110,14 @@ def test_longer_contests_have_the_expectations_of_the_tree():
         mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, threshold=4, horizon=80, contest=contest)
         exact = cp.evaluate(market, mechanism, {"a": (3, 1)}, engine="tree").payoff
         job = Job(market, mechanism, full_copies(market.agents, {"a": (3, 1)}), 5)
-        runs = 15_000
+        runs = 6_000
         for outcomes in (slot_step_outcomes, slot_block_outcomes):
             sampled = outcomes(job, 0, runs).payoff
             for k, name in enumerate("ab"):
                 # empirical Bernstein (Maurer and Pontil 2009), one in a million for each of 16 tails
                 log = np.log(2 * 16 * 10**6)
                 slack = np.sqrt(2 * sampled[:, k].var(ddof=1) * log / runs) + 7 * 80 * log / (3 * (runs - 1))
-                assert slack < 1.5
+                assert slack < 2.4
                 assert abs(sampled[:, k].mean() - exact[name].value) <= slack
 
 
@@ -125,9 +125,9 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.9)) for name in "ab"], horizon=4000)
     plan = slot_plan(Job(market, mechanism := cp.mechanism("reservoir-contest", market=market), {}), mechanism, True)
     rng, long = random.Random(4), 0
-    for _ in range(250):
+    for _ in range(120):
         pulls, second = rng.randint(1, 2000), rng.uniform(0.01, 0.99)
-        count, most = rng.randint(0, pulls), rng.choice([5, 50, 4000])
+        count, most = rng.randint(0, pulls), rng.choice([5, 50, 1000])
         if kl_upper_bound(count / pulls, float(pulls), plan.width) <= second:
             continue
         failures = 0
@@ -139,17 +139,17 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
         assert 1 <= found <= failures + 1
         assert found == failures + 1 or failures < 2 * SHORT
         long += found > SHORT
-    assert long > 20
+    assert long > 10
 
 
 def test_contests_in_blocks_have_the_law_of_contests_in_steps():
     """Low rates, where a leader has many pulls in a row: the regret and its spread."""
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.02, 0.1)) for name in "abc"], horizon=1000)
     mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, horizon=1000)
-    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 1500
+    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 500
     stepped, blocks = (outcomes(job, 0, runs).regret for outcomes in (slot_step_outcomes, slot_block_outcomes))
     assert abs(stepped.mean() - blocks.mean()) < 5 * np.sqrt((stepped.var() + blocks.var()) / runs)
-    assert abs(stepped.std() / blocks.std() - 1) < 0.12
+    assert abs(stepped.std() / blocks.std() - 1) < 0.21
 
 
 def test_copies_and_withholding_do_not_pay_in_exact_contests():

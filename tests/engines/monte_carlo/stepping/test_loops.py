@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.plan import loop_of
-from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, loop_of, step_outcomes
 from cloneproof.market import full_copies
 from support.sizes import LONG
 

@@ -90,7 +90,7 @@ def test_ties_are_common_where_means_are_eighths(market, mechanism, seed, data):
 def test_the_catalogue_over_a_longer_horizon(name):
     market = cp.Market(
         [cp.Agent("ana", 3, cp.Uniform()), cp.Agent("bo", 2, cp.Beta(2, 2)), cp.Agent("cy", 1, cp.Point(0.6))],
-        horizon=700, share=0.4, rewards="beta" if name in ("thompson", "h-ucb") else "bernoulli",
+        horizon=700 if LONG else 300, share=0.4, rewards="beta" if name in ("thompson", "h-ucb") else "bernoulli",
     )  # fmt: skip
     agree(market, small(name), {"ana": (0, 3, 1), "bo": (2, 5)}, 11, 3)
 

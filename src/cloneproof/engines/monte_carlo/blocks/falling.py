@@ -121,40 +121,34 @@ def _pull(plan, tables, k, pulls):
         slot.index = min(slot.index, _index(slot.count / slot.pulls, float(slot.pulls), plan.width))
 
 
-@compiled
-def _run_falling(plan, tables, means, run_streams, results):
-    arms, slots = tables.arms, tables.slots
-    for r in range(len(run_streams)):
-        streams = streams_of(run_streams[r])
-        begin_run(arms, len(arms), streams.tapes, means[r])
-        tables.paid[:] = 0
-        _draw_slots(plan, tables, streams.levels)
-        left = plan.horizon
-        if plan.at_random:
-            session = word(np.uint64(0), word(run_streams[r], SESSION_STREAM) >> np.uint64(1))
-            left = _last_round(plan.horizon, uniform(word(session, END_STREAM), ZERO))
-        while left > 0:
-            best, second = _leaders(slots)
-            while left > 0:
-                pulls = min(left, slots[best].look - slots[best].pulls)
-                _pull(plan, tables, best, pulls)
-                left -= pulls
-                if best != second and not _ahead(slots[best], slots[second]):
-                    break
-        close_run(arms, tables.paid, results, r)
-
-
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
     def run_falling(plan, tables, means, run_streams, results):
-        if sources:
-            _run_falling(plan, tables, means, run_streams, results)
+        arms, slots = tables.arms, tables.slots
+        for r in range(len(run_streams) if sources else 0):
+            streams = streams_of(run_streams[r])
+            begin_run(arms, len(arms), streams.tapes, means[r])
+            tables.paid[:] = 0
+            _draw_slots(plan, tables, streams.levels)
+            left = plan.horizon
+            if plan.at_random:
+                session = word(np.uint64(0), word(run_streams[r], SESSION_STREAM) >> np.uint64(1))
+                left = _last_round(plan.horizon, uniform(word(session, END_STREAM), ZERO))
+            while left > 0:
+                best, second = _leaders(slots)
+                while left > 0:
+                    pulls = min(left, slots[best].look - slots[best].pulls)
+                    _pull(plan, tables, best, pulls)
+                    left -= pulls
+                    if best != second and not _ahead(slots[best], slots[second]):
+                        break
+            close_run(arms, tables.paid, results, r)
 
     return run_falling
 
 
 run_falling = _cached(source_stamp())
-"""`_run_falling`, compiled once for these sources."""
+"""Compiled once for these sources."""
 
 
 def falling_applies(job: Job) -> bool:
@@ -174,4 +168,4 @@ def falling_outcomes(job: Job, first: int, count: int, blocks: bool = True) -> O
     tables = FallingTables(arm_table(job, True), first_arms(job), paid, slots)
     results = RunResults.empty(count, plan.agents)
     run_falling(plan, tables, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
-    return Outcomes(results.payoff * market.share, results.regret, results.served * market.share)
+    return results.outcomes(market.share)

@@ -238,38 +238,6 @@ class BlockRounds(NamedTuple):
 
 
 @compiled
-def _run_blocks(plan, epochs, rows, means, run_streams, results, trace):
-    """All runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
-
-    `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their number
-    in its first.
-    """
-    for r in range(len(run_streams)):
-        streams = streams_of(run_streams[r])
-        begin_run(rows, plan.arms, streams.tapes, means[r])
-        for i in range(plan.arms, plan.arms + plan.agents):
-            rows[i].paid_high, rows[i].paid_low, rows[i].lost, rows[i].served = 0, 0, 0.0, 0.0
-        if plan.flat:
-            for e in range(len(epochs)):
-                version = plan.first_version + e
-                stream = level_stream(streams.levels, version, ZERO)
-                level = CommittingLevel(ZERO, plan.arms, stream, epochs[e, 1], plan.arm_order)
-                _clear(rows, level)
-                _play(plan, rows, trace, level, BlockRounds(version, ZERO, epochs[e, 0]), NONE, NONE)
-        elif plan.uniform:
-            _uniform(plan, rows, trace, streams.levels)
-        else:
-            _trial_and_award(plan, rows, trace, streams.levels)
-        regret = 0.0
-        for i in range(plan.agents):
-            row = rows[plan.arms + i]
-            results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
-            results.served[r, i] = row.served
-            regret += row.lost
-        results.regret[r] = regret
-
-
-@compiled
 def _uniform(plan, rows, trace, levels):
     """Agents at random: how many rounds each gets is multinomial, whatever its arms are."""
     stream = word(level_stream(levels, plan.first_version, ZERO), TIE_STREAM)
@@ -388,14 +356,40 @@ def _judge(rows, k, pulls, high, low):
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
     def run_blocks(plan, epochs, rows, means, run_streams, results, trace):
-        if sources:
-            _run_blocks(plan, epochs, rows, means, run_streams, results, trace)
+        """All runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
+
+        `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their
+        number in its first.
+        """
+        for r in range(len(run_streams) if sources else 0):
+            streams = streams_of(run_streams[r])
+            begin_run(rows, plan.arms, streams.tapes, means[r])
+            for i in range(plan.arms, plan.arms + plan.agents):
+                rows[i].paid_high, rows[i].paid_low, rows[i].lost, rows[i].served = 0, 0, 0.0, 0.0
+            if plan.flat:
+                for e in range(len(epochs)):
+                    version = plan.first_version + e
+                    stream = level_stream(streams.levels, version, ZERO)
+                    level = CommittingLevel(ZERO, plan.arms, stream, epochs[e, 1], plan.arm_order)
+                    _clear(rows, level)
+                    _play(plan, rows, trace, level, BlockRounds(version, ZERO, epochs[e, 0]), NONE, NONE)
+            elif plan.uniform:
+                _uniform(plan, rows, trace, streams.levels)
+            else:
+                _trial_and_award(plan, rows, trace, streams.levels)
+            regret = 0.0
+            for i in range(plan.agents):
+                row = rows[plan.arms + i]
+                results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
+                results.served[r, i] = row.served
+                regret += row.lost
+            results.regret[r] = regret
 
     return run_blocks
 
 
 run_blocks = _cached(source_stamp())
-"""`_run_blocks`, compiled once for these sources."""
+"""Compiled once for these sources."""
 
 
 def block_outcomes(job: Job, first: int, count: int) -> Outcomes:
@@ -418,7 +412,7 @@ def _outcomes(job: Job, first: int, count: int, trace: IntArray) -> Outcomes:
         plan, results = plan_of(job, epoch), RunResults.empty(count, len(job.market.agents))
         run_blocks(plan, flat_epochs(epoch), candidates_of(job, plan.flat), means, streams, results, trace)
         total = RunResults(*map(np.add, total, results))
-    return Outcomes(total.payoff * job.market.share, total.regret, total.served * job.market.share)
+    return total.outcomes(job.market.share)
 
 
 def _epochs(job: Job) -> list[Epoch]:

@@ -412,32 +412,26 @@ def _leader(plan, contenders, ties, rounds):
     return leader, second
 
 
-@compiled
-def _run_slots(plan, tables, means, run_streams, results):
-    arms, paid = tables.arms, tables.paid
-    for r in range(len(run_streams)):
-        streams = streams_of(run_streams[r])
-        begin_run(arms, len(arms), streams.tapes, means[r])
-        paid[:] = 0
-        if plan.contest:
-            contest_rounds(plan, tables, streams)
-        else:
-            _order_agents(plan, tables.order, streams.levels)
-            scan(plan, tables, streams, NONE, plan.horizon)
-        close_run(arms, paid, results, r)
-
-
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
     def run_slots(plan, tables, means, run_streams, results):
-        if sources:
-            _run_slots(plan, tables, means, run_streams, results)
+        arms, paid = tables.arms, tables.paid
+        for r in range(len(run_streams) if sources else 0):
+            streams = streams_of(run_streams[r])
+            begin_run(arms, len(arms), streams.tapes, means[r])
+            paid[:] = 0
+            if plan.contest:
+                contest_rounds(plan, tables, streams)
+            else:
+                _order_agents(plan, tables.order, streams.levels)
+                scan(plan, tables, streams, NONE, plan.horizon)
+            close_run(arms, paid, results, r)
 
     return run_slots
 
 
 run_slots = _cached(source_stamp())
-"""`_run_slots`, compiled once for these sources."""
+"""Compiled once for these sources."""
 
 
 LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
@@ -489,7 +483,7 @@ def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -
             own = RunResults(*(each[r : r + 1] for each in results))
             horizon = end_of_run(job, first + r)
             run_slots(plan._replace(horizon=horizon), tables, means[r : r + 1], streams[r : r + 1], own)
-    return Outcomes(results.payoff * job.market.share, results.regret, results.served * job.market.share)
+    return results.outcomes(job.market.share)
 
 
 def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:

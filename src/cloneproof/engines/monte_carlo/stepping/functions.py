@@ -113,25 +113,32 @@ def _callable_by_address(signature: Any, function: Any) -> Any:
 
 
 def with_callees(function: Callable[..., Any]) -> Any:
-    """The function compiled with all that it calls; random words come from the compiled generator."""
-    return _compiled(function, {id(_randomness.uniform): uniform, id(_randomness.word): word})
+    """The function compiled with all that it calls; random words come from the compiled generator.
+
+    What belongs to this package is compiled once for all kernels.
+    """
+    ours = getattr(function, "__module__", "").startswith("cloneproof.")
+    return _compiled(function, _OURS if ours else dict(_OURS))
 
 
-def _compiled(function: Any, known: dict[int, Any]) -> Any:
+_OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
+
+
+def _compiled(function: Any, known: dict[Any, Any]) -> Any:
     """The function with all Python functions that it can reach compiled; anything else unchanged."""
     if not isinstance(function, FunctionType) or is_jitted(function):
         return function
-    if id(function) in known:
-        return known[id(function)]
-    known[id(function)] = function  # a function that reaches itself is left to fail, and so to the reference
+    if function in known:
+        return known[function]
+    known[function] = function  # a function that reaches itself is left to fail, and so to the reference
     names = {name: value for name, value in function.__globals__.items() if name in function.__code__.co_names}
     reached = {name: _compiled(value, known) for name, value in names.items()}
     cells = tuple(CellType(_compiled(cell.cell_contents, known)) for cell in function.__closure__ or ())
     copy = FunctionType(
         function.__code__, {**function.__globals__, **reached}, function.__name__, function.__defaults__, cells
     )
-    known[id(function)] = nb.njit(nogil=True)(copy)
-    return known[id(function)]
+    known[function] = nb.njit(nogil=True)(copy)
+    return known[function]
 
 
 def _call(context, builder, signature, arguments):
@@ -164,16 +171,8 @@ USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 (
-    _average,
-    _ucb,
-    _indifferent,
-    _slow_ucb,
-    _epsilon_greedy,
-    _posterior_draw,
-    _steady_ucb,
-    _steady_kl_ucb,
-    _kl_ucb,
-) = (with_callees(function) for function in PRIORITIES)
+    _average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _steady_ucb, _steady_kl_ucb, _kl_ucb
+) = (with_callees(function) for function in PRIORITIES)  # fmt: skip
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
 

@@ -1,6 +1,9 @@
-"""The fast loops over rounds: UCB at one level or both; Thompson sampling and epsilon-greedy over all arms.
+"""One level of a running mechanism in compiled code, and the fast loops over rounds.
 
-UCB pulls the leader while no rival can have overtaken it:
+A level is `mechanisms.level` with rewards that arrive at once. No reward is outstanding, so nothing waits: its rounds
+are its exploration, in a fixed sequence, and then picks by priority.
+
+UCB, at one level or both, pulls the leader while no rival can have overtaken it:
 
 1. Find the candidate with the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over some rounds
    ahead. A rival is not pulled meanwhile, so its index at the last of these rounds bounds it in all of them.
@@ -16,6 +19,8 @@ while one arm leads; arms are scanned only when its average has fallen to the ne
 that.
 """
 
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
@@ -37,17 +42,222 @@ from cloneproof.engines.monte_carlo.compiling import (
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.runs import ONE, ROUND_ROBIN, ZERO, level_stream, pay
-from cloneproof.engines.monte_carlo.stepping.functions import with_callees
-from cloneproof.engines.monte_carlo.stepping.level import candidate_to_explore, one_of, open_level
+from cloneproof.engines.monte_carlo.runs import (
+    BLOCK,
+    INDEX,
+    ONE,
+    ROUND_ROBIN,
+    ZERO,
+    all_explored,
+    level_stream,
+    pay,
+    rank_by_word,
+)
+from cloneproof.engines.monte_carlo.stepping.functions import (
+    KL_UCB,
+    STEADY_KL_UCB,
+    STEADY_UCB,
+    priority,
+    surely_above,
+    with_callees,
+)
 from cloneproof.mechanisms import arithmetic
-from cloneproof.mechanisms.online.opening import COIN_STREAM, TIE_STREAM
+from cloneproof.mechanisms.online.opening import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
+from cloneproof.mechanisms.rule import PriorityInputs
+
+NOT_A_NUMBER = -2  # a priority was NaN
+KL_MARGIN = 1e-9  # more than an index of KL-UCB is rounded
+
+
+@compiled
+def open_level(level, rows, explore, stream, randomised):
+    """A level with no statistics."""
+    level.explore, level.needed = explore, all_explored(level.end - level.begin, explore)
+    level.stream, level.rounds, level.choice = stream, 0, -1
+    draws = word(stream, DRAW_STREAM)
+    for k in range(level.begin, level.end):
+        rows[k].high, rows[k].low, rows[k].arrived, rows[k].mean = 0, 0, 0, 0.0
+        rows[k].indexed = rows[k].seen = -1
+        if randomised:
+            rows[k].draw = word(draws, rows[k].key)
+
+
+@compiled
+def candidate_to_explore(level, order, rows):
+    """The candidate whose turn it is in the exploration."""
+    begin, count, at = level.begin, level.end - level.begin, level.rounds
+    if order == INDEX:
+        return begin + at // level.explore
+    if order == BLOCK:
+        sweep, position, due = np.int64(0), at // level.explore, at == 0
+    else:
+        sweep, position = at // count, at % count
+        due = position == 0
+    if due:
+        stream = word(level.stream, EXPLORE_STREAM)
+        for k in range(begin, level.end):
+            rows[k].word = word(word(stream, rows[k].key), sweep)
+        rank_by_word(rows, begin, level.end)
+    return begin + rows[begin + position].rank
+
+
+@compiled
+def pick(level, clock, rule, logarithms, rows):
+    """The candidate to play in the level's round `clock` (from 1)."""
+    if level.choice >= 0:
+        return level.choice
+    if level.rounds < level.needed:
+        return candidate_to_explore(level, rule.order, rows)
+    k = best(level, clock, rule, logarithms, rows)
+    if rule.commits:
+        level.choice = k
+    return k
+
+
+@compiled
+def best(level, clock, rule, logarithms, rows):
+    """The candidate with the highest priority, ties uniformly at random."""
+    if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
+        return best_steady(level, rule, rows)
+    if rule.completed:
+        clock -= 1
+    if rule.priority.which == KL_UCB:
+        return best_kl(level, clock, logarithms[clock], rule, rows)
+    log_clock = logarithms[clock] if clock < len(logarithms) else 0.0
+    begin, count = level.begin, level.end - level.begin
+    coin = draw = 0.5
+    if rule.randomised:
+        coin = uniform(word(level.stream, COIN_STREAM), level.rounds)
+    highest, ties = -np.inf, 0
+    show_siblings(level, rows, rule.all_pulls, rule.all_means)
+    for k in range(begin, level.end):
+        row = rows[k]
+        if rule.randomised:
+            draw = uniform(row.draw, level.rounds)
+        inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, coin, draw, count)
+        value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
+        if value > highest:
+            highest, ties = value, 0
+        elif value != highest:
+            if value != value:
+                return NOT_A_NUMBER
+            continue
+        rows[begin + ties].tie = k
+        ties += 1
+    return one_of(rows, level.begin, ties, level.stream, level.rounds)
+
+
+@inlined
+def one_of(rows, begin, ties, stream, round_):
+    """One of the candidates in the first `ties` entries of the scratch of a level, by the lot of the round."""
+    if ties == 1:
+        return rows[begin].tie
+    return rows[begin + np.int64(uniform(word(stream, TIE_STREAM), round_) * ties)].tie
+
+
+@compiled
+def show_siblings(level, rows, all_pulls, all_means):
+    """Pulls and means of the candidates, sorted by pulls and then mean, into the two arrays if they have room."""
+    if len(all_pulls) == 0:
+        return
+    for k in range(level.end - level.begin):
+        pulls, mean, at = rows[level.begin + k].arrived, rows[level.begin + k].mean, k
+        while at > 0 and (all_pulls[at - 1] > pulls or (all_pulls[at - 1] == pulls and all_means[at - 1] > mean)):
+            all_pulls[at], all_means[at] = all_pulls[at - 1], all_means[at - 1]
+            at -= 1
+        all_pulls[at], all_means[at] = pulls, mean
+
+
+@compiled
+def best_steady(level, rule, rows):
+    """`best` for an index of a candidate's own rewards, which changes only when the candidate was played."""
+    begin, count = level.begin, level.end - level.begin
+    highest, stale = -np.inf, np.int64(-1)
+    for k in range(begin, level.end):
+        if rows[k].indexed == rows[k].arrived:
+            highest = max(highest, rows[k].index)
+        elif stale >= 0:
+            stale = level.end  # more than one
+        else:
+            stale = np.int64(k)
+    if rule.priority.which == STEADY_KL_UCB and 0 <= stale < level.end:
+        row = rows[stale]
+        if surely_above(highest, row.arrived, row.mean, rule.priority.parameter):
+            return stale
+    for k in range(begin, level.end):
+        row = rows[k]
+        if row.indexed != row.arrived:
+            inputs = PriorityInputs(ZERO, 0.0, row.arrived, row.mean, 0.5, 0.5, count)  # type: ignore[arg-type]
+            row.index = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
+            row.indexed = row.arrived
+            highest = max(highest, row.index)
+    ties = ZERO
+    for k in range(begin, level.end):
+        if rows[k].index == highest:
+            rows[begin + ties].tie = k
+            ties += 1
+    return one_of(rows, level.begin, ties, level.stream, level.rounds)
+
+
+@compiled
+def best_kl(level, clock, log_clock, rule, rows):
+    """`best` for KL-UCB, computing the index only where a bound of it exceeds the best: once or twice per round.
+
+    The index is the inverse of a convex function of its width c ln t, hence concave in it: until its candidate is
+    pulled it stays below the tangent at the width where it was last computed.
+    """
+    begin, count, width = level.begin, level.end - level.begin, rule.priority.parameter * log_clock
+    leader, top = begin, -np.inf
+    for k in range(begin, level.end):
+        bound = bound_kl(rows[k], width)
+        if bound > top:
+            leader, top = np.int64(k), bound
+    highest = exact_kl(level, rows[leader], clock, log_clock, width, rule, count)
+    for k in range(begin, level.end):
+        if k != leader and not bound_kl(rows[k], width) < highest:
+            highest = max(highest, exact_kl(level, rows[k], clock, log_clock, width, rule, count))
+    ties = ZERO
+    for k in range(begin, level.end):
+        if rows[k].seen == level.rounds and rows[k].index == highest:
+            rows[begin + ties].tie = k
+            ties += 1
+    return one_of(rows, level.begin, ties, level.stream, level.rounds)
+
+
+@compiled
+def bound_kl(row, width):
+    """An upper bound of the candidate's index at this width; infinite if unknown."""
+    return row.index + (width - row.width) * row.slope + KL_MARGIN if row.indexed == row.arrived else np.inf
+
+
+@compiled
+def exact_kl(level, row, clock, log_clock, width, rule, count):
+    """The index, cached with the slope of its tangent: 1 / (n kl'(mean, index)), rounded up."""
+    inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, 0.5, 0.5, count)
+    value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
+    distance = value - row.mean
+    row.index, row.width, row.seen, row.indexed = value, width, level.rounds, -1
+    if row.arrived > 0 and value < 1.0 and distance > 1e-8:
+        row.slope, row.indexed = value * (1.0 - value) / (row.arrived * distance) * (1.0 + 1e-6), row.arrived
+    return value
+
+
+@compiled
+def enter(row, reward, binarise, coins, round_):
+    """Enter a reward that counts, or the coin that stands for it."""
+    if binarise:
+        reward = 1.0 if uniform(coins, round_) < reward else 0.0
+    high, low = ticks(reward)
+    row.high, row.low = plus(row.high, row.low, high, low)
+    row.arrived += 1
+    row.mean = average(row.high, row.low, row.arrived)
+
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 
 
-AHEAD = 6  # rounds for which rivals are bounded at least: a bound over more is loose, over fewer expires too soon
+AHEAD = 4  # rounds for which rivals are bounded at least: a bound over more is loose, over fewer expires too soon
 _ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
 
 
@@ -117,7 +327,7 @@ def _lead(level, bonus, rows, lead, k, t):
 @inlined
 def _pull(plan, arm, t, clock, lead, agent_lead):
     """Pull an arm from round t on while it and its agent lead; returns its successes and the next round."""
-    root, agent_root, shift = plan.arm_rule.bonus.root, plan.agent_rule.bonus.root, plan.agent_rule.bonus.shift
+    exact, agent_exact, shift = plan.arm_rule.bonus.exact, plan.agent_rule.bonus.exact, plan.agent_rule.bonus.shift
     state, wins, gain = arm.tape + GOLDEN * np.uint64(arm.pulls + 1), ZERO, arm.mean if plan.constant else 1.0
     last, threshold = min(lead.last, agent_lead.last, plan.horizon), arm.threshold
     pulls, agent_pulls = lead.pulls, agent_lead.pulls
@@ -125,12 +335,13 @@ def _pull(plan, arm, t, clock, lead, agent_lead):
         wins += mixed(state) < threshold
         state += GOLDEN
         pulls, t, clock = pulls + 1, t + 1, clock + 1
-        if t > last or lead.total + wins * gain + root[clock] * math.sqrt(pulls) <= lead.rivals * pulls:
+        behind = lead.rivals * pulls - lead.total - wins * gain
+        if t > last or behind * abs(behind) >= exact[clock] * pulls:  # the square root of this is the bonus
             break
         if not plan.flat:
             agent_pulls += 1
-            index = agent_lead.total + wins * gain + agent_root[t - shift] * math.sqrt(agent_pulls)
-            if index <= agent_lead.rivals * agent_pulls:
+            behind = agent_lead.rivals * agent_pulls - agent_lead.total - wins * gain
+            if behind * abs(behind) >= agent_exact[t - shift] * agent_pulls:
                 break
     return wins, t
 
@@ -190,7 +401,8 @@ def _one_alike(level, lead):
     listed = lead.alike[level.begin : level.begin + level.tied]
     place = np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * level.tied)
     k = listed[place]
-    listed[place:-1] = listed[place + 1 :]
+    for later in range(place + 1, level.tied):  # a loop, since slices that overlap are copied first
+        listed[later - 1] = listed[later]
     level.tied -= 1
     level.leader = listed[0]
     return k
@@ -208,7 +420,7 @@ def _exact_leader(level, bonus, rows, lead, clock, near):
             if index == highest:
                 rows[level.begin + ties].tie = k
                 ties += 1
-    return one_of(level, ties, rows)
+    return one_of(rows, level.begin, ties, level.stream, level.rounds)
 
 
 @inlined
@@ -234,7 +446,7 @@ def _pay(plan, tables):
 
 _scale = with_callees(arithmetic.gamma_scale)
 _gamma = with_callees(arithmetic.scaled_gamma)
-_OTHER = arithmetic.WORDS * arithmetic.TRIES
+_OTHER = np.int64(arithmetic.WORDS * arithmetic.TRIES)
 _BITS = 4503599627370496.0  # 2**52
 
 
@@ -251,7 +463,7 @@ def thompson_rounds(plan, tables, streams, decisions):
         for a in range(len(rows)):
             row = rows[a]
             bits = np.int64(uniform(row.draw, t) * _BITS)
-            one = _gamma(row.d, row.c, bits, 0)
+            one = _gamma(row.d, row.c, bits, ZERO)
             value = one / (one + _gamma(row.other_d, row.other_c, bits, _OTHER))
             if value > highest:
                 highest, ties = value, 0
@@ -259,7 +471,7 @@ def thompson_rounds(plan, tables, streams, decisions):
                 continue
             rows[ties].tie = a
             ties += 1
-        a = _one_of(rows, ties, levels[0].stream, t)
+        a = one_of(rows, ZERO, ties, levels[0].stream, t)
         _next_reward(arms[a], rows[a])
         _set_gammas(rows[a])
         if len(decisions):
@@ -291,7 +503,7 @@ def greedy_rounds(plan, tables, streams, decisions):
             a = leader
         else:
             ties, others = _highest_averages(rows)
-            a = _one_of(rows, ties, stream, t)
+            a = one_of(rows, ZERO, ties, stream, t)
             leader = a if ties == 1 else np.int64(-1)
         if len(decisions):
             decisions[t] = a
@@ -318,7 +530,7 @@ def _explored(rows, t, stream):
             continue
         rows[ties].tie = a
         ties += 1
-    return _one_of(rows, ties, stream, t)
+    return one_of(rows, ZERO, ties, stream, t)
 
 
 @compiled
@@ -335,14 +547,6 @@ def _highest_averages(rows):
         rows[ties].tie = a
         ties += 1
     return ties, second
-
-
-@inlined
-def _one_of(rows, ties, stream, t):
-    """One of the first `ties` entries of the scratch, uniformly at random."""
-    if ties == 1:
-        return rows[0].tie
-    return rows[np.int64(uniform(word(stream, TIE_STREAM), t) * ties)].tie
 
 
 @inlined
