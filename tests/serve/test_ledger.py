@@ -1,6 +1,7 @@
 """The chain, the replay and what it catches, and what of the ledger is told to whom."""
 
 import json
+import re
 import sqlite3
 import sys
 from contextlib import closing
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from cloneproof.cli import main
+from cloneproof.serve.http.handlers import agent_key, open_position, seal_position
 from cloneproof.serve.market.entries import GENESIS, chain_hashes
 from cloneproof.serve.messages import LedgerPage
 from cloneproof.serve.offline import StoredLedger, back_up, replay_all, replay_market
@@ -167,7 +169,7 @@ def lines_alone(lines):
 
 def pages(desk, key, limit=5):
     """All that an agent gets of the ledger, page by page."""
-    after, texts = 0, []
+    after, texts = "0", []
     while after is not None:
         reply = desk.get(f"ledger?after={after}&limit={limit}", key=key)
         texts.append(reply.text)
@@ -175,14 +177,16 @@ def pages(desk, key, limit=5):
     return texts
 
 
-def seen_by_ana(rivals_reward, limit=5):
+def seen_by_ana(rivals_reward, limit=5, rivals_rewards_come=True):
     """A trial of two agents in which only the rival's rewards differ; what ana's key shows."""
     with Desk() as desk:
         open_market(desk, {"ana": 1, "bo": 1}, mechanism="etc", parameters={"arm_rounds": 100})
         key = desk.make_key("agent", "ana")
         for number in range(40):
             made = desk.decide(f"r{number}")
-            desk.reward(f"e{number}", made["decision"], 1.0 if made["agent"] == "ana" else rivals_reward)
+            mine = made["agent"] == "ana"
+            if mine or rivals_rewards_come:
+                desk.reward(f"e{number}", made["decision"], 1.0 if mine else rivals_reward)
         return pages(desk, key, limit)
 
 
@@ -191,12 +195,31 @@ def test_an_agents_pages_do_not_depend_on_what_others_earn(limit):
     """Byte by byte: the hashes of the chain did, and whoever tried the few possible rewards found them."""
     shown = seen_by_ana(0.0, limit)
     assert shown == seen_by_ana(1.0, limit)
+    fewer = seen_by_ana(0.0, limit, rivals_rewards_come=False)  # but for the sealed positions, which none can read
+    pages_of_lines = [[json.loads(text)["lines"] for text in texts] for texts in (shown, fewer)]
+    assert pages_of_lines[0] == pages_of_lines[1]
+
     lines = [line for text in shown for line in json.loads(text)["lines"]]
     assert {line["hash"] for line in lines} == {None}
     assert {line["entry"]["agent"] for line in lines} == {"ana"}
-    kinds = [line["entry"]["kind"] for line in lines]
-    assert kinds[:2] == ["agent", "arm"]
-    assert kinds.count("decision") == kinds.count("reward") == 20
+    assert all("n" not in line["entry"] for line in lines)
+    decided = {line["entry"]["id"] for line in lines if line["entry"]["kind"] == "decision"}
+    assert decided == {line["entry"]["id"] for line in lines if line["entry"]["kind"] == "reward"}
+    assert len(decided) == 20
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in decided)
+    assert [line["entry"]["kind"] for line in lines][:2] == ["agent", "arm"]
+
+
+def test_a_position_is_read_back_only_with_its_key():
+    key, other = agent_key(b"s" * 32, "ana"), agent_key(b"s" * 32, "bo")
+    for n in (1, 1000, 1 << 40):
+        assert open_position(key, seal_position(key, n)) == n
+    with Desk() as desk:
+        open_market(desk, {"ana": 1, "bo": 1})
+        mine = desk.make_key("agent", "ana")
+        for wrong in ("1", "abc", "0" * 32, "0" * 40, seal_position(other, 3), "zz" * 16):
+            reply = desk.get(f"ledger?after={wrong}", key=mine)
+            assert (reply.status_code, reply.json()["error"]) == (422, "invalid")
 
 
 def played_seasons(desk):

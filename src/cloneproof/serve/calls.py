@@ -105,7 +105,7 @@ def reward_batch(name: str, items: Iterable[tuple[str, m.DecisionReply, float]])
     return Call("POST", _market(name, "rewards", "batch"), m.Rewards, m.RewardBatch(rewards))
 
 
-def ledger(name: str, after: int = 0, limit: int = 1000) -> Call[m.LedgerPage]:
+def ledger(name: str, after: int | str = 0, limit: int = 1000) -> Call[m.LedgerPage]:
     """A page of the ledger."""
     return Call("GET", f"{_market(name, 'ledger')}?after={after}&limit={limit}", m.LedgerPage)
 

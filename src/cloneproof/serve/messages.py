@@ -208,7 +208,7 @@ class Markets(msgspec.Struct):
 
 
 class LedgerLine(msgspec.Struct):
-    """A line of the ledger as it is stored, and the hash of the chain after it, which an agent does not get."""
+    """A line of the ledger and the hash of the chain after it, which an agent does not get."""
 
     hash: str | None
     entry: msgspec.Raw
@@ -218,7 +218,7 @@ class LedgerPage(msgspec.Struct):
     """Lines in order; `next` is the `after` of the next page, null at the end."""
 
     lines: list[LedgerLine]
-    next: int | None
+    next: int | str | None
 
 
 class KeyView(msgspec.Struct):

@@ -1,13 +1,15 @@
 """What each route does: a few lines between the messages and the markets.
 
-An agent sees the ledger lines about itself without their hashes, from which the lines in between could be found by
-trying out what they may say.
+An agent sees the ledger lines about itself and nothing that depends on the lines of others: no hash, from which the
+lines in between could be found by trial, and no number of a line or a decision, which counts what others did. A
+decision has a keyed hash instead, and a page ends at a sealed position that only the service can read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -265,20 +267,77 @@ async def reward_batch(service: Service, caller: Caller, params: Params, body: m
 
 
 async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
-    """Lines of the ledger after a number; an agent gets the lines about itself among the next thousand."""
-    limit, after = max(1, _number(params, "limit", 100, MOST_ITEMS)), _number(params, "after", 0, 1 << 40)
-    name, agent = params["market"], caller.agent
-    number = await service.writer.submit(Do(name, lambda markets, now: markets.number(name, agent)))
+    """Lines of the ledger after a number; an agent gets the lines about itself, without what counts others' lines."""
+    limit, name, agent = max(1, _number(params, "limit", 100, MOST_ITEMS)), params["market"], caller.agent
+    if agent is not None:
+        return 200, await _agent_page(service, name, agent, params.get("after", "0"), limit)
+    after = _number(params, "after", 0, 1 << 40)
+    number = await service.writer.submit(Do(name, lambda markets, now: markets.number(name)))
+    lines = await service.writer.threads.read(lambda: service.writer.storage.lines(number, after, limit))
+    shown = [m.LedgerLine(line.hash.hex(), msgspec.Raw(line.line)) for line in lines]
+    return 200, m.LedgerPage(shown, lines[-1].n if lines else None)
+
+
+async def _agent_page(service: Service, name: str, agent: str, after: str, limit: int) -> m.LedgerPage:
+    """At most `limit` lines about an agent among the next thousand lines of the ledger."""
+
+    def number_and_secret(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
+        secret = markets.market(name, agent).dice.secret
+        assert secret is not None
+        return markets.number(name), secret
+
+    number, secret = await service.writer.submit(Do(name, number_and_secret))
+    key = agent_key(secret, agent)
+    position = open_position(key, after)
 
     def read() -> m.LedgerPage:
-        lines = shown = service.writer.storage.lines(number, after, limit if agent is None else MOST_ITEMS)
-        if agent is not None:
-            shown = [line for line in lines if getattr(decode(line.line), "agent", None) == agent][:limit]
-        rest = shown if len(shown) == limit else lines
-        hashed = [(line.hash.hex() if agent is None else None, msgspec.Raw(line.line)) for line in shown]
-        return m.LedgerPage([m.LedgerLine(*pair) for pair in hashed], rest[-1].n if rest else None)
+        lines = service.writer.storage.lines(number, position, MOST_ITEMS)
+        own = [line for line in lines if getattr(decode(line.line), "agent", None) == agent][:limit]
+        # The page ends at the agent's last line: whether others' lines follow must not show.
+        rest = own if len(lines) < MOST_ITEMS or len(own) == limit else lines
+        shown = [m.LedgerLine(None, _without_numbers(line.line, key)) for line in own]
+        return m.LedgerPage(shown, seal_position(key, rest[-1].n) if rest else None)
 
-    return 200, await service.writer.threads.read(read)
+    page: m.LedgerPage = await service.writer.threads.read(read)
+    return page
+
+
+def agent_key(secret: bytes, agent: str) -> bytes:
+    """The key of an agent's view of a market, from the market's secret."""
+    return blake2b(agent.encode(), key=secret, digest_size=32, person=b"cloneproof agent").digest()
+
+
+def _without_numbers(line: bytes, key: bytes) -> msgspec.Raw:
+    """A line without the numbers that count what others did."""
+    entry: dict[str, Any] = msgspec.json.decode(line)
+    del entry["n"]
+    if "id" in entry:
+        entry["id"] = _keyed(key, b"decision", entry["id"]).hex()
+    return msgspec.Raw(msgspec.json.encode(entry))
+
+
+def seal_position(key: bytes, n: int) -> str:
+    """A position in the ledger that only the holder of the key can read."""
+    tag = _keyed(key, b"tag", n)
+    return f"{tag.hex()}{n ^ int.from_bytes(_keyed(key, tag), 'big'):016x}"
+
+
+def open_position(key: bytes, text: str) -> int:
+    """The position that was sealed; 0 for a text of 0."""
+    if text == "0":
+        return 0
+    try:
+        tag, hidden = bytes.fromhex(text[:16]), bytes.fromhex(text[16:])
+    except ValueError:
+        tag, hidden = b"", b""
+    n = int.from_bytes(hidden, "big") ^ int.from_bytes(_keyed(key, tag), "big")
+    if len(hidden) == 8 and _keyed(key, b"tag", n) == tag:
+        return n
+    raise invalid(f"expected after as 0 or the next of an earlier page, got {text[:40]!r}; begin at 0")
+
+
+def _keyed(key: bytes, what: bytes, number: int | None = None) -> bytes:
+    return blake2b(what + (b"" if number is None else number.to_bytes(8, "big")), key=key, digest_size=8).digest()
 
 
 async def create_key(service: Service, caller: Caller, params: Params, body: m.KeyRequest) -> HttpAnswer:
