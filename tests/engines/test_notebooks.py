@@ -4,6 +4,7 @@ Their budgets are cut to a second, and the log to a tenth.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_audit_my_own_bandit(tmp_path):
     text = played("audit_my_own_bandit.ipynb", tmp_path)
     shown = text.split("shown ")[1:]
     assert "pays" in shown[0]
-    assert "exploitable" in shown[1] or "undecided" in shown[1]  # a busy machine does little in a second
+    assert "exploitable" in shown[1] or "undecided" in shown[1]
     assert "clone-proof" in shown[2]
     assert "progress runs: " in text
 
@@ -64,6 +65,7 @@ def test_audit_my_own_bandit(tmp_path):
 def test_my_log(tmp_path):
     pytest.importorskip("duckdb")
     text = played("my_log.ipynb", tmp_path)
-    assert "command 0" in text or "command 1" in text
-    assert "gus" in text.partition("command")[2]
+    said = text.partition("command ")[2]
+    assert said.split()[0] in ("0", "1", "3")  # what a second is enough for depends on the machine
+    assert re.search("gus blue mug +gus +4", said)
     assert "<html" in (tmp_path / "page.html").read_text()
