@@ -14,6 +14,7 @@ import cloneproof as cp
 MARKET = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=300
 )
+RUNS = 400  # pairs, at most
 
 
 class Softmax:
@@ -43,7 +44,7 @@ def main() -> None:
     print(f"Ana registers {copies} instead of (1, 1) in {MARKET.horizon} rounds")
     holdout = cp.mechanism("holdout-h-etc", market=MARKET)
     for name, platform in (("softmax", cp.BlackBox(Softmax)), ("holdout-h-etc", holdout)):
-        gain = cp.gain(MARKET, platform, "ana", copies, search=cp.Search(runs=400))
+        gain = cp.gain(MARKET, platform, "ana", copies, search=cp.Search(runs=RUNS))
         print(
             f"{name:14} {gain.decided:13} honest {gain.honest.value:6.1f}, "
             f"gain {gain.estimate.value:+6.1f} ± {gain.estimate.error:4.1f} ({gain.runs} pairs of runs)"

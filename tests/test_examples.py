@@ -1,7 +1,6 @@
 """The examples run, and the tutorial's promises hold."""
 
 import ast
-import os
 import re
 import runpy
 import sys
@@ -11,10 +10,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
+from support.sizes import LONG
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 STUDIES = Path(__file__).parents[1] / "studies"
-LONG = bool(os.environ.get("CLONEPROOF_LONG"))  # `make test-long`: examples at the size that a reader runs them at
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
@@ -26,9 +25,9 @@ def test_every_market_file_loads_and_every_mechanism_has_parameters_for_it(path)
 
 def test_the_demo_tells_a_story_in_the_terminal_and_on_a_page(tmp_path, capsys):
     page, main = tmp_path / "build" / "demo.html", runpy.run_path(str(EXAMPLES / "creators.py"))["main"]
-    if not LONG:  # a third of the rounds
+    if not LONG:  # an eighth of the rounds
         short = tmp_path / "creators.toml"
-        short.write_text((EXAMPLES / "creators.toml").read_text().replace("horizon = 4000", "horizon = 1300"))
+        short.write_text((EXAMPLES / "creators.toml").read_text().replace("horizon = 4000", "horizon = 500"))
         main.__globals__["MARKET"] = short
     main(str(page))
     told = capsys.readouterr().out
@@ -76,13 +75,13 @@ def test_examples_use_the_public_interface_alone(path):
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda p: p.name)
 def test_every_script_runs(path, capsys):
-    """Those that sample RUNS pairs of runs, with 16 of them and 40 rounds."""
+    """Those that sample RUNS pairs of runs, with 4 of them and 40 rounds."""
     if "\nRUNS = " in path.read_text() and not LONG:
         main = runpy.run_path(str(path))["main"]
-        main.__globals__["RUNS"] = 16
+        main.__globals__["RUNS"] = 4
         main.__globals__["MARKET"] = main.__globals__["MARKET"].with_horizon(40)
         main()
-        assert "16 pairs" in capsys.readouterr().out
+        assert "4 pairs" in capsys.readouterr().out
     else:
         runpy.run_path(str(path), run_name="__main__")
         assert capsys.readouterr().out

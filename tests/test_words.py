@@ -18,11 +18,11 @@ from type_index import definitions, tables  # noqa: E402 - in docs/_extensions
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
 
-def twice(files):
-    """Type names that are defined in two or more of the files below a folder."""
+def twice(types):
+    """Type names that are defined in two or more files."""
     places = defaultdict(list)
-    for each in definitions(files):
-        places[each.name].append(each.file.relative_to(files).as_posix())
+    for each in types:
+        places[each.name].append(each.file.name)
     return {name: where for name, where in places.items() if len(where) > 1}
 
 
@@ -32,13 +32,13 @@ def entries(text):
 
 
 def test_no_type_name_is_defined_twice():
-    assert twice(ROOT / "src") == {}
+    assert twice(definitions()) == {}
 
 
 def test_a_second_class_or_alias_of_one_name_is_noticed(tmp_path):
     (tmp_path / "one.py").write_text("class Table: ...\nRow = tuple[int, ...]\nLIMIT = 3\n_Cell = int\n")
     (tmp_path / "two.py").write_text("class Table: ...\nRow: TypeAlias = list[int]\nLIMIT = 4\n_Cell = str\n")
-    assert twice(tmp_path) == {name: ["one.py", "two.py"] for name in ("Table", "Row", "_Cell")}
+    assert twice(definitions(tmp_path)) == {name: ["one.py", "two.py"] for name in ("Table", "Row", "_Cell")}
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement is of Python 3.12")

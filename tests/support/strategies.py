@@ -8,9 +8,9 @@ from cloneproof.market import family_names
 FAMILIES = tuple(family_names())
 unit = st.floats(0, 1, allow_nan=False)
 dyadic = st.integers(0, 16).map(lambda k: k / 16)
-names = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=8
-).filter(lambda name: bool(name.strip()))
+names = st.text(st.characters(exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=8).filter(
+    lambda name: bool(name.strip())
+)
 
 
 @st.composite

@@ -28,8 +28,9 @@ SAMPLED = {
     "copies": [{}, {"ana": (2, 1)}],
     "seed": [3, 4],
     "engine": "monte-carlo",
-    "runs": 700,
+    "runs": 400,
 }
+FEW = SAMPLED | {"mechanism": "ucb1", "copies": {}, "seed": 3, "runs": 700}  # eight chunks
 
 
 def test_every_row_has_the_bits_of_evaluate(tmp_path):
@@ -42,7 +43,7 @@ def test_every_row_has_the_bits_of_evaluate(tmp_path):
             cp.mechanism(row["mechanism"]),
             copies,
             "monte-carlo",
-            search=cp.Search(runs=700, seed=row["seed"]),
+            search=cp.Search(runs=400, seed=row["seed"]),
             confidence=0.95,
         )
         expected = direct.regret if row["quantity"] == "regret" else direct.payoff[row["agent"]]
@@ -92,12 +93,12 @@ def test_audits_keep_verdict_witness_and_scope(tmp_path):
 
 def test_a_second_call_computes_nothing_and_overlaps_are_shared(tmp_path):
     first = cp.sweep(SAMPLED, tmp_path, workers=2, sizes=TINY)
-    assert first.summary.runs == 8 * 700
+    assert first.summary.runs == 8 * 400
     again = cp.sweep(SAMPLED, tmp_path, workers=1)
     assert (again.summary.computed, again.summary.reused) == (0, first.summary.computed)
     assert again.to_csv() == first.to_csv()
-    more = cp.sweep(SAMPLED | {"runs": 900, "seed": [4, 5]}, tmp_path, workers=2, sizes=TINY)
-    assert more.summary.runs == 4 * 200 + 4 * 900  # of seed 4 only what is beyond 700
+    more = cp.sweep(SAMPLED | {"runs": 600, "seed": [4, 5]}, tmp_path, workers=2, sizes=TINY)
+    assert more.summary.runs == 4 * 200 + 4 * 600  # of seed 4 only what is beyond 400
     fewer = cp.sweep(SAMPLED | {"runs": 123}, tmp_path, workers=1)
     assert fewer.summary.computed == 0
     alone = cp.sweep(SAMPLED | {"runs": 123}, tmp_path / "alone", workers=1)
@@ -107,14 +108,14 @@ def test_a_second_call_computes_nothing_and_overlaps_are_shared(tmp_path):
 def test_two_sweeps_at_the_same_time_share_a_store(tmp_path):
     done = []
     both = [
-        threading.Thread(target=lambda: done.append(cp.sweep(SAMPLED, tmp_path / "both", workers=1, sizes=TINY)))
+        threading.Thread(target=lambda: done.append(cp.sweep(FEW, tmp_path / "both", workers=1, sizes=TINY)))
         for _ in range(2)
     ]
     for each in both:
         each.start()
     for each in both:
         each.join()
-    alone = cp.sweep(SAMPLED, tmp_path / "alone", workers=1)
+    alone = cp.sweep(FEW, tmp_path / "alone", workers=1)
     assert [table.to_csv() for table in done] == [alone.to_csv()] * 2
     assert store_status(tmp_path / "both").complete
 
@@ -135,7 +136,6 @@ def test_points_that_ask_the_same_are_computed_once(tmp_path):
     assert len(table.where(quantity="regret").rows) == 2
 
 
-FEW = SAMPLED | {"mechanism": "ucb1", "copies": {}, "seed": 3}  # eight chunks
 ACCIDENTS = (lambda old: old[:-3], lambda old: b"", lambda old: old + b"x", lambda old: None,
              lambda old: bytes([old[0] ^ 1]) + old[1:], lambda old: "text")  # fmt: skip
 
@@ -267,15 +267,16 @@ def test_a_failing_worker_is_one_sentence(tmp_path, monkeypatch):
 
 
 def test_processes_give_the_same_bits(tmp_path):
-    grid = {"market": MARKET, "mechanism": ["h-etc-r", "thompson"], "runs": 300}
+    """Where not everything is sampled; two chunks."""
+    grid = {"market": MARKET, "mechanism": ["h-etc-r", "thompson"], "runs": 60}
     assert cp.sweep(grid, tmp_path / "two", workers=2).to_csv() == cp.sweep(grid, tmp_path / "one", workers=1).to_csv()
 
 
 def test_progress_ends_at_all_and_never_goes_back(tmp_path):
     seen = []
-    cp.sweep(SAMPLED, tmp_path, workers=2, sizes=TINY, progress=lambda state: seen.append(replace(state)))
-    assert (seen[-1].finished, seen[-1].missing, seen[-1].runs) == (8, 8, 8 * 700)
-    assert seen[-1].fraction == pytest.approx(8)
+    cp.sweep(FEW, tmp_path, workers=2, sizes=TINY, progress=lambda state: seen.append(replace(state)))
+    assert (seen[-1].finished, seen[-1].missing, seen[-1].runs) == (1, 1, 700)
+    assert seen[-1].fraction == pytest.approx(1)
     assert seen[-1].left_seconds == pytest.approx(0, abs=1e-6)
     runs = [state.runs for state in seen]
     assert runs == sorted(runs)
