@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
         prove reservoir-cases reservoir-comparison copy-power audit-power \

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +25,8 @@ from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import PostgresStorage, StorageLost, without_password
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import apply_block
-from support.postgres import emptied
-from support.service import Desk, open_market, session_seed, spec
+from support.postgres import emptied, hang_in_its_turn
+from support.service import PROCESSES, Desk, open_market, session_seed, spec
 
 FEED = "/v1/markets/feed"
 
@@ -337,40 +336,23 @@ def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
             refused(address)
 
 
-HANGING = """
-import sys
-from cloneproof.serve.storage import postgres
-storage = postgres.PostgresStorage(sys.argv[1])
-storage.markets()
-storage.begin()
-if sys.argv[2] == "commit":  # as if it stopped when a part of its commit was sent
-    with storage._writer.use() as connection, connection.pipeline():
-        connection.execute("INSERT INTO cloneproof.markets VALUES (99, 'never')")
-        connection.pgconn.send_flush_request()
-        connection.pgconn.flush()
-        print("in its turn", flush=True)
-        sys.stdin.read()
-print("in its turn", flush=True)
-sys.stdin.read()
-"""
-
-
 @pytest.mark.parametrize("where", ["turn", "commit"])
 def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypatch):
     """Planted: SIGSTOP. The others wait for it once, for a limited time, and what it had begun never counts."""
     monkeypatch.setattr(postgres, "TURN_SECONDS", 0.5)
     with Desk(PostgresStorage(address)) as desk:
         open_market(desk, {"ana": 1})
-        command = [sys.executable, "-c", HANGING, address, where]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stopped:
-            try:
-                assert stopped.stdout.readline() == "in its turn\n"
-                stopped.send_signal(signal.SIGSTOP)
-                for number in range(3):
-                    reply = desk.post("decisions", {"request_id": f"r{number}"})
-                    assert (reply.status_code, reply.json()["decision"]) == (200, number + 1)
-            finally:
-                stopped.kill()
+        heard, told = PROCESSES.Pipe(duplex=False)
+        stopped = PROCESSES.Process(target=hang_in_its_turn, args=(address, where, told), daemon=True)
+        stopped.start()
+        try:
+            assert heard.recv() == "in its turn"
+            os.kill(stopped.pid, signal.SIGSTOP)
+            for number in range(3):
+                reply = desk.post("decisions", {"request_id": f"r{number}"})
+                assert (reply.status_code, reply.json()["decision"]) == (200, number + 1)
+        finally:
+            stopped.kill()
     (found,) = replay_all(address)
     assert found.fits, found.statement
 

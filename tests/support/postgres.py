@@ -10,10 +10,13 @@ import signal
 import subprocess
 import tempfile
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psycopg
 import pytest
+
+from cloneproof.serve.storage.postgres import PostgresStorage
 
 
 def binaries() -> Path | None:
@@ -101,6 +104,20 @@ def emptied(address: str) -> str:
     with psycopg.connect(address) as connection:
         connection.execute("DROP SCHEMA IF EXISTS cloneproof CASCADE")
     return address
+
+
+def hang_in_its_turn(address: str, where: str, told: Connection) -> None:
+    """Begin a turn and never end it; `commit` is as if it stopped when a part of its commit was sent."""
+    storage = PostgresStorage(address)
+    storage.markets()
+    storage.begin()
+    with storage._writer.use() as connection, connection.pipeline():
+        if where == "commit":
+            connection.execute("INSERT INTO cloneproof.markets VALUES (99, 'never')")
+            connection.pgconn.send_flush_request()
+            connection.pgconn.flush()
+        told.send("in its turn")
+        signal.pause()
 
 
 def server_or_skip() -> Server:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +25,7 @@ from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.run import create_key
+from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.sql import SharedStorage
 from cloneproof.serve.writer.writer import make_writer
@@ -214,30 +212,36 @@ def in_thread(storage: Storage | None = None) -> Iterator[tuple[str, str]]:
         thread.join()
 
 
+PROCESSES = get_context("forkserver")  # which has imported the service once, and forks
+PROCESSES.set_forkserver_preload(["httpx", "cloneproof.serve.run", "cloneproof.serve.storage.postgres"])
+
+
+def _serve(place: str, port: int, announced: Connection) -> None:
+    run(place, "127.0.0.1", port, None, announced.send)
+
+
 class Process:
     """A service in a process of its own, which can be killed."""
 
-    def __init__(self, path: Path | str, key: str | None = None) -> None:
-        self.path = path
-        self.key = key or create_key(str(path), "platform", None)
+    def __init__(self, place: str, key: str | None = None) -> None:
+        self.place = place
+        self.key = key or create_key(place, "platform", None)
         self.port = 0
 
     def start(self) -> float:
         """Start it, on the port it had before; the seconds until it is ready."""
         begun = time.monotonic()
-        command = [*COMMAND, "serve", str(self.path), "--port", str(self.port)]
-        with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would stop the service when it is full
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-            assert self.process.stdout is not None
-            line = self.process.stdout.readline()
-            assert line, log.seek(0) or log.read()
-        self.port = int(line.rsplit(":", 1)[1])
+        heard, announced = PROCESSES.Pipe(duplex=False)
+        self.process = PROCESSES.Process(target=_serve, args=(self.place, self.port, announced), daemon=True)
+        self.process.start()
+        announced.close()
+        self.port = int(heard.recv().rsplit(":", 1)[1])
         while True:
             try:
                 if httpx.get(f"{self.address}/ready").status_code == 200:
                     return time.monotonic() - begun
             except httpx.TransportError:
-                assert self.process.poll() is None
+                assert self.process.is_alive()
             time.sleep(0.01)
 
     @property
@@ -248,12 +252,9 @@ class Process:
         return Client(self.address, self.key, **options)
 
     def kill(self) -> None:
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.communicate()
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.communicate(timeout=30)
+        """`kill -9`."""
+        self.process.kill()
+        self.process.join()
 
 
 def start_all(services: Iterable[Process]) -> None:
