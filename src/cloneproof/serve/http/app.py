@@ -237,6 +237,11 @@ _encode = msgspec.json.Encoder().encode
 log = logging.getLogger("cloneproof.serve")
 
 
+@cache
+def _document() -> bytes:
+    return _encode(document(ROUTES))
+
+
 class App:
     """One service over HTTP. `make_service` is called in the running event loop, when the server starts."""
 
@@ -244,7 +249,6 @@ class App:
         self._make_service = make_service
         self._service: Service | None = None
         self._router = Router()
-        self._document = _encode(document(ROUTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -344,7 +348,7 @@ class App:
         if path in _FILES:
             return 200, *page_file(path)
         if path == "/v1/openapi.json":
-            return 200, self._document, (_JSON,)
+            return 200, _document(), (_JSON,)
         caller = await service.caller(_header(scope, b"authorization"))
         if caller.role not in READERS:
             raise Refused(403, "forbidden", "this key may not read the metrics")
