@@ -245,7 +245,7 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
     if made.name != "reservoir-index":
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
-    ceilings = [most for case in cases if (most := index_ceiling(case, proof=False)) is not None]
+    ceilings = [most for case in cases if (most := index_ceiling(case, clock=None)) is not None]
     if len(ceilings) < len(cases):
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)

@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,7 +20,6 @@ from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.results import FoundDeviations
-from cloneproof.analysis.audit.scan import PROOF_UNTIL
 from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
@@ -32,7 +29,6 @@ from cloneproof.market.market import Market
 
 INTERRUPTED = "interrupted: this is what was found by then"
 SECONDS = 60.0  # where nothing else says when to stop
-UNPROVEN_SECONDS = 4.0  # kept for a ceiling that is computed, if there is no time to prove it
 Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
 
 
@@ -109,22 +105,16 @@ def audit(
     return answer(question, search, Deadline(search.seconds, progress, until=patience))
 
 
-def answer(
-    question: Question,
-    search: Search,
-    clock: Deadline,
-    enclose: bool = True,
-) -> Audit:
+def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:
     """The audit of a checked question.
 
     Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """
     strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, enclose=enclose), sampled)
-    PROOF_UNTIL.set(math.inf if clock.left is None else time.monotonic() + clock.left - UNPROVEN_SECONDS)
     with interrupts_raised():
         found = next(each for strategy in strategies if (each := strategy(question, search, clock)) is not None)
         if clock.interrupted and not (isinstance(found, Audit) or any(result.evaluated for result in found.results)):
             raise KeyboardInterrupt  # before there was anything to tell
         besides = Beside() if clock.interrupted else beside(question, found, search, clock)
-    audit = conclude(question, found, besides, clock.seconds)
+    audit = conclude(question, found, besides, search.copies, clock)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -30,6 +30,7 @@ from cloneproof.analysis.audit.verdict import (
     relative_gain_at_most,
     simplest_of,
 )
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
@@ -45,7 +46,7 @@ def scope_of(
     worst: Witness,
     results: Sequence[SearchResult],
     covered: Mapping[tuple[str, int], Coverage],
-    limits: Sequence[CopyLimit] = (),
+    limits: Sequence[CopyLimit],
 ) -> str:
     """The scope as one paragraph; `covered` has the argument of each case, by agent and horizon."""
     parts = [_who(question), _tried(copies, results), *_added(results), *_left_out(results)]
@@ -125,11 +126,8 @@ def _evidence(worst: Witness) -> str:
 def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
     """The argument for each agent, or what was not ruled out."""
     words = []
-    by_agent: dict[str, dict[int, Coverage]] = {agent: {} for agent in agents}
-    for (name, horizon), each in covered.items():
-        by_agent.setdefault(name, {})[horizon] = each
     for agent in agents:
-        at_horizon = by_agent[agent]
+        at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
         number = len(at_horizon)
         arguments = [each.argument for each in at_horizon.values() if each.argument is not None]
         words_of = [_general(argument) if number > 1 else argument.words for argument in arguments]
@@ -159,21 +157,24 @@ def _listed(words: Sequence[str]) -> str:
 
 
 BoundedDeviation = tuple[Witness, float | None]
-CoverageByCase = dict[tuple[str, int], Coverage]  # (agent, horizon)
 
 
-def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside, seconds: float) -> Audit:
-    """The audit from what a strategy found and the findings beside it; a dominance check is already an audit."""
+def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside, copies: int, clock: Deadline) -> Audit:
+    """The audit from what a strategy found with so many copies at most, and the findings beside it.
+
+    A dominance check is already an audit.
+    """
     if isinstance(found, Audit):
         audit = found
     else:
-        audit = replace(_concluded(question, found), seconds=seconds)
+        seconds = clock.seconds
+        audit = _concluded(question, found, copies, clock)
         notes = (*found.notes, *beside.notes, *audit.notes)
-        audit = replace(audit, also=beside.deviations, informed=beside.informed, notes=notes)
+        audit = replace(audit, also=beside.deviations, informed=beside.informed, notes=notes, seconds=seconds)
     return audit if question.box is not None else under_delays(audit, question)
 
 
-def _concluded(question: Question, found: FoundDeviations) -> Audit:
+def _concluded(question: Question, found: FoundDeviations, copies: int, clock: Deadline) -> Audit:
     """The verdict from the results of one agent of each kind."""
     results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
@@ -181,7 +182,7 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
         raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
     of_searched = {
-        (result.agent, case.horizon): coverage(case, result, question.tolerance)
+        (result.agent, case.horizon): coverage(case, result, question.tolerance, clock)
         for result in found.results
         for case in result.cases
         if case.horizon in result.honest
@@ -194,11 +195,11 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
     }
     bounds = [bounded for result in results for bounded in _bounds(result)]
     paying = [witness for witness in tried if pays(witness, question.tolerance)]
-    cases = sum(map(len, question.cases.values()))
+    cases, arguments = sum(map(len, question.cases.values())), [each.argument for each in covered.values()]
     verdict: Verdict
     if paying:
         verdict, worst = "exploitable", _shown(paying)
-    elif len(covered) == cases and all(each.argument is not None for each in covered.values()):
+    elif len(covered) == cases and None not in arguments:
         sampled = [witness for result in results if result.samples for witness in result.witnesses]
         verdict, worst = "clone-proof", best_of(sampled or tried)  # what was computed, rather than argued about
     else:
@@ -210,7 +211,7 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
         market=question.market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, found.copies, verdict, worst, results, covered, limits),
+        scope=scope_of(question, copies, verdict, worst, results, covered, limits),
         tried_at_most=_largest(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
@@ -218,8 +219,9 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
         notes=tuple(_contradictions(paying, covered)),
         samples=tuple(sample for result in results for sample in result.samples.values()),
         limits=limits,
-        sampled_proof=verdict == "clone-proof" and any(each.rests_on_samples for each in covered.values()),
-        gain_at_most=_ceiling(question),
+        sampled_proof=verdict == "clone-proof"
+        and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments if argument is not None),
+        gain_at_most=_ceiling(question, clock),
     )
     if found.by_scan and verdict != "exploitable":
         first = next(iter(covered.values()))
@@ -228,11 +230,11 @@ def _concluded(question: Question, found: FoundDeviations) -> Audit:
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 
 
-def _ceiling(question: Question) -> Estimate | None:
+def _ceiling(question: Question, clock: Deadline) -> Estimate | None:
     """The largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
     if question.box is not None:
         return None
-    ceilings = [index_ceiling(case) for cases in question.searched for case in cases]
+    ceilings = [index_ceiling(case, clock) for cases in question.searched for case in cases]
     known = [each for each in ceilings if each is not None]
     return max(known, key=lambda each: each.high) if len(known) == len(ceilings) else None
 
@@ -294,7 +296,7 @@ def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
     return {horizon: best_of(together[horizon]) for horizon in sorted(together)}
 
 
-def _contradictions(paying: list[Witness], covered: CoverageByCase) -> list[str]:
+def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
     """Notes on arguments that contradict a deviation that pays, which would be a bug."""
     against = [(witness, covered[witness.agent, witness.horizon].argument) for witness in paying]
     return [

@@ -62,6 +62,7 @@ from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given
 from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.tree.slots import payoffs_by_slots
 from cloneproof.engines.tree.state_tree import tree
@@ -263,11 +264,6 @@ class Coverage:
     not_ruled_out: float = 0.0
     why_not: str = ""
 
-    @property
-    def rests_on_samples(self) -> bool:
-        """Whether the argument holds at 99 % only."""
-        return self.argument is not None and self.argument.basis is Basis.SAMPLED_WORLDS
-
 
 def more_vectors(
     cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
@@ -280,7 +276,7 @@ def more_vectors(
     return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
 
 
-def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
+def coverage(case: AuditCase, result: SearchResult, tolerance: float, clock: Deadline) -> Coverage:
     """The argument for one case of a search."""
     if case.horizon in result.arguments:
         return Coverage(result.arguments[case.horizon])
@@ -297,10 +293,9 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
             f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
         )
         return Coverage(Argument(Basis.SEARCH, words))
-    proof = (
-        scan_theorem(case) or index_theorem(case, tolerance) or theorem(case) or slot_concavity(case, honest, tolerance)
-    )
-    known = Coverage(proof) if proof is not None else _under_ceiling(case, honest, tolerance)
+    proof = scan_theorem(case) or index_theorem(case, tolerance, clock) or theorem(case)
+    proof = proof or slot_concavity(case, honest, tolerance)
+    known = Coverage(proof) if proof is not None else _under_ceiling(case, honest, tolerance, clock)
     if known is not None:
         return known
     doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
@@ -311,9 +306,9 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float) -> Coverag
     return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
 
 
-def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float) -> Coverage | None:
+def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float, clock: Deadline) -> Coverage | None:
     """The argument for the index on slots: whether its ceiling is within the tolerance."""
-    most = index_ceiling(case)
+    most = index_ceiling(case, clock)
     if most is None:
         return None
     words = f"{INDEX_WORDS}; {ceiling_words(most)}"

@@ -100,13 +100,11 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
 class FoundDeviations:
     """What a strategy of the audit found for one agent of each kind.
 
-    copies   the cap on copies of the search
     notes    remarks for the reader
     by_scan  whether the scan theorem covers everything, so that only a few deviations were evaluated
     """
 
     results: tuple[SearchResult, ...]
-    copies: int
     notes: tuple[str, ...] = ()
     by_scan: bool = False
 

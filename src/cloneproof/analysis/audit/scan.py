@@ -9,9 +9,6 @@ not been reviewed by others. `index_theorem` and `index_ceiling` are about the i
 
 from __future__ import annotations
 
-import math
-import time
-from contextvars import ContextVar
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -32,15 +29,13 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
 
 SCANS = ("first-pass", "best-of-draws")
-PROOF_UNTIL: ContextVar[float] = ContextVar("proof_until", default=math.inf)  # of the monotonic clock, for ceilings
+UNPROVEN_SECONDS = 4.0  # kept for a ceiling that is computed, if there is no time to prove it
 BINS = 3000  # of a continuous prior, from which the cells of a ceiling are made
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
 SCAN_SCOPE = (
     "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
     "agent's originals is better, at every horizon"
 )
-
-
 MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
 CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
 GAUSSIAN_SCAN = (
@@ -106,7 +101,7 @@ INDEX_WORDS = (
 )
 
 
-def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
+def index_theorem(case: AuditCase, tolerance: float, clock: Deadline) -> Argument | None:
     """Why copies gain no more than the tolerance under the index on slots; None if unknown.
 
     They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
@@ -117,7 +112,7 @@ def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
     agent, market = case.agent, case.market
     if min(agent.count, case.running.arm.draws) <= 2:
         return Argument(Basis.SCAN, f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained")
-    most = index_ceiling(case)
+    most = index_ceiling(case, clock)
     if most is None or any(each.priors != agent.priors for each in market.agents):
         return None
     earned = market.share * case.horizon * agent.priors[0].mean / case.agents
@@ -126,25 +121,26 @@ def index_theorem(case: AuditCase, tolerance: float) -> Argument | None:
     return Argument(basis, words, most.high) if most.high <= tolerance * earned else None
 
 
-def index_ceiling(case: AuditCase, proof: bool = True) -> Estimate | None:
+def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
     """The most that copies gain under the index on slots, times the share, on average over the prior.
 
-    Proven for three originals and for priors of few values, if there is time; otherwise, and without `proof`, computed
+    Proven for three originals and for priors of few values, if there is time; otherwise, and without a clock, computed
     with some rates of the prior.
     """
     if not _is_index(case):
         return None
-    rule, share = case.running.arm, case.market.share
+    rule, half = case.running.arm, case.market.share / 2
     numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
     prior: Any = case.agent.priors[0]  # hashable
+    left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
     try:
-        with Deadline(max(0.0, PROOF_UNTIL.get() - time.monotonic())).for_engines():
-            most, proven = _ceiling(prior, *numbers, proof)
+        with Deadline(left).for_engines():
+            most, proven = _ceiling(prior, *numbers, clock is not None)
     except OutOfTimeError:
         most, proven = _ceiling(prior, *numbers, False)
     if proven:
-        return Estimate(share * most / 2, share * most / 2, "proven", "summed over cells of the prior's rates")
-    return Estimate(share * most / 2, share * most / 2, "asymptotic", "computed with some rates of the prior")
+        return Estimate(half * most, half * most, "proven", "summed over cells of the prior's rates")
+    return Estimate(half * most, half * most, "asymptotic", "computed with some rates of the prior")
 
 
 def ceiling_words(most: Estimate) -> str:
@@ -154,10 +150,8 @@ def ceiling_words(most: Estimate) -> str:
 
 
 @lru_cache(maxsize=64)
-def _ceiling(
-    prior: Prior, originals: int, draws: int, constant: float, horizon: int, proof: bool
-) -> tuple[float, bool]:
-    return expected_gain_ceiling(_bins(prior), originals, draws, constant, horizon, proof)
+def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
+    return expected_gain_ceiling(_bins(prior), *numbers)
 
 
 def _bins(prior: Prior) -> list[tuple[float, float, float]]:

@@ -36,7 +36,7 @@ from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, kernel_outcomes, run_source
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, run_source
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import full_copies
 from cloneproof.market.rewards import deterministic
@@ -48,9 +48,7 @@ PART = 0.05  # or that part of a budget, if it is more
 MOST_DIGITS = 10.0  # of a number of states that the tree need not be asked about
 
 
-def honest_evaluations(
-    cases: AgentCases, seconds: float | None = None
-) -> tuple[dict[int, Evaluation], ExactEngine] | None:
+def honest_evaluations(cases: AgentCases, seconds: float | None) -> tuple[dict[int, Evaluation], ExactEngine] | None:
     """Honest payoffs at every horizon, and the engine; None if no exact engine is fast enough."""
     engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
     try:
@@ -80,12 +78,7 @@ def _too_many_states(cases: AgentCases) -> bool:
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
-def exact(
-    question: Question,
-    limits: Search,
-    clock: Deadline,
-    enclose: bool = True,
-) -> FoundDeviations | None:
+def exact(question: Question, limits: Search, clock: Deadline, enclose: bool = True) -> FoundDeviations | None:
     """A strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
 
     Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
@@ -102,12 +95,12 @@ def exact(
     ]
     if not any(result.evaluated for result in results):
         return None
-    in_floats = FoundDeviations(tuple(results), limits.copies, (DRAFT,))
+    in_floats = FoundDeviations(tuple(results), (DRAFT,))
     if not enclose or clock.interrupted:
         return in_floats
     better, late = refine(results, question.tolerance, clock)
     confirmed = confirm_heuristics(better, question.tolerance, limits, clock)
-    return FoundDeviations(tuple(confirmed), limits.copies, tuple(late))
+    return FoundDeviations(tuple(confirmed), tuple(late))
 
 
 def exact_result(
@@ -272,20 +265,20 @@ def by_theorem(question: Question, limits: Search, clock: Deadline) -> FoundDevi
     tolerance = 0.0 if question.opponents == "any" else question.tolerance  # any opponents may leave next to nothing
     results: list[SearchResult] = []
     for cases in question.searched:
-        found = {case.horizon: scan_theorem(case) or index_theorem(case, math.inf) for case in cases}
+        found = {case.horizon: scan_theorem(case) or index_theorem(case, math.inf, clock) for case in cases}
         arguments = {horizon: argument for horizon, argument in found.items() if argument is not None}
         if len(arguments) < len(cases):
             return None
         vector = few_vectors(cases[0].kinds)[0]
         if any(argument.most > 0 for argument in arguments.values()):
             result = argued_result(cases, vector, arguments)
-            passing = {case.horizon for case in cases if scan_theorem(case) or index_theorem(case, tolerance)}
+            passing = {case.horizon for case in cases if scan_theorem(case) or index_theorem(case, tolerance, clock)}
             settled = {horizon: arguments[horizon] for horizon in arguments if horizon in passing}
             results.append(replace(result, arguments=settled))
             continue
         results += [argued_result((case,), vector, arguments) for case in cases[:-MOST_EVALUATED]]
         results.append(_few_deviations(cases[-MOST_EVALUATED:], arguments, clock))
-    return FoundDeviations(tuple(results), limits.copies, by_scan=True)
+    return FoundDeviations(tuple(results), by_scan=True)
 
 
 def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
@@ -325,15 +318,12 @@ def sampled(question: Question, limits: Search, clock: Deadline) -> FoundDeviati
         short = question.market.with_horizon(min(TRIED, question.market.horizon))
         evaluate(short, question.box, search=Search(runs=1))  # here: what it does wrong at once is told at once
         with black_box_runs(available_threads(), clock.left) as play:
-            return FoundDeviations(
-                tuple(sampled_results(agents, question.tolerance, limits, clock, play)), limits.copies
-            )
-    jobs = (
-        Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for cases in agents for case in cases
-    )
+            return FoundDeviations(tuple(sampled_results(agents, question.tolerance, limits, clock, play)))
+    every = [case for cases in agents for case in cases]
+    jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in every]
     source = run_source(limits.device, jobs, None)
     results = sampled_results(agents, question.tolerance, limits, clock, source.ahead())
-    return FoundDeviations(tuple(results), limits.copies, tuple(source.notes))
+    return FoundDeviations(tuple(results), tuple(source.notes))
 
 
 def sampled_results(
@@ -341,7 +331,7 @@ def sampled_results(
     tolerance: float,
     limits: Search,
     clock: Deadline,
-    play: ChunkOutcomes[Any] = kernel_outcomes,
+    play: ChunkOutcomes[Any],
 ) -> list[SearchResult]:
     """The results of the race, a case each."""
     if len(agents[0]) > MOST_SAMPLED_HORIZONS:
