@@ -175,7 +175,8 @@ def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tupl
         if len(history) == horizon:
             return nothing
         state = _observed(mechanism, counts, history)
-        if state not in known:
+        found = known.get(state)
+        if found is None:
             total = list(nothing)
             for chance, agent, arm in _choices(mechanism, counts, state):
                 mean = arms[agent][arm]
@@ -186,8 +187,8 @@ def _totals(mechanism: Mechanism, arms: Arms, family: str, horizon: int) -> tupl
                     for k, later in enumerate(ahead((*history, Pull(agent, arm, reward)))):
                         if later:  # nothing follows the last round
                             total[k] += weight * later
-            known[state] = tuple(total)
-        return known[state]
+            found = known[state] = tuple(total)
+        return found
 
     return ahead(())
 
