@@ -70,7 +70,7 @@ kernels: $(INSTALLED)
 	$(BIN)/python tests/support/compile_kernels.py
 
 check-engines: $(INSTALLED)
-	CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py
+	CLONEPROOF_LONG=1 CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py
 
 reproduce: $(INSTALLED)
 	$(BIN)/cloneproof reproduce --out build/reproduce

@@ -97,7 +97,7 @@ def test_identical_over_processes_and_chunks_share_the_workers():
             pool = two.pool
         assert pool is two.pool
         for players in (two, None):  # the first of two, not the first to fail
-            with pytest.raises(BlackBoxError, match="before round 1 of run 3: .*RuntimeError: one of two"):
+            with pytest.raises(BlackBoxError, match=r"before round 1 of run 3: .*RuntimeError: one of two"):
                 black_box_outcomes(job_of(BlackBox(TwoFail)), 0, 8, players)
     assert two.pool is None
 

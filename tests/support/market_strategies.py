@@ -18,6 +18,7 @@ from cloneproof.market import Agent, Copies, Discrete, Market, Point, Prior, ful
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import rule
+from support.sizes import LONG
 
 MOST_ARMS = 5
 MOST_REALISATIONS = 16
@@ -155,11 +156,11 @@ def composed_mechanisms(draw: DrawFn) -> Mechanism:
     return Mechanism(agent=agent, arm=arm, restart="award" if afresh else None)
 
 
-def short_enough(case: Case, limit: int = 100_000) -> bool:
+def short_enough(case: Case) -> bool:
     """Whether the brute force needs at most about a second, by a rough count of the labelled statistics that it meets.
 
-    The count is of the ways to split the rounds over arms and their outcomes. A rule that picks at random in every
-    round visits nearly all of them and branches in each, which costs a good deal more.
+    In `make test` a third of that. The count is of the ways to split the rounds over arms and their outcomes. A rule
+    that picks at random in every round visits nearly all of them and branches in each, which costs a good deal more.
     """
     arms = sum(map(sum, full_copies(case.market.agents, case.copies).values()))
     running = case.mechanism.at_horizon(len(case.market.agents), case.market.horizon)
@@ -167,7 +168,7 @@ def short_enough(case: Case, limit: int = 100_000) -> bool:
     dear = 120 if "thompson" in names else 24 if names & {"uniform", "epsilon-greedy"} else 1
     cells = arms * (2 if case.market.family.name == "bernoulli" else 1)
     splits = math.comb(case.market.horizon + cells - 1, case.market.horizon)
-    return splits * realisations(case.market) * dear <= limit
+    return splits * realisations(case.market) * dear <= (100_000 if LONG else 30_000)
 
 
 @st.composite

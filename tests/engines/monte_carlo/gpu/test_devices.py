@@ -68,8 +68,10 @@ def test_what_the_card_does_not_play_is_drawn_on_the_cpu_and_says_so(as_card):
 @needs_compiler
 def test_a_record_of_an_audit_on_the_card_is_replayed_on_a_cpu(as_card):
     asked = cp.Search(copies=2, runs=32, seed=3)
-    theirs = cp.audit(MARKET, cp.mechanism("thompson"), agent="ana", search=replace(asked, device="cpu"))
-    mine = cp.audit(MARKET, cp.mechanism("thompson"), agent="ana", search=replace(asked, device="gpu"))
+    theirs, mine = (
+        cp.audit(MARKET.with_horizon(12), cp.mechanism("thompson"), agent="ana", search=replace(asked, device=device))
+        for device in ("cpu", "gpu")
+    )
     assert "drawn on the GPU (C++)" in mine.notes
     assert as_card.launches > 0
     assert [each.progress for each in mine.samples] == [each.progress for each in theirs.samples]
