@@ -5,8 +5,9 @@ are its exploration, in a fixed sequence, and then picks by priority.
 
 UCB, at one level or both, pulls the leader while no rival can have overtaken it:
 
-1. Find the candidate with the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over some rounds
-   ahead. A rival is not pulled meanwhile, so its index at the last of these rounds bounds it in all of them.
+1. Find the candidate with the highest index, mean + sqrt(f(t) / n), and a bound on all other indices over a window of
+   rounds ahead. A rival is not pulled meanwhile, so its index at the last of these rounds bounds it in all of them.
+   Windows grow while leaders last to their ends, and shrink where the bound is too loose to tell the leader.
 2. Pull the leader until its own index falls to that bound, or the rounds are over; then repeat.
 
 With two levels both the agent and its arm must lead. Indices are estimated by lines, mean + root(t) / sqrt(n). If two
@@ -20,7 +21,7 @@ that.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
@@ -253,11 +254,7 @@ def enter(row, reward, binarise, coins, round_):
     row.mean = average(row.high, row.low, row.arrived)
 
 
-# mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
-
-
-AHEAD = 4  # rounds for which rivals are bounded at least: a bound over more is loose, over fewer expires too soon
+WINDOW = 4  # rounds ahead for which a level first bounds rivals
 _ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
 
 
@@ -277,7 +274,7 @@ def _begin(plan, tables, stream):
     for number in range(len(levels)):
         level = levels[number]
         open_level(level, rows, ONE, level_stream(stream, ZERO, np.int64(number)), False)
-        level.leader, level.until, level.rivals, level.tied = -1, -1, 0.0, 0
+        level.leader, level.until, level.rivals, level.tied, level.window = -1, -1, 0.0, 0, WINDOW
     for a in range(len(arms)):
         arms[a].threshold = _ALWAYS if plan.constant else np.int64(math.ceil(arms[a].mean * 2.0**52 - 0.5))
 
@@ -355,10 +352,11 @@ def _leader(level, bonus, rows, lead):
         return candidate_to_explore(level, ROUND_ROBIN, rows)
     now, margin, top = bonus.root[clock], bonus.margin, level.leader
     if not (top >= 0 and clock <= level.until and lead.means[top] + now * lead.slopes[top] > level.rivals):
-        level.until = min(clock + AHEAD + (clock >> 9), len(bonus.root) - 1)
+        level.window += (level.window + 1) * (clock > level.until)  # longer, if the leader led to its end
+        level.until = min(clock + level.window, len(bonus.root) - 1)
         top, highest, second = _first(level, lead, bonus.root[level.until])
         if lead.means[top] + now * lead.slopes[top] <= second + margin:
-            level.until = clock
+            level.until, level.window = clock, level.window >> 3
             top, highest, second = _first(level, lead, now)
             if highest <= second + margin:
                 level.leader, level.rivals = -1, math.inf

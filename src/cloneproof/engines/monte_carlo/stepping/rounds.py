@@ -143,7 +143,7 @@ LEVEL: Final = np.dtype(
         ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
         ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
         ("leader", "i8"), ("until", "i8"), ("rivals", "f8"),  # UCB's: no other index exceeds rivals until that clock
-        ("tied", "i8"),  # candidates with the leader's statistics that are listed
+        ("window", "i8"), ("tied", "i8"),  # rounds ahead of the next bound; candidates listed that are like the leader
     ],
     align=True,
 )  # fmt: skip
