@@ -11,6 +11,7 @@ from typing import Any
 
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.analysis.copying.season import ArmRewards, PastAudit
+from cloneproof.analysis.copying.wording import chance_words
 from cloneproof.report.audit_page import audit_facts
 from cloneproof.report.page import render
 from cloneproof.report.words import (
@@ -27,17 +28,6 @@ from cloneproof.report.words import (
 )
 
 MOST_SHOWN, MOST_ARMS = 10, 6
-
-
-def probability_words(value: float) -> str:
-    """Four digits; never 0 or 1, which no finite data can show.
-
-    >>> probability_words(0.25), probability_words(1.0), probability_words(0.0)
-    ('0.2500', '> 0.9999', '< 0.0001')
-    """
-    return "> 0.9999" if value > 0.9999 else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
-
-
 MOST_AGENTS, MOST_PAIRS, MOST_NAMED = 100, 40, 20
 Facts = Sequence[tuple[str, str]]
 
@@ -63,7 +53,7 @@ def season_page(past: PastAudit, season: str, facts: Facts) -> str:
 def _likely(past: PastAudit) -> list[tuple[str, ...]]:
     """Agent, the arms that are rather one item than not, and the probability that all of them are."""
     return [
-        (printable(item.agent), names_words(item.arms, MOST_ARMS), probability_words(item.probability))
+        (printable(item.agent), names_words(item.arms, MOST_ARMS), chance_words(item.probability))
         for item in past.items[:MOST_SHOWN]
     ]
 
@@ -119,7 +109,7 @@ def _pairs(past: PastAudit) -> list[tuple[str, ...]]:
             printable(pair.agent),
             *(_arm(seen[pair.agent, arm]) for arm in pair.arms),
             number(pair.bayes_factor),
-            probability_words(pair.probability),
+            chance_words(pair.probability),
         )
         for pair in past.pairs[:MOST_PAIRS]
     ]

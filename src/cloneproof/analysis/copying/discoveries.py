@@ -1,27 +1,9 @@
-"""Which e-values are discoveries: weighted e-BH (Wang and Ramdas 2022).
+"""Which e-values are discoveries: weighted e-BH, with boosted e-values where arms are alike.
 
-K hypotheses have e-values e and weights w >= 0 of average at most 1, fixed without the data behind the e-values. The
-k hypotheses of the largest w e are discoveries for the largest k with  (k-th largest w e) >= K / (level k). If
-E[e] <= 1 under every true null, the expected share of true nulls among the discoveries is at most the level, however
-the e-values depend on each other: each rejected null has 1 <= level k w e / K, so the share is at most
-level sum(w e over nulls) / K, whose expected value is at most the level.
-
-Where arms are alike, the e-values are *boosted*. An e-value e is 1/p or more with a probability of at most p under the
-null, and for Bayes factors far less often. For the arms that likeness matched, T = q / n is the evidence under Q, where
-each group or pair is one item with probability TRUST, over that under the null, or the largest one where the null has
-several laws (`judging.log_shared`). With draws T_1, .., T_B of it under Q,
-
-    p = (1/T + sum of 1/T_b over the T_b >= T) / (B + 1)
-
-is a p-value for every B (importance sampling with the observation counted in: Harrison 2012; where n is larger than the
-true law, so is p), and it is never above 1/T. With R chosen without these agents' rewards,
-
-    boosted = (1 - s) e + K / (level w R) where p <= s level w R / K
-
-has the mean 1 or less under the null, and is large enough with R findings. R is 1 + the findings that weighted e-BH
-makes by T among the other questions whose arms are alike and that none of these agents is in, with T under the laws
-that were fitted without these agents' folds (conditional calibration: Fithian and Lei 2022, Lee and Ren 2024). Whether
-these laws suit the others does not matter: R only has to be a function of other agents' rewards.
+The procedure, its guarantee and its proof are in docs/textbook/copies.md, section 3 (the Q there is T here). A p-value
+of T = q / n needs draws under the alternative q alone, and is never above 1/T. Where the null has several laws, n is
+the largest evidence (`judging.log_shared`), which only raises p. R is taken under laws fitted without these
+agents' folds; whether they suit the others does not matter, since R only has to be a function of other agents' rewards.
 """
 
 from __future__ import annotations
@@ -117,10 +99,7 @@ class SearchedLog:
 
     def relation(self, group: Sequence[int]) -> Relation:
         """What similar arms of one agent may be other than copies: variants, if a word differs."""
-        known = {*group}
-        same = all(
-            self.links[pair].same for pair in combinations(group, 2) if known.issuperset(pair) and pair in self.links
-        )
+        same = all(self.links[pair].same for pair in combinations(group, 2) if pair in self.links)
         return "same words" if same else "variants"
 
     def matched_laws(self, question: CopyQuestion, folds: tuple[int, int]) -> list[list[RateLaw]]:

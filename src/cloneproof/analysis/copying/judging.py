@@ -1,19 +1,9 @@
 """Arms judged together: which are one item, with which probability, and the e-values of copies.
 
-*One agent.* The null: every arm is an item of its own. The means of an agent's items have a common level with some
-chance (`priors.RateLaw`), those of arms that are alike, such as sizes of one product, have another one. The e-value is
-
-    (1 - TRUST) e(rates) + TRUST prod over groups B of arms that are alike of (1 - TRUST + TRUST r(B)),
-
-where r(B) is the Bayes factor of one item, and e(rates) that of a mixture over all groupings, of one arm of each group
-that is alike and all others. Up to MOST_EXACT arms every grouping counts, beyond it greedy merging (`partitions`).
-
-*Two agents*, which may share items as a second account of one provider would. The null: no arm of the one is an item of
-the other. Either may have copies of its own, and items with a common level; the levels of the two may be one level or
-two. Likeness alone matches arms of the one with arms of the other, at most one of each group of an agent that is alike.
-Under the alternative each matched pair is one item with probability TRUST. Its evidence is divided by the largest
-evidence over groupings of each agent's arms by themselves, with one level for both or one for each, so its mean under
-the null is at most 1 whatever the grouping. Two agents of one level are so no evidence of an item of both.
+The e-values of one agent and of two are those of docs/textbook/copies.md, section 3: mixtures over all groupings of
+arms, beyond MOST_EXACT of them over those that greedy merging passes (`partitions`). The null of two agents allows
+either of them copies of its own, so their evidence is divided by the largest over groupings of each agent's arms by
+themselves, with one level for both or one for each.
 
 There are two fitted priors (`priors`), of which either may be right: probabilities average over both, each weighted by
 how well it explains the arms, and e-values are the smaller one, so they are valid if either prior is right.
@@ -108,7 +98,12 @@ def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> To
             else:
                 factor, together = _summed(factors, theta)
             parts.append((np.log(weight) + alone + factor, together))
-    averaged = _averaged(parts)
+    weights = softmax([log_weight for log_weight, _ in parts])
+    used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
+
+    def averaged(arms: tuple[int, ...]) -> float:
+        return sum(weight * together(arms) for weight, together in used)
+
     if exact:
         return averaged
     pair_together = cache(averaged)
@@ -116,7 +111,6 @@ def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> To
 
 
 def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
-    """Ln of the Bayes factor of Ewens' prior, and its probabilities."""
     sums = partition_sums(factors, theta)
     return float(sums.log_factor), lambda arms: sums.probability_together(sum(1 << arm for arm in arms))
 
@@ -124,13 +118,6 @@ def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
 def _merged(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[float, Together]:
     way = merge_greedily(log_likelihood, prior, theta)
     return way.explained, lambda pair: pair_given_others(log_likelihood, prior, way.blocks, (pair[0], pair[1]), theta)
-
-
-def _averaged(parts: Sequence[tuple[float, Together]]) -> Together:
-    """The average of probabilities, weighted by the evidence; drops what has less than a millionth of it."""
-    weights = softmax([log_weight for log_weight, _ in parts])
-    used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
-    return lambda arms: sum(weight * together(arms) for weight, together in used)
 
 
 def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:

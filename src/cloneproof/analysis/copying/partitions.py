@@ -5,19 +5,16 @@ m(B) = sum_g F(g) prod_{i in B} L_i(g). The prior over partitions is Ewens' (the
 
     w(P) = theta^blocks  prod_B (|B| - 1)!  /  (theta (theta + 1) .. (theta + k - 1)),
 
-the one in which any two arms are one item with odds 1/theta however many further arms there are: what an agent
-registers besides does not change what is believed of two arms beforehand. (Odds for each merger alone would: under
-them a pair among ten arms has another prior than the pair alone.)
+the one in which any two arms are one item with odds 1/theta however many further arms there are.
 
 The sums run over subsets instead of partitions, by  Z(S) = sum over blocks B of S that hold its first arm of
 theta (|B| - 1)! r(B) Z(S - B),  where r(B) = m(B) / prod_{i in B} m({i}) is the Bayes factor of one item: some 3^k
-steps in place of Bell's number, and every partition is counted.
+steps in place of Bell's number.
 
-For many arms *greedy merging* stands in. It begins with an item for each arm and merges the two groups whose merger
-raises the posterior most, as long as one does. The sum of w(P) m(P) / m(all different) over the partitions on the way
-is at most the sum over all partitions, so it is an e-value wherever that is one, whatever the way. A pair has its
-probability *given how the others were grouped*: each of the two arms may stand alone, with the other, in its own group
-or in the other's.
+For many arms *greedy merging* stands in: from an item for each arm it merges the two groups whose merger raises the
+posterior most, as long as one does. The sum of w(P) m(P) / m(all different) over the partitions on the way is at most
+the sum over all, so it is an e-value wherever that is one. A pair has its probability *given how the others were
+grouped*: each of the two arms may stand alone, with the other, in its own group or in the other's.
 """
 
 from __future__ import annotations

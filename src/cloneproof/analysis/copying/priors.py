@@ -13,25 +13,13 @@ sum over arms of ln(sum_g F(g) L_arm(g)) + the pseudo-arm's part. What is made o
 
 market, agents   the prior of all arms; an agent has few, so its own prior is one step from there over its own arms,
                  with POOLING pseudo-arms spread like the market's prior
-without          priors fitted to the arms of *other* agents, to judge whether an agent's arms are copies: by a prior
-                 with its own arms in it, copies would make their mean common. Agents are dealt into at most eight
-                 folds, and the whole folds of the agents that are judged are left out, so that given the others'
-                 rewards it is a fixed prior
+without          two priors fitted to the arms of *other* agents, raw and smooth, to judge whether an agent's arms are
+                 copies (docs/textbook/copies.md, sections 2 and 3). Every step of the smooth one is smoothed (EMS:
+                 Silverman, Jones, Wilson, Nychka 1990), with the bandwidth of Silverman's rule. A whole log is searched
+                 with a *blend* in place of the raw one, b raw + (1 - b) smooth, where b explains each fitted arm best
+                 by the others (maximum likelihood). With atoms b is near 1, without them it falls as rewards grow
 
-Of the latter there are two fits, since no fit is right for every truth; judging uses both.
-
-raw      finds atoms, and so knows that honest arms are often equal; between few arms it leaves gaps, where any two
-         arms that meet look like copies
-smooth   every step is smoothed (EMS: Silverman, Jones, Wilson, Nychka 1990), with the bandwidth of Silverman's rule.
-         It has no gaps, and knows of no atoms
-
-Where means have no atoms and rewards are many, the raw fit has one at each arm, and two arms that meet look common. So
-a whole log is searched with a *blend* in its place, b raw + (1 - b) smooth, where b explains each fitted arm best by
-the others (maximum likelihood). With atoms b is near 1, without them it falls as rewards grow.
-
-Items of one shop, and variants of one product more so, earn more alike than items of the market. A `RateLaw` is that of
-the means of arms that belong together: with some chance each is drawn from the prior F by itself; else their log-odds
-vary by a standard deviation of `SPREADS` around a level of their own, which has such a law that each mean by itself
+A `RateLaw` is that of the means of arms that belong together. A common level has such a law that each mean by itself
 still has F: F(g) phi((logit g - c) / s) for centres c in steps of 2 s. The chances are fitted by EM to what belongs
 together among the arms of other agents, with one pseudo-unit spread as `BELIEVED`. Some of these may be copies, one
 item each: that is one more explanation, and the chances are those given that it is not so. Variants ("size S") are not
@@ -303,12 +291,12 @@ class RateLaw:
             return np.asarray(np.log(np.exp(log_values - top[..., None]) @ np.exp(self.log_weights)) + top)
 
 
-def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str = "variants") -> RateLaw:
+def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str) -> RateLaw:
     """The law of arms that belong together; `units` are such, each with the likelihoods of its arms as rows.
 
     >>> even, means = np.full(400, 1 / 400), np.linspace(0.001, 0.999, 400)
     >>> near = np.exp(binomial_evidence(np.array([0.3, 0.31]), np.full(2, 9e3), means))
-    >>> law = fit_law(even, means, [near] * 50)
+    >>> law = fit_law(even, means, [near] * 50, "variants")
     >>> bool(law.mixed(law.evidence(near).sum(axis=0)) > np.log(near @ even).sum() + 1)
     True
     """

@@ -168,19 +168,15 @@ def judge_agents(fitted: FittedSeason, odds: float) -> tuple[list[Pair], list[On
     for agent, fold in fitted.fold.items():
         own = [number for number, arm in enumerate(fitted.arms) if arm.agent == agent]
         seen = [number for number in own if fitted.arms[number].rewards]
-        known: dict[tuple[int, int], float] = {}
+        known = dict.fromkeys(combinations(own, 2), (1.0, odds / (1.0 + odds)))  # exactly: at even odds roundings tell
         if len(seen) > 1:
             judged = judge_arms(fitted.log_likelihood[seen], fitted.judging.pair(fold, fold), odds)
-            known = {(seen[first], seen[second]): value for (first, second), value in judged.pairs.items()}
+            for (first, second), value in judged.pairs.items():
+                known[seen[first], seen[second]] = value / (1 - value) / odds, value
             for group, probability in zip(judged.groups, judged.sure, strict=True):
                 items.append(OneItem(agent, tuple(fitted.arms[seen[one]].arm for one in group), probability))
-        for pair in combinations(own, 2):
-            names = fitted.arms[pair[0]].arm, fitted.arms[pair[1]].arm
-            if pair in known:
-                probability = known[pair]
-                pairs.append(Pair(agent, names, probability / (1 - probability) / odds, probability))
-            else:  # exactly: at even odds roundings tell
-                pairs.append(Pair(agent, names, 1.0, odds / (1.0 + odds)))
+        for (one, other), judgement in known.items():
+            pairs.append(Pair(agent, (fitted.arms[one].arm, fitted.arms[other].arm), *judgement))
     return sorted(pairs, key=lambda pair: -pair.probability), sorted(items, key=lambda item: -item.probability)
 
 
@@ -277,29 +273,16 @@ def audit_past(
     question = checked_question(market, mechanism, agent, opponents, tolerance, also=also)
     clock = Deadline(search.seconds, progress)
     of_fitted = supported_audit(answer(question, replace(search, copies=most), clock), informative)
-    return _past_audit(tuple(arms), of_fitted, tuple(pairs), tuple(items), originals, odds)
-
-
-def _past_audit(
-    arms: tuple[ArmRewards, ...],
-    of_fitted: Audit,
-    pairs: tuple[Pair, ...],
-    items: tuple[OneItem, ...],
-    originals: Mapping[str, tuple[tuple[str, ...], ...]],
-    odds: float,
-) -> PastAudit:
-    """What the audit of the fitted market says about each agent."""
     by_agent: dict[str, list[Witness]] = {}
     for witness in of_fitted.tried:
         by_agent.setdefault(witness.agent, []).append(witness)
-    worst = of_fitted.worst
-    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {worst.agent: worst}
+    best = {name: simplest_of(tried) for name, tried in by_agent.items()} | {of_fitted.worst.agent: of_fitted.worst}
     registered = {
         name: _as_registered(groups, by_agent[name])
         for name, groups in originals.items()
         if name in by_agent and any(len(group) > 1 for group in groups)
     }
-    return PastAudit(arms, of_fitted, pairs, items, originals, best, registered, odds)
+    return PastAudit(tuple(arms), of_fitted, tuple(pairs), tuple(items), originals, best, registered, odds)
 
 
 def _as_registered(groups: Sequence[Sequence[str]], tried: Sequence[Witness]) -> Witness | None:

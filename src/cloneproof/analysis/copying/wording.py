@@ -79,7 +79,7 @@ def _within(
     likened = "arms that are alike" if question.by_likeness else "any two arms"
     words = (
         f"Copies among this agent's arms explain its rewards {_times(value)} as well as an item for each arm. That "
-        f"these {len(arms)} are one item has probability {_chance(probability)}, at prior odds of {odds:.3g} for "
+        f"these {len(arms)} are one item has probability {chance_words(probability)}, at prior odds of {odds:.3g} for "
         f"{likened}."
     )
     rows = _rows(log, arms, sorted(pair for pair in log.links if set(arms).issuperset(pair)))
@@ -123,7 +123,8 @@ def _times(value: float) -> str:
     return f"{value:,.0f} times" if value >= 1000 else f"{value:.3g} times"
 
 
-def _chance(value: float) -> str:
+def chance_words(value: float) -> str:
+    """Four digits; never 0 or 1, which no finite data can show."""
     return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
