@@ -8,11 +8,11 @@ this verdict. It uses the code that made them, and any sample misleads with prob
 from __future__ import annotations
 
 import json
-import platform
 import time
 from pathlib import Path
 from typing import Any
 
+from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import MechanismOrFactory
 from cloneproof.analysis.audit.race_state import ALPHA
 from cloneproof.analysis.audit.verdict import Audit, SampledDeviation, Witness, pays
@@ -24,7 +24,6 @@ from cloneproof.analysis.certificate.writer import (
     market_data,
     market_differences,
     mechanism_differences,
-    version_of,
     write_json,
 )
 from cloneproof.analysis.gain import PassLength, gain
@@ -77,7 +76,7 @@ def replay_record(audit: Audit) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "made_by": {"python": platform.python_version(), **{name: version_of(name) for name in PACKAGES}},
+        "made_by": package_versions("python", *PACKAGES),
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
         "market": market_to_toml(audit.market),
@@ -251,7 +250,7 @@ def _name(agent: str, copies: tuple[int, ...], horizon: int) -> dict[str, Any]:
 def _made_by(data: dict[str, Any]) -> str:
     """A hint if other versions made the record."""
     made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
-    return "" if made == version_of("cloneproof") else f" (it was made by cloneproof {made})"
+    return "" if made == package_versions("cloneproof")["cloneproof"] else f" (it was made by cloneproof {made})"
 
 
 def _check_kernels() -> None:

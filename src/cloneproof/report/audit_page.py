@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from cloneproof._version import package_versions
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.audit_figures import audit_figures
-from cloneproof.report.page import package_versions, render
+from cloneproof.report.page import PACKAGES, render
 from cloneproof.report.words import (
     NARROW,
     agent_words,
@@ -147,7 +148,7 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
         "market": printable_lines(_compact(market_to_toml(worst.market))),
         "copies": "; ".join(f"{printable(name)} {copies_words(copies)}" for name, copies in worst.all_copies.items()),
         "seconds": f"{audit.seconds:,.1f} s" if audit.seconds else "",
-        "versions": package_versions().items(),
+        "versions": package_versions(*PACKAGES).items(),
     }
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
 from cloneproof.errors import FileError
 
-PACKAGES = ("cloneproof", "numpy", "scipy", "python-flint", "numba")
+PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint", "numba")  # whose versions a page names
 
 
 def render(template: str, facts: dict[str, Any]) -> str:
@@ -34,14 +31,3 @@ def write_page(text: str, path: str | Path) -> None:
         write_whole(path, text)
     except OSError as problem:
         raise FileError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
-
-
-def package_versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
-    """The versions of the packages that compute the numbers."""
-    numbers = {"python": platform.python_version()}
-    for package in packages:
-        try:
-            numbers[package] = version(package)
-        except PackageNotFoundError:
-            numbers[package] = "not installed as a package"
-    return numbers

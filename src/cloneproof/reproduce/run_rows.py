@@ -26,11 +26,12 @@ from cloneproof._checks import one_of
 from cloneproof._files import write_whole
 from cloneproof._processes import process_pool
 from cloneproof._sources import source_digest, sources
+from cloneproof._version import package_versions
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.sampler import InlineExecutor
 from cloneproof.errors import CloneproofError
 from cloneproof.report import words
-from cloneproof.report.page import package_versions, render
+from cloneproof.report.page import PACKAGES, render
 from cloneproof.reproduce import findings as form
 from cloneproof.reproduce.findings import (
     CheckRole,
@@ -78,7 +79,7 @@ def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) ->
         ],
         "scale": scale,
         "seed": seed,
-        "versions": " · ".join(f"{name} {number}" for name, number in package_versions().items()),
+        "versions": " · ".join(f"{name} {number}" for name, number in package_versions(*PACKAGES).items()),
     }
     return render("reproduction_page.html", context)
 
@@ -190,7 +191,7 @@ def reproduce(
     results = {
         "scale": scale,
         "seed": seed,
-        "versions": package_versions(),
+        "versions": package_versions(*PACKAGES),
         "timings": "timings.json",
         "rows": {name: _heading(*section) | finished[name]["findings"] for name, section in sections.items()},
     }
@@ -264,7 +265,7 @@ def key(name: str, setting: Setting) -> dict[str, Any]:
         "row": name,
         "scale": setting.scale,
         "seed": setting.seed,
-        "versions": package_versions(),
+        "versions": package_versions(*PACKAGES),
         "sources": digest,
     }
 

@@ -13,7 +13,8 @@ It is a heuristic in floats; only what ball arithmetic proves becomes a witness.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -71,9 +72,10 @@ def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) 
     for strong in range(1, game.case.agents):
         means = _means(game, scores)
         for _ in range(2):
-            values = excess[-1] + _winning(game, scores, means, strong) @ steps
+            weak = (0.0,) * (game.case.agents - 1 - strong)
+            values = excess[-1] + _winning(game, scores, means, strong, weak) @ steps
             best = int(np.argmax(values))
-            each = (float(means[best]),) * strong + (0.0,) * (game.case.agents - 1 - strong)
+            each = (float(means[best]),) * strong + weak
             candidates.append(WorstOpponents(each, float(values[best])))
             if game.deterministic:
                 break
@@ -90,13 +92,7 @@ def _one_by_one(game: TwoPhaseGame, scores: Array, steps: Array, never: float, s
     means, gain = list(start.means or ()), start.gain
     tried = _means(game, scores)
     for place in [*range(len(means))] * SWEEPS:
-        rest = np.array(means[:place] + means[place + 1 :])
-        below, at = _below_and_at(game, scores, tried)
-        fixed_below, fixed_at = _below_and_at(game, scores, rest)
-        total = np.zeros(at.shape)
-        for x, weight in zip(*tie_nodes(game.case.agents - 1, FLOATS), strict=True):
-            total += weight * (below + x * at) * np.prod(fixed_below + x * fixed_at, axis=0)
-        values = never + total @ steps
+        values = never + _winning(game, scores, tried, 1, means[:place] + means[place + 1 :]) @ steps
         best = int(np.argmax(values))
         if values[best] > gain:
             means[place], gain = float(tried[best]), float(values[best])
@@ -112,14 +108,16 @@ def _means(game: TwoPhaseGame, scores: Array) -> Array:
     return tried if len(tried) <= MOST_MEANS else tried[:: -(-len(tried) // MOST_MEANS)]
 
 
-def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int) -> Array:
-    """The probability to win with each score, for each mean; ties by an integral over a tie-breaker."""
+def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int, others: Sequence[float]) -> Array:
+    """The probability to win with each score (columns) against so many of each mean (rows), and the others.
+
+    Ties are broken by an integral over a tie-breaker.
+    """
     below, at = _below_and_at(game, scores, means)
-    weak = game.case.agents - 1 - strong
-    nodes, weights = tie_nodes(game.case.agents - 1, FLOATS)
+    others_below, others_at = _below_and_at(game, scores, np.array(others))
     total = np.zeros(at.shape)
-    for x, weight in zip(nodes, weights, strict=True):
-        total += weight * (below + x * at) ** strong * np.where(scores > 0, 1.0, x) ** weak
+    for x, weight in zip(*tie_nodes(game.case.agents - 1, FLOATS), strict=True):
+        total += weight * (below + x * at) ** strong * np.prod(others_below + x * others_at, axis=0)
     return total
 
 
@@ -145,13 +143,16 @@ def enclosed_witness(
 ) -> Witness | None:
     """The deviation against these opponents, if balls prove that its gain is above the tolerance."""
     market, others = realise(case, opponents)
-    all_copies = {**case.copies(copies), **others}
+    return _enclosed(case, market, {**case.copies(copies), **others}, tolerance)
+
+
+def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
     honest_copies = {**all_copies, case.name: case.kinds.honest}
     honest = closed_form(market, case.mechanism, honest_copies, "ball").payoff[case.name]
     copied = closed_form(market, case.mechanism, all_copies, "ball").payoff[case.name]
     gain = copied - honest
     if gain.low > 0 and gain.low > tolerance * honest.high * (1 + 1e-12):
-        return Witness(case.name, copies, honest, copied, gain, market, all_copies)
+        return Witness(case.name, all_copies[case.name], honest, copied, gain, market, all_copies)
     return None
 
 
@@ -412,7 +413,7 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
     return Estimate(middle, error, "proven", f"balls, {where}")
 
 
-def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
+def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> Audit:
     """Whether some copies pay the agent against some opponents, for a mechanism that restarts in epochs."""
     audits = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
     not_proof = [number for number, audit in enumerate(audits) if audit.verdict != "clone-proof"]
@@ -424,7 +425,10 @@ def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float =
     for number in reversed(not_proof):
         if audits[number].verdict != "exploitable":
             continue
-        attack = _over_the_whole_run(case, audits[number].worst, tolerance)
+        found = audits[number].worst
+        attack = None
+        with suppress(EngineError):  # the same deviation against the same opponents, over all epochs
+            attack = _enclosed(case, found.market.with_horizon(case.horizon), found.all_copies, tolerance)
         if attack is not None:
             scope = (
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
@@ -434,21 +438,6 @@ def dominance_in_epochs(case: AuditCase, max_copies: int = 4, tolerance: float =
     number = not_proof[-1]
     scope = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
     return replace(last, verdict="undecided", worst=audits[number].worst, scope=scope, tried=worst_of_each)
-
-
-def _over_the_whole_run(case: AuditCase, witness: Witness, tolerance: float) -> Witness | None:
-    """The same deviation against the same opponents over all epochs, if it surely pays."""
-    market = witness.market.with_horizon(case.horizon)
-    everybody_else = {**witness.all_copies, case.name: case.kinds.honest}
-    try:
-        honest = closed_form(market, case.mechanism, everybody_else, "ball").payoff[case.name]
-        copied = closed_form(market, case.mechanism, witness.all_copies, "ball").payoff[case.name]
-    except EngineError:
-        return None
-    gain = copied - honest
-    if gain.low <= tolerance * honest.high:
-        return None
-    return replace(witness, honest=honest, copied=copied, gain=gain, market=market)
 
 
 def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit | None:

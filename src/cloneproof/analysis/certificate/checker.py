@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -25,12 +25,12 @@ from flint import arb, arb_poly, fmpq, fmpz
 
 from cloneproof.analysis.certificate.document import (
     LARGEST,
-    ORDERS,
     RejectedError,
     certified_mechanism,
     number,
     only,
     require,
+    scan_numbers,
     whole,
 )
 
@@ -86,19 +86,18 @@ class Game:
             self.scored = made.fresh
         self.contested = self.award > 0 and self.n > 1
         most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
-        self.last_score = likely(Fraction(most), self.scored) if self.fresh and self.bernoulli else self.scored
-        self.last_score = 1 if self.fresh and not self.bernoulli else self.last_score
-        require(
-            likely(Fraction(most), self.m) <= 5 * LARGEST, "too many successes of an arm are possible to follow all"
-        )
+        self.last_score = self.scored
+        if self.fresh:
+            self.last_score = likely(Fraction(most), self.scored) if self.bernoulli else 1
+        followed = likely(Fraction(most), self.m) <= 5 * LARGEST
+        require(followed, "too many successes of an arm are possible to follow all")
         require(self.last_score <= LARGEST or not self.contested, f"scores of up to {self.last_score} are too many")
 
     def spend(self, operations: int) -> None:
         """Reject what would take too long to check, before the work."""
         self.work += operations
-        require(
-            self.work <= MOST_WORK, f"checking it takes more than {MOST_WORK:.0e} operations, which are not spent on it"
-        )
+        words = f"checking it takes more than {MOST_WORK:.0e} operations, which are not spent on it"
+        require(self.work <= MOST_WORK, words)
 
     @property
     def rounds(self) -> Fraction:
@@ -211,22 +210,15 @@ def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Bal
 
 def committed_mean(game: Game, types: CheckedMeans) -> Ball:
     """The expected mean of the chosen arm."""
-    return sum(
-        (to_ball(t[0]) * c for t, c in zip(types, committed_chances(game.m, game.bernoulli, types), strict=True)),
-        arb(0),
-    )
+    chances = committed_chances(game.m, game.bernoulli, types)
+    return sum((to_ball(value) * chance for (value, _), chance in zip(types, chances, strict=True)), arb(0))
 
 
-def award_reward(game: Game, types: CheckedMeans) -> Ball:
-    """What the award pays with these means."""
-    late = game.late_award(sum(count for _, count in types))
-    return to_ball(mean_of(types) * (game.award - late)) + committed_mean(game, types) * late
-
-
-def awards_by_score(game: Game, types: CheckedMeans) -> Iterator[tuple[float, Ball]]:
+def awards_by_score(game: Game, types: CheckedMeans) -> dict[float, Ball]:
     """E[award; score] for each score."""
-    prize = award_reward(game, types)
-    yield from ((score, chance * prize) for score, chance in score_law(game, types).items())
+    late = game.late_award(sum(count for _, count in types))
+    prize = to_ball(mean_of(types) * (game.award - late)) + committed_mean(game, types) * late
+    return {score: chance * prize for score, chance in score_law(game, types).items()}
 
 
 @lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
@@ -330,7 +322,7 @@ def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRew
         if len(types) > 1:
             excess += to_ball(weight) * (committed_mean(game, types) - to_ball(mean_of(types)))
         part = varied if len(types) > 1 else level
-        for key, award in awards_by_score(game, types) if game.contested else ():
+        for key, award in awards_by_score(game, types).items() if game.contested else ():
             part[key] = part.get(key, arb(0)) + to_ball(weight) * award
     mean = sum((weight * mean_of(types) for types, weight in realised.items()), Fraction(0))
     return VectorRewards(sum(copies), mean, excess, varied, level)
@@ -399,10 +391,8 @@ def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: 
     awards = [vector.excess * game.late_award(vector.arms) for vector in pair]
     chances = [1 if not game.contested or game.has_score(vector.arms) else Fraction(1, game.n) for vector in pair]
     won = [(to_ball(o.mean * game.award) + a) * to_ball(c) for o, a, c in zip(pair, awards, chances, strict=True)]
-    trial, earned = (
-        to_ball(better * game.rounds) + trials[0] - trials[1],
-        to_ball(honest.mean * game.rounds) + trials[1],
-    )
+    trial = to_ball(better * game.rounds) + trials[0] - trials[1]
+    earned = to_ball(honest.mean * game.rounds) + trials[1]
     alike = (to_ball(better * game.award) + awards[0] - awards[1]) * to_ball(chances[0])  # equal means cancel exactly
     yield trial + (alike if chances[0] == chances[1] else won[0] - won[1]) - tolerance * (earned + won[1])
     if game.contested:
@@ -456,21 +446,8 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds{others}"
 
 
-SCAN = "scan"
-CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
-CONTESTS = ("steady-kl-ucb", "steady-ucb")
-ARM_KEYS: Mapping[str, tuple[str, ...]] = {
-    "first-pass": ("rule", "draws", "rounds", "threshold", "fallback"),
-    "best-of-draws": ("rule", "draws", "rounds"),
-}
 REWARDS = ("bernoulli", "deterministic", "beta")  # in [0, 1], and ordered by their means
 FRACTION = re.compile(r"(0|[1-9][0-9]{0,400})/([1-9][0-9]{0,400})")
-
-
-def is_scan_argument(data: dict[str, Any]) -> bool:
-    """Whether a clone-proof verdict rests on the scan theorem."""
-    argument = data.get("argument")
-    return data.get("verdict") == "clone-proof" and isinstance(argument, dict) and argument.get("kind") == SCAN
 
 
 def scan_honesty(data: dict[str, Any]) -> str:
@@ -481,7 +458,7 @@ def scan_honesty(data: dict[str, Any]) -> str:
     require(market["rewards"] in REWARDS, "rewards are not known to lie in [0, 1] and to be ordered by their means")
     whole(market["horizon"])
     require(0 < number(market["share"]) <= 1, "the share is not above 0 and at most 1")
-    draws, pulls = _scan(mechanism)
+    draws, pulls = scan_numbers(mechanism)
     names = [agent["name"] for agent in market["agents"]]
     require(len(set(names)) == len(names), "names are not distinct")
     priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
@@ -496,47 +473,6 @@ def scan_honesty(data: dict[str, Any]) -> str:
         f"(docs/textbook/reservoir.md, `make prove`), for {draws} draws of {pulls} pulls and originals of {len(means)} "
         "possible means"
     )
-
-
-def scan_name_fits(mechanism: dict[str, Any]) -> bool:
-    """Whether the description is of a scan mechanism with the name it is given."""
-    try:
-        _scan(mechanism)
-    except (KeyError, RejectedError):
-        return False
-    return True
-
-
-def _scan(mechanism: dict[str, Any]) -> tuple[int, int]:
-    """The draws and the pulls of a scan mechanism: flat, or with a contest of champions."""
-    only(mechanism, ("name", "agent", "arm", "score"), "the mechanism")
-    arm, agent, score = mechanism["arm"], mechanism["agent"], mechanism.get("score")
-    require(
-        isinstance(arm, dict) and arm.get("rule") in ARM_KEYS, "the rule for arms is not first pass or best of draws"
-    )
-    only(arm, ARM_KEYS[arm["rule"]], f"the rule {arm['rule']!r}")
-    draws, pulls = whole(arm["draws"]), whole(arm["rounds"])
-    if arm["rule"] == "first-pass":
-        whole(arm["threshold"], pulls)
-        require(arm["fallback"] in ("best", "draw"), "the fallback is neither the best count nor a fresh draw")
-    flat = agent is None
-    names = ("composed", "reservoir" if flat else "reservoir-contest")
-    require(mechanism["name"] in names, f"the mechanism's name {mechanism['name']!r} does not fit its rules")
-    if flat:
-        require(score is None, "a flat mechanism has no score of agents")
-        return draws, pulls
-    require(isinstance(agent, dict) and agent.get("rule") in CONTESTS, "the contest is neither steady (KL-)UCB")
-    coins = () if agent["rule"] == "steady-kl-ucb" else ("coins",)
-    only(agent, (*CONTEST_KEYS, *coins), f"the rule {agent['rule']!r}")
-    require(isinstance(agent.get("coins", True), bool), "the contest's coins are neither counted nor not")
-    whole(agent["horizon"])
-    require(number(agent["constant"]) > 0, "the contest's constant is not positive")
-    require(agent["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")
-    only(score, ("kind", "after"), "the score")
-    score = dict(score or {})
-    fresh = score["kind"] == "champions" and draws * pulls <= whole(score["after"]) < whole(agent["rounds"])
-    require(fresh, "the contest does not begin after all tests, with fresh rewards of champions alone")
-    return draws, pulls
 
 
 def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:

@@ -176,3 +176,59 @@ def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     known = isinstance(kind, str) and set(score) == SCORE_KEYS.get(kind)
     require(known, "only scores of all or of fresh rewards are checked")
     return whole(score["rounds"]) if kind == "hold-out" else None, whole(score["max_arms"])
+
+
+SCAN = "scan"
+CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
+CONTESTS = ("steady-kl-ucb", "steady-ucb")
+ARM_KEYS: Mapping[str, tuple[str, ...]] = {
+    "first-pass": ("rule", "draws", "rounds", "threshold", "fallback"),
+    "best-of-draws": ("rule", "draws", "rounds"),
+}
+
+
+def is_scan_argument(data: dict[str, Any]) -> bool:
+    """Whether a clone-proof verdict rests on the scan theorem."""
+    argument = data.get("argument")
+    return data.get("verdict") == "clone-proof" and isinstance(argument, dict) and argument.get("kind") == SCAN
+
+
+def scan_name_fits(mechanism: dict[str, Any]) -> bool:
+    """Whether the description is of a scan mechanism with the name it is given."""
+    try:
+        scan_numbers(mechanism)
+    except (KeyError, RejectedError):
+        return False
+    return True
+
+
+def scan_numbers(mechanism: dict[str, Any]) -> tuple[int, int]:
+    """The draws and the pulls of a scan mechanism: flat, or with a contest of champions."""
+    only(mechanism, ("name", "agent", "arm", "score"), "the mechanism")
+    arm, agent, score = mechanism["arm"], mechanism["agent"], mechanism.get("score")
+    require(
+        isinstance(arm, dict) and arm.get("rule") in ARM_KEYS, "the rule for arms is not first pass or best of draws"
+    )
+    only(arm, ARM_KEYS[arm["rule"]], f"the rule {arm['rule']!r}")
+    draws, pulls = whole(arm["draws"]), whole(arm["rounds"])
+    if arm["rule"] == "first-pass":
+        whole(arm["threshold"], pulls)
+        require(arm["fallback"] in ("best", "draw"), "the fallback is neither the best count nor a fresh draw")
+    flat = agent is None
+    names = ("composed", "reservoir" if flat else "reservoir-contest")
+    require(mechanism["name"] in names, f"the mechanism's name {mechanism['name']!r} does not fit its rules")
+    if flat:
+        require(score is None, "a flat mechanism has no score of agents")
+        return draws, pulls
+    require(isinstance(agent, dict) and agent.get("rule") in CONTESTS, "the contest is neither steady (KL-)UCB")
+    coins = () if agent["rule"] == "steady-kl-ucb" else ("coins",)
+    only(agent, (*CONTEST_KEYS, *coins), f"the rule {agent['rule']!r}")
+    require(isinstance(agent.get("coins", True), bool), "the contest's coins are neither counted nor not")
+    whole(agent["horizon"])
+    require(number(agent["constant"]) > 0, "the contest's constant is not positive")
+    require(agent["order"] in ORDERS, f"the order of exploration is none of {', '.join(ORDERS)}")
+    only(score, ("kind", "after"), "the score")
+    score = dict(score or {})
+    fresh = score["kind"] == "champions" and draws * pulls <= whole(score["after"]) < whole(agent["rounds"])
+    require(fresh, "the contest does not begin after all tests, with fresh rewards of champions alone")
+    return draws, pulls

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from flint import ctx
 
-from cloneproof.analysis.certificate.checker import attack, honesty, is_scan_argument, scan_honesty
-from cloneproof.analysis.certificate.document import KEYS, RejectedError, number, only, require
+from cloneproof.analysis.certificate.checker import attack, honesty, scan_honesty
+from cloneproof.analysis.certificate.document import KEYS, RejectedError, is_scan_argument, number, only, require
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 

@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from fractions import Fraction
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
+from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import AuditCase, audit_case
 from cloneproof.analysis.audit.scan import scan_theorem
 from cloneproof.analysis.audit.two_phase_game import two_phase_game
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.certificate.checker import SCAN, scan_name_fits
-from cloneproof.analysis.certificate.document import COMPOSED, FORMAT, SHAPES, VERSION, RejectedError, mechanism_shape
+from cloneproof.analysis.certificate.document import (
+    COMPOSED,
+    FORMAT,
+    SCAN,
+    SHAPES,
+    VERSION,
+    RejectedError,
+    mechanism_shape,
+    scan_name_fits,
+)
 from cloneproof.analysis.certificate.verification import check, prior_words
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
@@ -124,10 +132,11 @@ def checked_certificate(audit: Audit) -> dict[str, Any]:
     """The certificate as data, accepted by the checker."""
     data = certificate(audit)
     verification = check(data)
-    for arms in _later_starts(audit) if audit.verdict == "clone-proof" else ():
+    most = max((sum(witness.copies) for witness in audit.tried), default=0)
+    for arms in (most, most + 1) if audit.verdict == "clone-proof" and most else ():
         if verification.accepted:
             break
-        data = certificate(audit, arms)
+        data = certificate(audit, arms)  # the bound starts after the vectors that were swept
         verification = check(data)
     if not verification.accepted:
         raise CertificateError(
@@ -148,7 +157,7 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "made_by": {name: version_of(name) for name in ("cloneproof", "python-flint")},
+        "made_by": package_versions("cloneproof", "python-flint"),
         "agent": witness.agent,
         "verdict": audit.verdict,
         "tolerance": audit.tolerance,
@@ -227,12 +236,6 @@ def _how_to_check_all_opponents(case: AuditCase) -> str:
     return "audit with opponents='any'"
 
 
-def _later_starts(audit: Audit) -> list[int]:
-    """Alternative starts of the bound, after the vectors that were swept."""
-    most = max((sum(witness.copies) for witness in audit.tried), default=0)
-    return [most, most + 1] if most else []
-
-
 def _loosen(bound: float) -> float:
     """A slightly weaker bound than the one found; at most 0, which still proves the claim."""
     return min(0.0, bound + ROOM * (1 + abs(bound))) if bound <= 0 else bound
@@ -249,11 +252,3 @@ def _witness_data(witness: Witness) -> dict[str, Any]:
 def interval(estimate: Estimate) -> dict[str, float]:
     """The estimate as a file has it."""
     return {"value": estimate.value, "error": estimate.error}
-
-
-def version_of(name: str) -> str:
-    """The version of an installed package."""
-    try:
-        return version(name)
-    except PackageNotFoundError:  # a source tree that is not installed
-        return "unknown"
