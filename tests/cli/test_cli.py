@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
-from cloneproof.cli import main
 from cloneproof.cli.app import app
 from cloneproof.cli.mechanisms import award_rows
 from cloneproof.cli.output import new_table, print_table
@@ -166,7 +165,7 @@ INTERRUPTED = """
 import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored
 from cloneproof.cli import app, main
-timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
 timer.daemon = True
 timer.start()
 main()
@@ -184,7 +183,7 @@ main()
 def test_ctrl_c_ends_a_long_command_at_once_with_130(arguments, tmp_path):
     (tmp_path / "creators.toml").write_bytes(CREATORS.read_bytes())
     command = [sys.executable, "-c", INTERRUPTED, *arguments]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
 
@@ -223,13 +222,11 @@ COMMANDS = sorted(command.callback.__name__ for command in app.registered_comman
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])
-def test_no_line_is_cut(monkeypatch, capsys, command):
+def test_no_line_is_cut(monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys, "argv", ["cloneproof", *([command] if command else []), "--help"])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert not left.value.code
-    lines = capsys.readouterr().out.splitlines()
+    done = run(*filter(None, [command]), "--help")
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
     assert [line for line in lines if re.search(r"\.\.\.?$", line) and not line.startswith("Usage:")] == []
     assert max(map(len, lines)) <= 80
 

@@ -1,36 +1,29 @@
 """`cloneproof serve` on the command line: keys, and refusals in one sentence."""
 
-import re
 import socket
 import sqlite3
-import sys
+from types import SimpleNamespace
 
 import pytest
 from typer.main import get_command
 
-from cloneproof.cli import main
 from cloneproof.cli import serve as module
 from cloneproof.cli.app import app
 from cloneproof.cli.serve import settings
+from support.command import run
 from support.service import sqlite
 
 
-def run(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["cloneproof", "serve", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code or 0, *capsys.readouterr()
-
-
-def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path, monkeypatch, capsys):
-    code, out, _ = run(monkeypatch, capsys, tmp_path / "a.db", "--create-key", "agent", "--agent", "ana")
-    assert code == 0
+def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path):
+    done = run("serve", tmp_path / "a.db", "--create-key", "agent", "--agent", "ana")
+    assert done.returncode == 0
     storage = sqlite(tmp_path / "a.db")
     (record,) = storage.keys()
     storage.close()
     assert (record.role, record.agent) == ("agent", "ana")
-    assert out.strip().split("_")[1] == record.id
-    assert out.strip().split("_", 2)[2].encode() not in (tmp_path / "a.db").read_bytes()
+    _, number, secret = done.stdout.strip().split("_", 2)
+    assert number == record.id
+    assert secret.encode() not in (tmp_path / "a.db").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -51,7 +44,7 @@ def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path, monkeypatch, 
         (["new.db", "--create-key", "agent", "--agent", "a\nb"], "expected an agent's name"),
     ],
 )
-def test_a_refusal_leaves_everything_as_it_was(tmp_path, monkeypatch, capsys, arguments, words):
+def test_a_refusal_leaves_everything_as_it_was(tmp_path, monkeypatch, arguments, words):
     (tmp_path / "folder").mkdir()
     (tmp_path / "text.db").write_text("not a database " * 500)
     foreign = sqlite3.connect(tmp_path / "foreign.db")
@@ -63,37 +56,27 @@ def test_a_refusal_leaves_everything_as_it_was(tmp_path, monkeypatch, capsys, ar
         return {path: path.read_bytes() if path.is_file() else None for path in tmp_path.rglob("*")}
 
     before = everything()
-    code, out, error = run(monkeypatch, capsys, *arguments)
-    assert (code, out, len(error.splitlines())) == (2, "", 1), error
-    assert words in error
+    done = run("serve", *arguments)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
+    assert words in done.stderr
     assert everything() == before
 
 
-def test_a_port_in_use_is_refused_before_a_file_is_made(tmp_path, monkeypatch, capsys):
+def test_a_port_in_use_is_refused_before_a_file_is_made(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        code, _, error = run(monkeypatch, capsys, tmp_path / "new.db", "--port", port)
-    assert (code, list(tmp_path.iterdir())) == (2, []), error
-    assert "choose another host or port" in error
+        done = run("serve", tmp_path / "new.db", "--port", other.getsockname()[1])
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "choose another host or port" in done.stderr
 
 
 SERVE = get_command(app).commands["serve"]
 ACTIONS = {"create_key", "agent", "as_json", "help", "config"}  # what one call does, not how a service is set up
 
 
-class Ran(Exception):  # noqa: N818
-    pass
-
-
 @pytest.fixture
-def served(monkeypatch, capsys, tmp_path):
+def served(monkeypatch, tmp_path):
     """What `cloneproof serve` would run with, or the sentence that refuses it."""
     monkeypatch.chdir(tmp_path)
-
-    class Run:
-        @staticmethod
-        def run(*arguments):
-            raise Ran(arguments)
 
     def call(*arguments, config=None, **environment):
         for name, value in environment.items():
@@ -101,20 +84,11 @@ def served(monkeypatch, capsys, tmp_path):
         if config is not None:
             (tmp_path / "c.toml").write_text(config)
             arguments = ("--config", "c.toml", *arguments)
-        monkeypatch.setattr(module, "service_package", lambda: Run)
+        ran, logs = [], []
+        monkeypatch.setattr(module, "service_package", lambda: SimpleNamespace(run=lambda *given: ran.extend(given)))
         monkeypatch.setattr("cloneproof.serve.http.monitoring.configure_log", lambda *form: logs.append(form))
-        monkeypatch.setattr(sys, "argv", ["cloneproof", "serve", *arguments])
-        logs = []
-        try:
-            main()
-        except SystemExit as left:
-            error = capsys.readouterr().err
-            if "Ran" in error:
-                found = re.search(r"Ran: (\(.*\))", error)[1]
-                place, host, port, rate, *_ = re.sub(r"<function.*?>", "", found)[1:].split(", ")
-                return place.strip("'"), host.strip("'"), int(port), float(rate), *logs
-            return left.code, error
-        raise AssertionError
+        done = run("serve", *arguments)
+        return (*ran[:4], *logs) if ran else (done.returncode, done.stderr)
 
     return call
 
@@ -141,6 +115,7 @@ def test_every_setting_has_a_variable_and_a_name_in_the_file():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
+        (None, "expected a configuration file"),
         ("[serve]\nprot = 1\n", "did you mean 'port'"),
         ("[serve]\nport = '1'\n", "expected a whole number as port"),
         ("[serve]\nport = true\n", "expected a whole number as port"),
@@ -155,13 +130,6 @@ def test_every_setting_has_a_variable_and_a_name_in_the_file():
     ],
 )
 def test_a_bad_file_is_one_sentence(served, config, words):
-    code, error = served("a.db", config=config)
-    assert code == 2
-    assert words in error
-    assert len(error.splitlines()) == 1
-
-
-def test_a_missing_file_is_one_sentence(served):
-    code, error = served("a.db", "--config", "none.toml")
+    code, error = served("a.db", "--config", "none.toml") if config is None else served("a.db", config=config)
     assert (code, len(error.splitlines())) == (2, 1)
-    assert "expected a configuration file" in error
+    assert words in error

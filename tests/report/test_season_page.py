@@ -7,9 +7,7 @@ from dataclasses import replace
 import pytest
 from test_audit_page import text_of
 
-from cloneproof.errors import FileError
 from cloneproof.report import season_page as module
-from cloneproof.report.page import write_page
 from cloneproof.report.season_page import season_page
 from cloneproof.report.words import copies_words, error_words, number
 from support.audits_by_hand import season_audit
@@ -78,12 +76,3 @@ def test_what_was_not_looked_at_or_has_no_room_is_named(past, undrawn, monkeypat
     assert f"{len(past.pairs) - 1} further pairs" in found
     assert "as registered" not in found
     assert "no pair to judge" in text_of(paged(replace(past, pairs=())))
-
-
-def test_the_page_is_written_whole_or_not_at_all(past, undrawn, tmp_path):
-    target = tmp_path / "season.html"
-    write_page(season_page(past, "season 2 of feed", []), target)
-    assert target.read_text() == season_page(past, "season 2 of feed", [])
-    assert [path.name for path in tmp_path.iterdir()] == ["season.html"]
-    with pytest.raises(FileError, match="make the folder first"):
-        write_page(season_page(past, "season 2 of feed", []), tmp_path / "missing" / "season.html")
