@@ -1,71 +1,80 @@
-"""The notebooks of examples/, cell by cell in a process whose main module has no file, as a kernel's has none.
+"""The notebooks of examples/, cell by cell under a main module that has no file, as a kernel's has none.
 
 Their budgets are cut to a second, and the log to a tenth.
 """
 
-import os
+import ast
+import json
 import re
-import subprocess
+import shlex
 import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from support.command import run
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
-KERNEL = """
-import ast, json, re, shlex, sys, types
-from support.command import run as _command
-
-class _Line:
-    def update(self, text, raw): print("progress", text["text/plain"])
-class _Shell:
-    kernel, execution_count = object(), 0
-_shell, _display = _Shell(), types.ModuleType("IPython.display")
-_display.display = lambda text, raw, display_id: (_line := _Line()).update(text, raw) or _line
-sys.modules["IPython"], sys.modules["IPython.display"] = types.ModuleType("IPython"), _display
-sys.modules["IPython"].get_ipython, sys.modules["IPython"].version_info = lambda: _shell, (9, 0)
-
-for _cell in json.load(open({path!r}))["cells"]:
-    _text = re.sub("(seconds[= ])[0-9]+", r"\\g<1>1", "".join(_cell["source"])).replace("60_000", "6_000")
-    if _cell["cell_type"] != "code":
-        continue
-    _shell.execution_count += 1
-    if _text.startswith("!cloneproof"):
-        _done = _command(*shlex.split(_text.replace(chr(92), " "))[1:])
-        print("command", _done.returncode, _done.stdout, _done.stderr)
-        continue
-    _tree = ast.parse(_text)
-    _last = _tree.body.pop() if isinstance(_tree.body[-1], ast.Expr) else None
-    exec(compile(_tree, "cell", "exec"), globals())
-    if _last is not None:
-        _shown = eval(compile(ast.Expression(_last.value), "cell", "eval"), globals())
-        print("shown", getattr(_shown, "_repr_html_", lambda: repr(_shown))())
-"""
+pytestmark = pytest.mark.filterwarnings("error::UserWarning")
 
 
-def played(name, folder):
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "error::UserWarning"}
-    program = KERNEL.format(path=str(EXAMPLES / name))
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, cwd=folder, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+class Notebook:
+    """A kernel that keeps what cells show, what progress says, and how commands end."""
+
+    def __init__(self, monkeypatch):
+        self.main, self.shown, self.progress, self.commands = ModuleType("__main__"), [], [], []
+        self.shell = SimpleNamespace(kernel=object(), execution_count=0)
+        display = SimpleNamespace(display=self.display)
+        shell = SimpleNamespace(get_ipython=lambda: self.shell, version_info=(9, 0), display=display)
+        for name, module in {"__main__": self.main, "IPython": shell, "IPython.display": display}.items():
+            monkeypatch.setitem(sys.modules, name, module)
+
+    def display(self, text, raw, display_id):
+        self.update(text, raw)
+        return self
+
+    def update(self, text, raw):
+        self.progress.append(text["text/plain"])
+
+    def play(self, name):
+        for cell in json.loads((EXAMPLES / name).read_text())["cells"]:
+            if cell["cell_type"] == "code":
+                self.shell.execution_count += 1
+                source = re.sub("(seconds[= ])[0-9]+", r"\g<1>1", "".join(cell["source"])).replace("60_000", "6_000")
+                self.run_cell(source)
+
+    def run_cell(self, source):
+        if source.startswith("!cloneproof"):
+            self.commands.append(run(*shlex.split(source.replace("\\", " "))[1:]))
+            return
+        tree = ast.parse(source)
+        last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "cell", "exec"), vars(self.main))
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), vars(self.main))
+            self.shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
 
 
-def test_audit_my_own_bandit(tmp_path):
-    text = played("audit_my_own_bandit.ipynb", tmp_path)
-    shown = text.split("shown ")[1:]
-    assert "pays" in shown[0]
-    assert "exploitable" in shown[1] or "undecided" in shown[1]
-    assert "clone-proof" in shown[2]
-    assert "progress runs: " in text
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Notebook(monkeypatch)
 
 
-def test_my_log(tmp_path):
+def test_audit_my_own_bandit(notebook):
+    notebook.play("audit_my_own_bandit.ipynb")
+    one_attack, worst_attack, safe = notebook.shown
+    assert "pays" in one_attack
+    assert "exploitable" in worst_attack or "undecided" in worst_attack
+    assert "clone-proof" in safe
+    assert any(line.startswith("runs: ") for line in notebook.progress)
+
+
+def test_my_log(notebook, tmp_path):
     pytest.importorskip("duckdb")
-    text = played("my_log.ipynb", tmp_path)
-    said = text.partition("command ")[2]
-    assert said.split()[0] in ("0", "1", "3")  # what a second is enough for depends on the machine
-    assert re.search("gus blue mug +gus +4", said)
+    notebook.play("my_log.ipynb")
+    (done,) = notebook.commands
+    assert done.returncode in (0, 1, 3)  # what a second is enough for depends on the machine
+    assert re.search("gus blue mug +gus +4", done.stdout)
     assert "<html" in (tmp_path / "page.html").read_text()
