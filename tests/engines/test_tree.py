@@ -25,7 +25,7 @@ from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-RUNS = 1500 if LONG else 250
+RUNS = 1500 if LONG else 120
 
 
 @pytest.mark.parametrize(

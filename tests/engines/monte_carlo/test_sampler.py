@@ -1,6 +1,5 @@
 """The driver: the same bits however the work is cut, and nothing lost whatever ends it."""
 
-import threading
 import time
 
 import numpy as np
@@ -49,7 +48,7 @@ def test_an_interrupt_while_waiting_returns_what_there_is():
 
     def slow(job, first, count):
         if first == 40:
-            threading.Timer(0.05, _thread.interrupt_main).start()
+            _thread.interrupt_main()
             time.sleep(0.4)
         return coins(job, first, count)
 

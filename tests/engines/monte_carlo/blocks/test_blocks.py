@@ -81,7 +81,7 @@ def _rewards(family, mean, blocks):
 
 
 @given(markets(max_horizon=80, families=ADDING_UP), committing(), SEEDS, st.integers(0, 10**6), st.data())
-@settings(max_examples=200 if LONG else 50)
+@settings(max_examples=200 if LONG else 25)
 def test_a_session_with_the_same_block_sums_decides_the_same(market, mechanism, seed, run, data):
     job = Job(market, mechanism, full_copies(market.agents, data.draw(copies_of(market))), seed)
     assert blocks_apply(job)
@@ -116,7 +116,7 @@ LAWS = [
 @pytest.mark.parametrize(("name", "rewards", "horizon", "options"), LAWS)
 def test_means_are_those_of_the_exact_engines(name, rewards, horizon, options):
     """Maurer and Pontil's interval around each mean at an error rate of one in a million over all that is compared."""
-    runs = 20_000
+    runs = 8_000
     market = cp.Market(THREE, horizon, 0.5, rewards)
     job = Job(market, cp.mechanism(name, **options), full_copies(market.agents, {"ana": (2, 1), "cy": (1, 0, 2)}), 17)
     outcomes = block_outcomes(job, 0, runs)

@@ -78,8 +78,8 @@ def test_close_calls_are_decided_as_in_the_reference():
     """Long contests of equal champions: indices cross all the time, and many are equal."""
     for contest in ("kl-ucb", "ucb"):
         for mean in (0.02, 0.5, 0.98, 1.0):
-            market = cp.Market([cp.Agent(name, 1, cp.Point(mean)) for name in "abcd"], horizon=700)
-            mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=1, horizon=700, contest=contest)
+            market = cp.Market([cp.Agent(name, 1, cp.Point(mean)) for name in "abcd"], horizon=300)
+            mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=1, horizon=300, contest=contest)
             stepped_as_the_reference(market, mechanism, None, runs=1)
 
 
@@ -125,7 +125,7 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
     market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.9)) for name in "ab"], horizon=4000)
     plan = slot_plan(Job(market, mechanism := cp.mechanism("reservoir-contest", market=market), {}), mechanism, True)
     rng, long = random.Random(4), 0
-    for _ in range(120):
+    for _ in range(60):
         pulls, second = rng.randint(1, 2000), rng.uniform(0.01, 0.99)
         count, most = rng.randint(0, pulls), rng.choice([5, 50, 1000])
         if kl_upper_bound(count / pulls, float(pulls), plan.width) <= second:

@@ -69,7 +69,7 @@ def paths(values, kept=np.minimum):
 SCALES = np.array([1.0, 0.5])
 
 
-TRIALS, LENGTH = (300, 800) if LONG else (100, 400)
+TRIALS, LENGTH = (300, 800) if LONG else (100, 200)
 
 
 @pytest.mark.parametrize("bold", [0.0, 0.5])
@@ -104,7 +104,7 @@ def test_it_catches_a_variation_that_knows_the_future():
 
 def test_strata_cover_as_well():
     """Unequal weights and unlike strata; stopped at the first pass that excludes the truth."""
-    generator, trials, alpha = np.random.default_rng(5), 50, 0.1
+    generator, trials, alpha = np.random.default_rng(5), 30, 0.1
     weights, means = (0.5, 0.3, 0.2), np.array([0.1, 0.5, 0.9])
     estimands, truth = Estimands((Bounds(0.0, 1.0),), weights), float(np.dot(weights, means))
     missed = 0
