@@ -164,9 +164,9 @@ def test_samples_are_those_of_every_labelled_sample(copies, size, kinds):
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9, rewards="gaussian"), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=9, rewards="deterministic"), cp.mechanism("ucb1")),
         (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),
-        (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=400), cp.mechanism("h-ucb")),
-        (cp.Market([cp.Agent("ana", 4, QUARTERS)], horizon=10**5), cp.mechanism("etc", arm_rounds=4000)),
-        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 45)) for k in range(45)], horizon=10**4), cp.mechanism("ucb1")),
+        (cp.Market([cp.Agent("ana", 3, QUARTERS)], horizon=4000), cp.mechanism("h-ucb")),
+        (cp.Market([cp.Agent("ana", 3, QUARTERS)], horizon=10**6), cp.mechanism("etc", arm_rounds=40_000)),
+        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 99)) for k in range(99)], horizon=10**4), cp.mechanism("ucb1")),
     ],
 )
 def test_what_it_cannot_do_is_refused(market, mechanism):
