@@ -24,6 +24,7 @@ from cloneproof._randomness import uniform, word
 _table: list[float] = [0.0]  # ln 1; t = 0 is never asked for
 _growing = threading.Lock()
 _CHUNK = 1024
+_LONGEST = 2_000_000  # beyond this the table would take too much memory
 _PRECISION = 128
 
 
@@ -33,12 +34,11 @@ def ln(t: int) -> float:
     >>> ln(1), ln(7)
     (0.0, 1.9459101490553132)
     """
-    if t > 2_000_000:  # beyond this the table would take too much memory
-        with _growing:
-            return _ln(t)
     if t > len(_table):
         with _growing:  # two threads that extend it at once would shift what follows
-            while t > len(_table):
+            if t > min(len(_table) + _CHUNK, _LONGEST):  # a single number: those before it may never be asked for
+                return _ln(t)
+            if t > len(_table):
                 start = len(_table) + 1
                 _table.extend([_ln(number) for number in range(start, start + _CHUNK)])
     return _table[t - 1]
