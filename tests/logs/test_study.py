@@ -1,5 +1,6 @@
 """From a log to its answers: planted copies are found, and the page calls nobody anything."""
 
+import itertools
 import json
 import sys
 import time
@@ -45,10 +46,13 @@ def planted(names=("ana", "bo", "cy", "di", "<script>alert(1)</script>"), rounds
     return rows
 
 
+pytestmark = pytest.mark.usefixtures("cpu_clock")
+
+
 @pytest.fixture(scope="module")
-def study():
+def study(cpu_clock):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
-    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=60, levels=2)
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
@@ -73,16 +77,24 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
 
 
-def test_accounts_that_share_items_are_told_what_they_were_paid():
+def ticking(monkeypatch, seconds):
+    """A clock that every look at it moves by so many seconds, so that no outcome depends on the machine."""
+    ticks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: seconds * next(ticks))
+
+
+def test_accounts_that_share_items_are_told_what_they_were_paid(monkeypatch):
+    """In so little time that nothing is asked but who copies."""
+    ticking(monkeypatch, 0.001)
     rows = planted(copies=1)
     for row in [k for k, name in enumerate(rows["agent"]) if name == "ana"]:
         for key in rows:
             rows[key].append("ana 2" if key == "agent" else f"2-{rows[key][row]}" if key == "arm" else rows[key][row])
-    study = study_log(cp.read_log(rows, same=["title"]), seconds=1)
+    study = study_log(cp.read_log(rows, same=["title"]), seconds=0.25)
     pair = study.accounts
-    if [group.agents for group in study.findings.found] == [("ana", "ana 2")]:
-        assert [(account, rounds) for account, _, rounds, _ in pair] == [("ana", 120_000), ("ana 2", 120_000)]
-        assert pair[0][3] == sum(int(arm.total) for arm in study.log.of("ana"))
+    assert [group.agents for group in study.findings.found] == [("ana", "ana 2")]
+    assert [(account, rounds) for account, _, rounds, _ in pair] == [("ana", 120_000), ("ana 2", 120_000)]
+    assert pair[0][3] == sum(int(arm.total) for arm in study.log.of("ana"))
     assert ("ana: walnut table", True) in {(one.text, one.equal) for one in study.findings.duplicates}
 
 
@@ -98,12 +110,9 @@ def test_a_log_of_one_row_or_without_rewards_is_studied(rows, seconds):
 
 
 def test_a_budget_is_one_promise_and_says_what_was_left_out(monkeypatch):
-    """By a clock that runs a hundred times as fast: what there is no time for is not begun."""
-    start = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: start + 100 * (time.perf_counter() - began))
-    began = time.perf_counter()
+    """What there is no time for is not begun."""
+    ticking(monkeypatch, 0.3)
     study = study_log(cp.read_log(planted(), same=["title"]), seconds=1)
-    assert time.perf_counter() - began < 60
     assert "no time" in " ".join(study.notes)
     assert "lack of time" in " ".join(study.notes)
 
