@@ -11,6 +11,7 @@ from itertools import pairwise, permutations, product
 
 from cloneproof import bounds
 from support.fraction_etc import average, binomial, etc_reward, registered
+from support.sizes import LONG
 
 EIGHTHS = [Fraction(k, 8) for k in (0, 1, 2, 4, 6, 7, 8)]
 
@@ -90,14 +91,14 @@ def test_step_0_a_wrong_commitment_is_rare():
 def test_step_2_no_assignment_scores_above_y():
     """P(score >= y) <= P(Y >= y) for every sigma, every y, and all copies within the cap."""
     compared = 0
-    for _, means, m, trial in cases(1, 25):
+    for _, means, m, trial in cases(1, 25 if LONG else 12):
         most = tails(best_case(means, m, trial))
         for copies in vectors(len(means), trial // m):
             for sigma in set(permutations(means)):
                 own = tails(score(registered(sigma, copies), m, trial))
                 assert all(a <= b for a, b in zip(own, most, strict=True))
                 compared += len(own)
-    assert compared > 1000
+    assert compared > 500
 
 
 def test_step_2_honest_loses_at_most_eps():
@@ -140,7 +141,7 @@ def payoffs(means, copies, m, trial, award, most):
 def test_step_3_trial_and_award_together():
     """gain <= e N - d (m/l - M e), and <= 0 at every threshold once e <= m gap/(L T); all copies up to K + 1 arms."""
     checked = positive = 0
-    for rng, means, m, trial in cases(3, 20):
+    for rng, means, m, trial in cases(3, 20 if LONG else 12):
         count, most, e = len(means), trial // m, mistaken(means, m)
         values = sorted(set(means))
         gap, d = min(b - a for a, b in pairwise(values)), values[-1] - values[0]
@@ -160,8 +161,8 @@ def test_step_3_trial_and_award_together():
                     if sum(copies) <= most:
                         assert max(gains) <= e * award - d * (Fraction(m, count) - trial * e)
                 positive += max(gains) > 0
-    assert checked > 60
-    assert positive > 1  # far beyond what the condition allows copies do pay
+    assert checked > 30
+    assert positive > 0  # far beyond what the condition allows copies do pay
 
 
 def test_the_paper_s_m_meets_the_condition():

@@ -14,6 +14,7 @@ from scipy import stats
 
 from cloneproof import bounds
 from support.fraction_etc import average, binomial, commits_to, etc_reward, explored, registered, score_law, sigmas
+from support.sizes import LONG
 
 ORDERS = ("round-robin", "index")
 
@@ -27,7 +28,7 @@ def cases(seed, number_of_cases, originals=(2, 3)):
 
     Mostly means far apart, where a few rounds of exploration make e so small that conditions leave room for T.
     """
-    rng = random.Random(seed)
+    rng, number_of_cases = random.Random(seed), number_of_cases if LONG else number_of_cases // 2
     while number_of_cases:
         number, values = rng.choice(originals), FAR if rng.random() < 0.8 else NEAR
         means = tuple(rng.choice(values) for _ in range(number))
@@ -121,8 +122,8 @@ def test_pairs_trial_and_award_together():
                 assert gain <= 0
                 checked += 1
             positive += gain > 0
-    assert positive > 2
-    assert checked > 60
+    assert positive > 1
+    assert checked > 20
 
 
 def test_step_1_exploration_costs_the_average_distance_whatever_is_registered():
@@ -170,8 +171,8 @@ def test_step_1_honest_is_best_inside_one_agent_up_to_the_horizon():
                         assert gain <= -d * (Fraction(m, count) - rounds * e)
         far = 400 * max(longest, k * m)
         beyond += regret(means, (1,) * count, m, far, "index") > regret(means, copies, m, far, "index")
-    assert beyond > 5
-    assert committed > 50
+    assert beyond > 2
+    assert committed > 25
 
 
 def test_step_1_the_condition_brings_eps_below_one_over_l():
@@ -271,8 +272,8 @@ def test_step_3_trial_and_award_together():
         award = 1000 * trial  # far beyond what e allows copies pay in some cases
         gain = totals(means, copies, m, fresh, most_arms, award, g, 0, "round-robin")
         positive += gain > totals(means, (1,) * count, m, fresh, most_arms, award, g, 0, "round-robin")
-    assert positive > 5
-    assert checked > 80
+    assert positive > 2
+    assert checked > 40
 
 
 def test_step_4_more_arms_than_have_a_score():
@@ -295,7 +296,7 @@ def test_step_4_more_arms_than_have_a_score():
                 honest = totals(means, (1,) * count, m, fresh, count, award, g, unscored, order)
                 assert totals(means, copies, m, fresh, count, award, g, unscored, order) <= honest
         checked += d > 0
-    assert checked > 20
+    assert checked > 10
 
 
 def test_step_4_equal_means_change_nothing():

@@ -88,14 +88,14 @@ def best_of_all(means, index, mean_rounds):
 def test_the_policy_is_a_best_of_all_by_independent_scores():
     rng = random.Random(1)
     fixed = 0
-    for _ in range(60):
+    for _ in range(30):
         means = [Fraction(rng.randint(0, 6), 6) for _ in range(rng.choice((2, 3)))]
         index, mean_rounds = random_index(rng), rng.randint(2, 9)
         best = best_of_all(means, index, mean_rounds)
         assert played(means, index, mean_rounds) == best
         assert played(means, index, mean_rounds, falling=False) == best  # a leader that rises was the leader before
         fixed += played(means, index, mean_rounds, rounds=mean_rounds) != best
-    assert fixed > 10  # at a fixed end it is no such contest
+    assert fixed > 5  # at a fixed end it is no such contest
 
 
 def paid(weights, laws, values, slots, rival):
@@ -136,14 +136,14 @@ def some_weights(rng, originals):
 def test_two_originals_or_two_slots_gain_nothing_for_any_ordered_scores():
     rng = random.Random(2)
     lost = 0
-    for _ in range(150):
+    for _ in range(75):
         originals, slots = rng.choice(((2, 3), (2, 7), (2, 30), (3, 2), (4, 2)))
         laws = ordered_laws(rng, originals, rng.randint(2, 5))
         values = sorted(Fraction(rng.randint(0, 9), 9) for _ in range(originals))
         found = gain(some_weights(rng, originals), laws, values, slots, rng.randint(-1, len(laws[0]) - 2))
         assert found <= 0
         lost += found < 0
-    assert lost > 50
+    assert lost > 25
 
 
 def test_three_originals_can_gain_with_ordered_scores_alone_and_never_more_than_the_ceiling():
@@ -167,7 +167,7 @@ def ceiling_of(laws, values, slots):
 def test_no_weights_gain_more_than_the_ceiling():
     rng = random.Random(3)
     paying = 0
-    for _ in range(80):
+    for _ in range(40):
         slots, scores = rng.choice((3, 8, 20, 40)), rng.randint(2, 4)
         laws, values = ordered_laws(rng, 3, scores), sorted(Fraction(rng.randint(0, 9), 9) for _ in range(3))
         if rng.random() < 0.7:  # the middle one looks like the best at the top, and like the worst below
@@ -179,7 +179,7 @@ def test_no_weights_gain_more_than_the_ceiling():
             found = gain(weights, laws, values, slots, rng.randint(-1, scores - 2))
             assert found <= most + 1e-12
             paying += found > 1e-6
-    assert paying > 5
+    assert paying > 2
 
 
 def test_the_chance_of_a_level_by_plain_recursion():
@@ -279,7 +279,7 @@ def test_verdicts_by_the_theorem_and_by_the_ceiling():
 
 
 def test_the_ceiling_is_said_with_every_verdict():
-    three = cp.Market([cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=1000, ends="at-random")
+    three = cp.Market([cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=300, ends="at-random")
     made = cp.mechanism("reservoir-index", draws=5, constant=1.5)
     strict, loose = (cp.audit(three, made, tolerance=tolerance) for tolerance in (0.0, 0.01))
     assert strict.verdict == "undecided"
@@ -348,9 +348,9 @@ def test_choices_of_cells_cover_the_prior_once(originals):
 
 
 def test_a_ceiling_for_a_continuous_prior_is_proven_for_three_originals():
-    bins = [(k / 200, (k + 1) / 200, 1 / 100) for k in range(100)]
-    most, proven = expected_gain_ceiling(bins, 3, 8, 1.5, 60)
-    quick, computed = expected_gain_ceiling(bins, 3, 8, 1.5, 60, proof=False)
+    bins = [(k / 40, (k + 1) / 40, 1 / 20) for k in range(20)]
+    most, proven = expected_gain_ceiling(bins, 3, 4, 1.5, 20)
+    quick, computed = expected_gain_ceiling(bins, 3, 4, 1.5, 20, proof=False)
     assert proven
     assert not computed
     assert 0 < quick < most < 0.1

@@ -120,9 +120,10 @@ def test_rule_a_the_form_is_nonnegative():
 
 @pytest.mark.parametrize("rule", [rule_a, rule_b])
 def test_no_copies_pay_under_either_rule(rule):
-    found = necessity(rule, 150, seed=7)
-    assert (found.tried, found.paying) == (150, 0)
-    assert found.neutral < 150
+    tried = 150 if LONG else 50
+    found = necessity(rule, tried, seed=7)
+    assert (found.tried, found.paying) == (tried, 0)
+    assert found.neutral < tried
     assert found.refutes
 
 
@@ -175,13 +176,16 @@ def test_rule_b_is_what_its_formula_says():
                 value = determinant(first, second)
                 law_of_det[value] = law_of_det.get(value, ZERO) + p * q
         assert sum(value * p for value, p in law_of_det.items()) == vandermonde(means)
+        law_of_product = {}
+        for (one, p), (two, q) in product(law_of_det.items(), repeat=2):
+            law_of_product[one * two] = law_of_product.get(one * two, ZERO) + p * q
         earned = ZERO
         for r, p in listed(laws):
-            for (one, q), (two, s) in product(law_of_det.items(), repeat=2):
-                chances = [Fraction(1, 3) + (r[k] - sum(r) / Fraction(3)) * (1 - 17 * one * two) / 36 for k in range(3)]
+            for value, q in law_of_product.items():
+                chances = [Fraction(1, 3) + (r[k] - sum(r) / Fraction(3)) * (1 - 17 * value) / 36 for k in range(3)]
                 assert sum(chances) == 1
                 assert min(chances) >= 0
-                earned += p * q * s * sum(c * mean for c, mean in zip(chances, means, strict=True))
+                earned += p * q * sum(c * mean for c, mean in zip(chances, means, strict=True))
         assert earned == sum(means) / 3 + advantage(means)
 
 
@@ -208,11 +212,11 @@ def test_rule_c_is_truthful_for_different_means_and_pays_where_they_may_be_equal
     for count in (2, 3, 4):
         for means in combinations(grid, count):
             for copies in combinations_with_replacement((4, 2, 1), count):
-                for horizon in (1, 3, 5, 20, 100) if max(copies) > 1 else ():
+                for horizon in (1, 5, 100) if max(copies) > 1 else ():
                     honest, copied = (permuted_regret(rule_c, means, own, horizon) for own in ((1,) * count, copies))
                     assert copied >= honest
                     compared += 1
-    assert compared > 500
+    assert compared > 300
     prior = {ZERO: HALF, ONE: HALF}
     assert [ex_ante_payoff(rule_c, prior, own, 100) for own in ((1, 1, 1), (2, 1, 1))] == [50, 68]
     assert [ex_ante_payoff(rule_c, prior, own, 5) for own in ((1, 1, 1), (2, 1, 1))] == [

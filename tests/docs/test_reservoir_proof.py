@@ -16,6 +16,7 @@ import reservoir_cases
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from support.reservoir_by_hand import expected_rewards
 from support.scans import Scan, averaged, best_of, dot, falls, likelihood_ratio_laws, scan
+from support.sizes import LONG
 
 ONE = Fraction(1)
 
@@ -55,7 +56,7 @@ def random_law(rng, scores):
 
 def scans(seed, count, covered=True):
     """Random (rng, scan, copies); `covered`: only those that meet (1), (2) and (3)."""
-    rng = random.Random(seed)
+    rng, count = random.Random(seed), count if LONG else count // 3
     while count:
         originals, scores, slots = rng.choice([(2, 2, 3), (2, 3, 2), (3, 2, 2), (3, 3, 2), (3, 2, 3)])
         laws = likelihood_ratio_laws(rng, originals, scores)
@@ -137,7 +138,7 @@ def test_weights_times_rest_fall_with_the_mean():
         for k, slot in product(range(len(made.events)), range(made.slots)):
             q = [made.chance(a, made.unvisited(k, slot)) for a in made.originals]
             assert dot(w, q) - dot(swapped, q) == (w[0] - w[1]) * (q[0] - q[1])
-    assert strict > 50
+    assert strict > 10
 
 
 def test_both_sums_of_chebyshev_and_the_conclusion():
@@ -153,7 +154,7 @@ def test_both_sums_of_chebyshev_and_the_conclusion():
             total += dot(own, aim) + dot(own, pace)
         assert made.gain(copies) == total <= 0
         losing += total < 0
-    assert losing > 20
+    assert losing > 5
 
 
 def test_the_second_condition_has_the_first_in_it():
@@ -163,13 +164,13 @@ def test_the_second_condition_has_the_first_in_it():
         one, two, _ = made.conditions()
         assert one or not two
         met += two
-    assert met > 50
+    assert met > 10
 
 
 def test_counts_of_coins_meet_the_conditions():
     """Binomials, means 0 and 1 and equal means included: levels from the top, worth h u with h falling."""
     rng = random.Random(6)
-    for _ in range(150):
+    for _ in range(150 if LONG else 50):
         laws = likelihood_ratio_laws(rng, rng.randint(1, 4), rng.randint(2, 4))
         assert all(first_pass(rng, laws, rng.randint(1, 3)).conditions())
 
@@ -177,7 +178,7 @@ def test_counts_of_coins_meet_the_conditions():
 def test_a_fresh_draw_as_fallback_needs_the_stochastic_order_only():
     rng = random.Random(7)
     without = 0
-    for _ in range(100):
+    for _ in range(100 if LONG else 40):
         means = sorted(rng.randint(0, 8) for _ in range(3))
         laws, unit = reservoir_cases.ordered_laws(rng, means, 3)
         laws = [[Fraction(x, unit) for x in law] for law in laws]
@@ -190,7 +191,7 @@ def test_a_fresh_draw_as_fallback_needs_the_stochastic_order_only():
         without += any(
             low[x] * high[y] < low[y] * high[x] for low, high in pairwise(laws) for y in range(3) for x in range(y)
         )
-    assert without > 20  # laws without likelihood ratios
+    assert without > 8  # laws without likelihood ratios
 
 
 def as_cases(means, copies, who, rule):
@@ -272,7 +273,7 @@ def mean_worth(case, assignment, event):
 
 def test_what_the_others_allow_falls_along_the_scan():
     """h over passes, then h g over levels from the top and slots in order: never rising, whatever the others do."""
-    for number in range(100):
+    for number in range(100 if LONG else 30):
         case = reservoir_cases.random_case(random.Random(number))
         last = reservoir_cases.rounds(case)[-1]
         passes = [last["pass", slot, 0] for slot in range(case.draws)]
@@ -282,11 +283,9 @@ def test_what_the_others_allow_falls_along_the_scan():
 
 
 def test_no_random_case_pays():
-    found = reservoir_cases.count_cases(80, seed=1)
+    found = reservoir_cases.count_cases(80 if LONG else 30, seed=1)
     assert found["pay"] == 0
-    assert found["lose"] > 2000
-    assert found["withholding"] > 2000
-    assert found["several agents"] > 2000
+    assert min(found[kind] for kind in ("lose", "withholding", "several agents")) > 500
 
 
 def test_the_count_finds_scores_that_fall_with_the_mean():

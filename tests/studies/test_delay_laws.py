@@ -7,6 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
 import delays
+from support.sizes import LONG
 
 SMALL = tuple(
     law for law in delays.LAWS if law.name in ("batches of 25", "bad news never", "Ana is late with everything")
@@ -21,7 +22,7 @@ def test_there_are_twenty_laws_of_five_mechanisms():
 
 def test_no_cell_is_beyond_its_bound():
     """A false alarm needs six standard errors: below one in a million for all cells together, were means normal."""
-    found = list(delays.cells(4, SMALL))
+    found = list(delays.cells(4 if LONG else 2, SMALL))
     assert len(found) == 15
     assert [cell for cell in found if cell.beyond] == []
     assert sum(cell.bound is not None for cell in found) == 6

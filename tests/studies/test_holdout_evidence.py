@@ -102,7 +102,7 @@ def test_the_evidence_at_click_rates_is_whole(tmp_path):
 
 def test_deviations_at_click_rates_never_pay_at_the_pairs_m_and_often_below():
     own = example("pairs_deviations")
-    pairs = 60 if LONG else 24
+    pairs = 60 if LONG else 12
     block = own["search"](1, 1000, pairs=pairs)
     assert (block.negative, block.positive, block.undecided) == (pairs, 0, 0)
     assert own["search"](6, 1000, pairs=pairs).positive >= pairs // 10
@@ -110,11 +110,11 @@ def test_deviations_at_click_rates_never_pay_at_the_pairs_m_and_often_below():
 
 def test_random_deviations_never_pay_at_the_theorems_m_and_often_below():
     own = example("random_deviations")
-    block = own["search"](False, 0, seed=1, games=50 if LONG else 20)
+    block = own["search"](False, 0, seed=1, games=50 if LONG else 10)
     for phase in ("award", "fallback"):
         assert block.signs(phase)[0] > 0
         assert block.signs(phase)[2:] == [0, 0]
-    assert own["search"](True, 0, seed=1, games=25 if LONG else 12).award_positive > 2
+    assert own["search"](True, 0, seed=1, games=25 if LONG else 8).award_positive > 0
 
 
 def test_a_hundred_thousand_random_deviations_were_tried():
@@ -132,7 +132,7 @@ def test_a_hundred_thousand_random_deviations_were_tried():
 def test_gains_that_are_called_zero_vanish_at_every_threshold():
     """The elementary argument and the sweep in balls, which knows nothing of it, agree."""
     own, zeros = example("random_deviations"), 0
-    for number in range(60):
+    for number in range(60 if LONG else 30):
         game = own["draw"](2, number, False)
         originals = game.market.agents[0].count
         if game.phase == "award" and originals > 1:
@@ -142,7 +142,7 @@ def test_gains_that_are_called_zero_vanish_at_every_threshold():
         most = own["most_against_anybody"](game, game.deviations[0])
         assert most < 0 if sign == "negative" else most == 0
         zeros += sign == "zero" and abs(gain.value) <= gain.error
-    assert zeros > 3
+    assert zeros > 1
 
 
 def test_the_study_lies_under_its_bounds_and_says_so(study):
