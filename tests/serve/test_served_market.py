@@ -76,10 +76,11 @@ def test_decisions_are_those_of_the_session(name):
 )
 def test_a_season_ends_where_its_dice_drew_the_end(name, parameters):
     """The commitment fixes it, a replay with the dice finds it, and one without them takes what is told."""
-    market = market_of(mechanism=name, parameters=parameters, horizon=60, ends="at-random")
+    terms = {"ends": "at-random", "uniform_traffic": 0.2}
+    market = market_of(mechanism=name, parameters=parameters, horizon=60, **terms)
     market.start(1000)
     seed = market.session.seed
-    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 60, seed=seed, share=0.4, ends="at-random")
+    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 60, seed=seed, share=0.4, **terms)
     for number in range(1, plain.last + 1):
         made, wanted = market.decide(f"r{number}", 1000), plain.decide()
         assert (made.id, made.agent, made.arm) == (wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}")

@@ -100,7 +100,7 @@ def checked_seed(seed: object) -> int:
     return count(seed, "seed", 0, SEED_LIMIT - 1, SessionError)
 
 
-STATE_STREAM, COINS_STREAM, END_STREAM = range(3)
+STATE_STREAM, COINS_STREAM, END_STREAM, UNIFORM_STREAM = range(4)
 """Of a session: what its mechanism draws, the coins that binarise rewards, and its end where that is drawn."""
 
 LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)

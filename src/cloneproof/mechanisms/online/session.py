@@ -22,6 +22,7 @@ from cloneproof.mechanisms.online.opening import (
     END_STREAM,
     KEY_BYTES,
     STATE_STREAM,
+    UNIFORM_STREAM,
     Allocation,
     Registration,
     check_rewards,
@@ -41,7 +42,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.state import initial_state
+from cloneproof.mechanisms.online.state import MechanismState, UniformTraffic, initial_state
 
 
 class Session:
@@ -81,6 +82,7 @@ class Session:
         rewards: RewardFamily | str | Mapping[str, Any] | None = None,
         window: int | None = None,
         ends: Ends = "at-horizon",
+        uniform_traffic: float = 0.0,
     ) -> None:
         self.mechanism, self.registration = checked_mechanism(mechanism), registration
         self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
@@ -95,7 +97,13 @@ class Session:
         at_random = self.ends == "at-random"
         self.last = last_round(self.horizon, uniform(substream(stream, END_STREAM), 0)) if at_random else self.horizon
         self._coins = coins_of(mechanism, substream(stream, COINS_STREAM), registration.agent_keys)
-        self.state = initial_state(mechanism, registration, self.horizon, substream(stream, STATE_STREAM))
+        self.state: MechanismState | UniformTraffic = initial_state(
+            mechanism, registration, self.horizon, substream(stream, STATE_STREAM)
+        )
+        self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
+        if self.uniform_traffic:
+            coins = substream(stream, UNIFORM_STREAM)
+            self.state = UniformTraffic(self.state, self.uniform_traffic, registration, coins)
         self.round, self.history = 0, True
         self.pending: dict[int, Allocation] = {}
         self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
@@ -248,6 +256,7 @@ class Session:
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "window": self.window,
                 **({} if self.ends == "at-horizon" else {"ends": self.ends}),
+                **({"uniform_traffic": self.uniform_traffic} if self.uniform_traffic else {}),
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -273,7 +282,7 @@ class Session:
             public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            live = cls(saved, public, body["horizon"], seed, *terms)
+            live = cls(saved, public, body["horizon"], seed, *terms, body.get("uniform_traffic", 0.0))
             live.history = body["history"]
             live.round = body["round"]
             live.sums = list(body["sums"])
@@ -300,6 +309,7 @@ def session(
     history: bool = True,
     window: int | None = None,
     ends: Ends = "at-horizon",
+    uniform_traffic: float = 0.0,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -327,6 +337,9 @@ def session(
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is
         `Session.last`, which providers must not know.
+    uniform_traffic : float, default 0.0
+        The share of the rounds, chosen by coins, that goes to agents in turn and a uniform draw from their arms, and
+        that no statistics count. It shows more arms, costs regret, and is neutral to copies.
 
     Examples
     --------
@@ -337,6 +350,8 @@ def session(
     >>> s.payoff[d.agent]
     1.0
     """
-    live = Session(mechanism, open_registration(registered), horizon, seed, share, rewards, window, ends)
+    live = Session(
+        mechanism, open_registration(registered), horizon, seed, share, rewards, window, ends, uniform_traffic
+    )
     live.history = history
     return live

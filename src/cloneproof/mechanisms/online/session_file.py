@@ -141,9 +141,9 @@ class Decision(NamedTuple):
         Whose arm.
     arm : int
         Which of its arms, from 0.
-    phase : {"trial", "award", "waiting", "play"}
+    phase : {"trial", "award", "waiting", "uniform", "play"}
         "trial" or "award" where agents are first tried and one is then chosen, "waiting" where a commitment waits for
-        rewards, and "play" otherwise.
+        rewards, "uniform" in uniform traffic, and "play" otherwise.
     slot : int
         The number of the draw that is played, where the mechanism draws from arms; else -1.
     """

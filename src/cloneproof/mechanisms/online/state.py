@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cloneproof._randomness import Stream, substream, word
+from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
 from cloneproof.mechanisms.online.levels import (
     WAIT,
@@ -405,6 +405,48 @@ class EpochState:
 
 
 MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
+
+
+class UniformTraffic:
+    """A mechanism that gets all rounds but a share, which goes to agents in turn and a uniform draw of their arms.
+
+    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
+    however many copies it registers, and the mechanism plays as it would in a shorter season.
+    """
+
+    def __init__(self, state: MechanismState, share: float, registration: Registration, stream: Stream) -> None:
+        self.state, self.share, self.coins = state, share, substream(stream, 0)
+        self.draws = NeutralRounds(registration, substream(stream, 1))
+        self._chance: float | None = None  # of the last round, if it was a uniform draw
+
+    @property
+    def chance(self) -> float | None:
+        return self.state.chance if self._chance is None else self._chance
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        if self._drawn(round_):
+            agent, arm, self._chance = self.draws.turn()
+            return Allocation(agent, arm, "uniform", False, False, 0), 1
+        self._chance, number = None, 1
+        while number < most and not self._drawn(round_ + number):
+            number += 1
+        return self.state.next_run(round_ - self.draws.shared, number)
+
+    def _drawn(self, round_: int) -> bool:
+        return uniform(self.coins, round_) < self.share
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return self.state.place(allocation)
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        self.state.add(allocation, ticks, coin)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"draws": self.draws.to_data(), "state": self.state.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.draws.restore(state["draws"])
+        self.state.restore(state["state"])
 
 
 def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> MechanismState:

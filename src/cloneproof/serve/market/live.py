@@ -125,7 +125,15 @@ class LiveMarket:
         digest = self.registry.digest(registered)
         seed = session_key(key, spec.market, self.season, digest, beacon)
         return session(
-            self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards, history=False, ends=spec.ends
+            self.mechanism,
+            registered,
+            spec.horizon,
+            seed,
+            spec.share,
+            spec.rewards,
+            history=False,
+            ends=spec.ends,
+            uniform_traffic=spec.uniform_traffic,
         )
 
     def start(
