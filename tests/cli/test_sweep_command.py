@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +17,6 @@ import cloneproof as cp
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.store import store_status
 from support import command
-from support.waiting import eventually
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "grids" / "copies.toml"
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "sweep"]
@@ -82,7 +82,8 @@ def test_ctrl_c_at_a_terminal_says_how_to_go_on(tmp_path):
     os.close(terminal)
     with ThreadPoolExecutor(1) as reader:  # a terminal that nobody reads fills up, and the command would wait for room
         reading = reader.submit(command.everything, leader)
-        eventually(lambda: stored_runs(store) > 0)
+        while process.poll() is None and not stored_runs(store):
+            time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         out = process.communicate(timeout=60)[0]
         said = reading.result()

@@ -1,17 +1,13 @@
 """Wait windows under clocks that jump: a window is as long as was declared, whatever the time of day is set to."""
 
-import httpx
 import pytest
 
-from cloneproof.serve.http.app import App
-from cloneproof.serve.http.service import Service
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.writer import make_writer
-from support.postgres import emptied
 from support.service import SECRET, Clock, Desk, open_market, spec, sqlite
 
 FEED = "/v1/markets/feed"
@@ -137,10 +133,10 @@ def test_a_shared_clock_counts_the_same_for_a_process_that_was_away():
 
 def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
     """Planted: one process has a time of day, and a steady clock, that are 30 days ahead."""
-    address, later = emptied(server.new_database()), Clock()
+    address, later = server.new_database(), Clock()
     later.now = 30 * DAY
     monkeypatch.setattr("cloneproof.serve.writer.writer.milliseconds", later)
-    with Shared(address) as first, Shared(address) as second:
+    with Shared(PostgresStorage(address)) as first, Shared(PostgresStorage(address)) as second:
         second.key = first.key
         open_market(first, {"ana": 1, "bo": 1}, wait_seconds=60.0)
         made = first.decide("a")["decision"]
@@ -154,15 +150,5 @@ def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
 class Shared(Desk):
     """A service on a database with the clocks that it has when nobody turns them."""
 
-    def __init__(self, address):
-        super().__init__(PostgresStorage(address))
-
-    def open(self):
-        async def opened():
-            self.app = App(lambda: Service.from_writer(make_writer(self.storage), None))
-            self.app.open()
-            for task in self.app._service.writer._beside:
-                task.cancel()
-            self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
-
-        self.runner.run(opened())
+    def writer(self):
+        return make_writer(self.storage)

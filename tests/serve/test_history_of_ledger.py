@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 import cloneproof as cp
-from cloneproof.cli import main
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.offline import collect_season, read_season
 from cloneproof.serve.storage.postgres import PostgresStorage
+from support.command import run
 from support.service import SEED, Desk, open_market, sqlite
 
 
@@ -91,26 +91,19 @@ def test_a_tampered_ledger_is_not_audited(place, tmp_path):
         read_season(str(path))
 
 
-def run(monkeypatch, *arguments):
-    """The command line in this process; its exit code."""
-    monkeypatch.setattr("sys.argv", ["cloneproof", "audit", *arguments])
-    with pytest.raises(SystemExit) as left:
-        main()
-    return left.value.code
-
-
-def test_the_command_line(place, capsys, monkeypatch):
-    asked = ["--from-ledger", place[0], "--season", "2", "--max-copies", "2", "--copy-odds", "0.5"]
-    code = run(monkeypatch, *asked, "--json")
-    data = json.loads(capsys.readouterr().out)
-    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[code] == data["audit"]["verdict"]
+def test_the_command_line(place):
+    asked = ["audit", "--from-ledger", place[0], "--season", 2, "--max-copies", 2, "--copy-odds", 0.5]
+    done, table = run(*asked, "--json"), run(*asked)
+    data = json.loads(done.stdout)
+    assert {0: "clone-proof", 1: "exploitable", 3: "undecided"}[done.returncode] == data["audit"]["verdict"]
     assert (data["market"], data["season"], data["rewards"], data["copy_odds"]) == ("feed", 2, 50, 0.5)
     assert {tuple(pair["arms"]) for pair in data["pairs"]} == {("ana-0", "ana-1"), ("cy-0", "cy-1")}
     assert set(data["best"]) == set(data["priors"]) == {"ana", "bo", "cy"}
     assert "independent" in data["assumed"]
-    assert run(monkeypatch, *asked) == code
-    table = capsys.readouterr().out
-    assert all(words in table for words in ("Fitted priors", "ana-0 and ana-1", "Prior odds of a copy: 0.5", "Scope"))
+    assert table.returncode == done.returncode
+    assert all(
+        words in table.stdout for words in ("Fitted priors", "ana-0 and ana-1", "Prior odds of a copy: 0.5", "Scope")
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,61 +115,58 @@ def test_the_command_line(place, capsys, monkeypatch):
         (["--agent", "bo"], None, "audit with opponents='any'"),
     ],
 )
-def test_a_certificate_of_the_fitted_market(place, asked, verdict, said, tmp_path, capsys, monkeypatch):
+def test_a_certificate_of_the_fitted_market(place, asked, verdict, said, tmp_path):
     """Where the audit's own verdict has one; it passes the independent checker."""
     target = tmp_path / "certificate.json"
-    code = run(
-        monkeypatch, "--from-ledger", place[0], "--max-copies", "2", "--json", "--certificate", str(target), *asked
-    )
-    output = capsys.readouterr()
-    assert said in output.err
-    assert code == {"clone-proof": 0, "exploitable": 1, "undecided": 3, None: 2}[verdict]
+    done = run("audit", "--from-ledger", place[0], "--max-copies", 2, "--json", "--certificate", target, *asked)
+    assert said in done.stderr
+    assert done.returncode == {"clone-proof": 0, "exploitable": 1, "undecided": 3, None: 2}[verdict]
     assert target.exists() == (verdict in ("clone-proof", "exploitable"))
     if target.exists():
         found = cp.verify(target)
         assert (found.accepted, json.loads(target.read_text())["verdict"]) == (True, verdict)
 
 
-def test_one_reward_decides_nothing(tmp_path, capsys, monkeypatch):
+def test_one_reward_decides_nothing(tmp_path):
     """It supports no prior, whatever the verdict on the fitted market is; so there is nothing to certify either."""
     path, target = tmp_path / "market.db", tmp_path / "certificate.json"
     with Desk(sqlite(path)) as desk:
         open_market(desk, {"ana": 2, "bo": 1}, horizon=60)
         assert desk.reward("one", desk.decide("one")["decision"], 1.0) == "recorded"
-    asked = ["--from-ledger", str(path), "--max-copies", "2", "--json", "--certificate", str(target)]
-    assert run(monkeypatch, *asked) == 3
-    output = capsys.readouterr()
-    data = json.loads(output.out)
+    done = run("audit", "--from-ledger", path, "--max-copies", 2, "--json", "--certificate", target)
+    assert done.returncode == 3
+    data = json.loads(done.stdout)
     assert (data["rewards"], data["audit"]["verdict"]) == (1, "undecided")
     assert "the priors are not supported: 0 of at least 2 originals" in data["audit"]["scope"]
-    assert "is not written: 'undecided' claims nothing" in output.err
+    assert "is not written: 'undecided' claims nothing" in done.stderr
     assert not target.exists()
 
 
-def test_a_page_of_the_season(place, tmp_path, capsys, monkeypatch):
+def test_a_page_of_the_season(place, tmp_path):
     target = tmp_path / "season.html"
-    asked = ["--from-ledger", place[0], "--max-copies", "2"]
-    assert run(monkeypatch, *asked, "--html", str(target)) == 1
+    asked = ["audit", "--from-ledger", place[0], "--max-copies", 2, "--html"]
+    assert run(*asked, target).returncode == 1
     page = target.read_text()
     assert all(words in page for words in ("<b>season 2 of feed</b>", "Which arms may be copies", "ana-1: "))
-    assert run(monkeypatch, *asked, "--html", str(tmp_path / "missing" / "season.html")) == 2
-    assert "expected a folder to write" in capsys.readouterr().err
+    refused = run(*asked, tmp_path / "missing" / "season.html")
+    assert refused.returncode == 2
+    assert "expected a folder to write" in refused.stderr
 
 
-def audited(monkeypatch, capsys, place, *more):
+def audited(place, *more):
     """The audit as data, without the seconds that it took."""
-    code = run(monkeypatch, "--from-ledger", place, "--max-copies", "2", "--json", *more)
-    data = json.loads(capsys.readouterr().out)
+    done = run("audit", "--from-ledger", place, "--max-copies", 2, "--json", *more)
+    data = json.loads(done.stdout)
     del data["audit"]["seconds"]
-    return code, data
+    return done.returncode, data
 
 
-def test_on_postgres_it_is_the_same_audit(place, address, capsys, monkeypatch):
+def test_on_postgres_it_is_the_same_audit(place, address):
     for season in (1, 2):
         assert read_season(address, "feed", season) == read_season(place[0], "feed", season)
-    found = audited(monkeypatch, capsys, address)
-    assert found == audited(monkeypatch, capsys, place[0])
-    assert found != audited(monkeypatch, capsys, place[0], "--season", "1")
+    found = audited(address)
+    assert found == audited(place[0])
+    assert found != audited(place[0], "--season", "1")
 
 
 def test_on_postgres_it_reads_one_moment(address, monkeypatch):
@@ -213,12 +203,12 @@ def test_on_postgres_it_reads_one_moment(address, monkeypatch):
         ([], "or --from-ledger DB"),
     ],
 )
-def test_wrong_arguments_are_one_sentence_without_a_password(place, arguments, words, request, capsys, monkeypatch):
+def test_wrong_arguments_are_one_sentence_without_a_password(place, arguments, words, request):
     places = {"DB": place[0]}
     if {"ADDRESS", "NOTHING"} & {*arguments}:
         secret = request.getfixturevalue("address").replace("postgres@", "postgres:secret@")
         places |= {"ADDRESS": secret, "NOTHING": secret.replace("/market", "/nothing")}
-    assert run(monkeypatch, *[places.get(one, one) for one in arguments]) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert "secret" not in said
+    done = run("audit", *[places.get(one, one) for one in arguments])
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "secret" not in done.stderr

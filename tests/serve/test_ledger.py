@@ -3,18 +3,17 @@
 import json
 import re
 import sqlite3
-import sys
 from contextlib import closing
 from hashlib import sha256
 
 import msgspec
 import pytest
 
-from cloneproof.cli import main
 from cloneproof.serve.http.handlers import agent_key, open_position, seal_position
 from cloneproof.serve.market.entries import GENESIS, chain_hashes
 from cloneproof.serve.messages import LedgerPage
 from cloneproof.serve.offline import StoredLedger, back_up, replay_all, replay_market
+from support.command import run
 from support.service import SEED, TERMS, Desk, open_market, sqlite
 
 
@@ -137,25 +136,18 @@ def test_a_line_left_out_or_told_twice_is_named(played, tmp_path, kind):
         assert found.entries >= number - 1
 
 
-def test_the_command_line(played, tmp_path, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["cloneproof", "replay", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return left.value.code, *capsys.readouterr()
-
-    code, out, _ = run(played[0], "--json")
-    assert code == 0
-    assert json.loads(out)[0]["balances"] == played[1]
+def test_the_command_line(played, tmp_path):
+    done = run("replay", played[0], "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)[0]["balances"] == played[1]
     path = copied(played[0], tmp_path)
     rewritten(path, all_lines(path)[:50] + all_lines(path)[51:])
-    code, out, _ = run(path)
-    assert (code, out.startswith("feed: entry 51:")) == (1, True)
+    done = run("replay", path)
+    assert (done.returncode, done.stdout.startswith("feed: entry 51:")) == (1, True)
     for bad in ((tmp_path / "none.db",), (played[0], "--market", "fed"), (__file__,)):
-        code, _, error = run(*bad)
-        assert code == 2
-        assert error.startswith("error: ")
-        assert len(error.splitlines()) == 1
+        done = run("replay", *bad)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert done.stderr.startswith("error: ")
 
 
 FEED = "/v1/markets/feed"
@@ -288,7 +280,7 @@ def given_to_a_friend(entry):
 
 
 @pytest.mark.parametrize("settled", ["kept", "without its key", "left out"])
-def test_a_forged_season_is_found_also_without_the_dice(three_seasons, settled, tmp_path, monkeypatch):
+def test_a_forged_season_is_found_also_without_the_dice(three_seasons, settled, tmp_path):
     """Planted: who has the lines alone cannot do the decisions of a season without its key, and checks the rest."""
     end = next(at for at, one in enumerate(three_seasons) if one["kind"] == "settled")
     forged, last = [given_to_a_friend(one) for one in three_seasons[:end]], three_seasons[end]
@@ -307,10 +299,7 @@ def test_a_forged_season_is_found_also_without_the_dice(three_seasons, settled, 
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection, connection:
         connection.execute("UPDATE markets SET secret = NULL")
         connection.execute("DELETE FROM snapshots")
-    monkeypatch.setattr(sys, "argv", ["cloneproof", "replay", str(tmp_path / "a.db")])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 1
+    assert run("replay", tmp_path / "a.db").returncode == 1
 
 
 AS_TOLD = {

@@ -12,7 +12,6 @@ from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.messages import Progress
 from support.browser import shown, sticking_out, visit
-from support.page_intervals import ever_wrong, formula
 from support.service import in_thread, spec
 
 ARMS = {"ana": 2, "bo": 1, "mallory": 3}
@@ -116,6 +115,30 @@ def test_a_foreign_script_does_not_run(browser, served):
         assert seen.page.evaluate("getComputedStyle(document.getElementById('planted')).position") == "static"
         assert len(seen.complaints) == 2
         assert all("Content Security Policy" in one for one in seen.complaints)
+
+
+def formula(last, spread, alpha=0.05):
+    """Howard, Ramdas, McAuliffe and Sekhon (2021), eq. 1.2, for 1, 2, .., last rewards; ln ln is 0 where it is less."""
+    count = np.arange(1, last + 1)
+    iterated = np.log(np.maximum(1.0, np.log(2.0 * count)))
+    return 1.7 * spread * np.sqrt((iterated + 0.72 * math.log(10.4 / alpha)) / count)
+
+
+def ever_wrong(chance, half):
+    """The probability that the mean of binary rewards is ever further off than `half`: by the law of the successes.
+
+    What leaves the band is gone; what stays is carried to the next reward.
+    """
+    law, first, gone = np.ones(1), 0, 0.0
+    for count, width in enumerate(half, 1):
+        grown = np.append(law * (1 - chance), 0.0)
+        grown[1:] += law * chance
+        low = max(first, math.ceil(count * (chance - width) - 1e-9))
+        high = min(first + len(law), math.floor(count * (chance + width) + 1e-9))
+        law = grown[low - first : high + 1 - first]
+        gone += float(grown[: low - first].sum() + grown[high + 1 - first :].sum())
+        first = low
+    return gone
 
 
 LAST = 100_000

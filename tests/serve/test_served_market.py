@@ -119,7 +119,7 @@ def test_probabilities_are_frequencies(name, order):
     if order is not None:
         parameters = parameters | {"arm_rounds": 2, "order": order}
     made = cp.mechanism(name, **parameters)
-    runs, rounds = 1000, 4
+    runs, rounds = 600, 4
     seen, claimed = {}, {}
     for seed in range(runs):
         live = cp.session(made, {"ana": 2, "bo": 1}, 100, seed=seed)

@@ -28,7 +28,7 @@ from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.sql import SharedStorage
-from cloneproof.serve.writer.writer import make_writer
+from cloneproof.serve.writer.writer import Writer, make_writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -91,9 +91,12 @@ class Desk:
         self.agent_rate, self.closed = agent_rate, False
         self.open()
 
+    def writer(self) -> Writer:
+        return make_writer(self.storage, self.clock)
+
     def open(self) -> None:
         async def opened() -> None:
-            self.app = App(lambda: Service.from_writer(make_writer(self.storage, self.clock), self.agent_rate))
+            self.app = App(lambda: Service.from_writer(self.writer(), self.agent_rate))
             self.app.open()
             if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
                 for task in self.app._service.writer._beside:  # tick began: then nobody else could have one
@@ -131,6 +134,12 @@ class Desk:
             return [reply.status_code for reply in await asyncio.gather(*made)]
 
         return self.runner.run(sent())
+
+    def patiently(self, method: str, path: str, body: Any = None) -> httpx.Response:
+        """The answer, as a client gets it that asks again after a 503."""
+        while (reply := self.call(method, path, body)).status_code == 503:
+            self.runner.run(asyncio.sleep(0.02))
+        return reply
 
     def decide(self, request: str) -> dict[str, Any]:
         """The decision for a request."""
