@@ -82,7 +82,7 @@ def best_leaving_out(market: cp.Market, made: cp.Mechanism) -> cp.results.Equili
         for agent in market.agents
     }
     honest = full_copies(market.agents, None)
-    table = payoff_table(market, made, honest, None, 0)
+    table = payoff_table(market, made, None, 0)
     strategies = Strategies(vectors, kinds, 1e-6, damping=1.0)
     return iterate(table, strategies, honest, 12, Deadline(), 1, "items left out")
 

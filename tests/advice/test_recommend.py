@@ -15,14 +15,11 @@ from cloneproof.advice.assessment import (
     DECLARED,
     SamplingLimits,
     expected_best,
-    largest_gain,
     random_regret,
-    true_markets,
     tuned_mechanisms,
-    wrong_declarations,
 )
+from cloneproof.advice.beside import largest_gain, market_of_bests, true_markets, wrong_declarations
 from cloneproof.advice.declared import declared_market, rates_between
-from cloneproof.advice.recommend import market_of_bests
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.report.recommendation_page import recommendation_page
 from cloneproof.report.words import cheaper_sentence

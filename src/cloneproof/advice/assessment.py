@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
-from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
+from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.analysis.audit.audit import answer, audit
-from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import AuditCase, audit_case, checked_question
+from cloneproof.analysis.audit.question import audit_case, checked_question
 from cloneproof.analysis.audit.scan import index_ceiling, scan_theorem
 from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.evaluate import evaluate
@@ -26,7 +24,7 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.market.market import Agent, Copies, Ends, Market
-from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.market.priors import Discrete, Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
@@ -254,12 +252,8 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
         f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
         f"leaving items out, whatever the others do: {sure}."
     )
-    return said, max(map(_relative_ceiling, cases, ceilings))
-
-
-def _relative_ceiling(case: AuditCase, most: Estimate) -> float:
-    """The ceiling relative to the payoff of a random choice of agents, at the mean of the prior."""
-    return most.high / max(1e-9, case.market.share * case.horizon * case.agent.priors[0].mean / case.agents)
+    at_random = [case.market.share * case.horizon * case.agent.priors[0].mean / case.agents for case in cases]
+    return said, max(most.high / max(1e-9, earned) for most, earned in zip(ceilings, at_random, strict=True))
 
 
 def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
@@ -413,7 +407,6 @@ def over_time(
 
 
 QUANTILES = 200
-LEVELS = 24  # of a continuous prior whose rates are changed
 MOST_DOUBLINGS = 10
 
 
@@ -464,100 +457,3 @@ def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
         if regret <= part * random_regret(longer):
             return longer.horizon
     return None
-
-
-def wrong_declarations(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
-    """Each way in which a declaration may be wrong, with the regret and the largest gain."""
-    return tuple(_mistake(what, truth, made, limits) for what, truth in true_markets(market))
-
-
-def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
-    """The markets that may be the true ones."""
-
-    def changed(change: Callable[[Prior], Prior]) -> Market:
-        agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
-        return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
-
-    highest = max(float(prior.quantile(1.0)) for agent in market.agents for prior in agent.priors)
-    for words, factor in (
-        ("rates are 20 % lower", 0.8),
-        ("rates are 20 % higher", 1.2),
-        ("rates are twice as high", 2),
-    ):
-        if 0 < factor * highest <= 1:
-            yield words, changed(partial(_scaled, factor=factor))
-    if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
-        yield "items differ half as much", changed(_half_as_far)
-    more = [Agent(agent.name, prior=agent.priors * 2) for agent in market.agents]
-    yield "twice as many items", Market(more, market.horizon, market.share, market.rewards, ends=market.ends)
-    if market.horizon >= 2 * len(market.agents):
-        yield "half the traffic", market.with_horizon(market.horizon // 2)
-
-
-def _scaled(prior: Prior, factor: float) -> Prior:
-    """Scale every value; a continuous prior by its quantiles."""
-    atoms = prior_points(prior, LEVELS)
-    if len(atoms) == 1:
-        return Point(factor * atoms[0][0])
-    return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])
-
-
-def _half_as_far(prior: Prior) -> Prior:
-    """The same weights, with each value half as far from the highest one."""
-    if prior.atoms is None or len(prior.atoms) == 1:
-        return prior
-    top = prior.atoms[-1][0]
-    return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
-
-
-def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
-    regret = regret_of(truth, made, limits)
-    if made.arm.draws:
-        return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
-    try:
-        gain, agent, vector = largest_gain(truth, made)
-    except CloneproofError:
-        return sampled_mistake(what, truth, made, regret, limits)
-    if gain <= TOLERANCE:
-        return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
-    return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
-
-
-def sampled_mistake(
-    what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
-) -> WrongDeclaration:
-    """The same by a sampled audit, if no exact engine applies."""
-    if truth.horizon > LONGEST_SAMPLED:
-        return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
-    try:
-        audited = audit(truth, made, tolerance=TOLERANCE, search=limits.search(0.3))
-    except CloneproofError as refusal:
-        return WrongDeclaration(what, regret, math.inf, str(refusal))
-    sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
-    return WrongDeclaration(what, regret, relative_gain(audited), sure)
-
-
-def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
-    """The largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
-    honest = evaluate(truth, made, engine="closed-form").payoff
-    best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
-    for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
-        if honest[agent.name].value <= 0:
-            continue
-        for vector in tried_vectors(agent.count):
-            payoff = evaluate(truth, made, {agent.name: vector}, engine="closed-form").payoff[agent.name]
-            gain = (payoff - honest[agent.name]).high / honest[agent.name].value
-            best = max(best, (gain, agent.name, vector), key=lambda found: found[0])
-    return best
-
-
-def tried_vectors(originals: int) -> list[CopyVector]:
-    """2 or 8 copies of one original or of all; and one or half of the originals left out.
-
-    >>> tried_vectors(2)
-    [(2, 1), (8, 1), (2, 2), (8, 8), (1, 0)]
-    """
-    rest = (1,) * (originals - 1)
-    copied = [(2, *rest), (8, *rest), (2,) * originals, (8,) * originals]
-    kept = dict.fromkeys(number for number in (originals - 1, originals // 2) if number)
-    return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]

@@ -1,8 +1,11 @@
-"""Beside a recommendation: what a second account pays a provider, and how long a season should be if rates change."""
+"""Beside a recommendation: second accounts, seasons if rates change, and what happens if a declaration is wrong."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,19 +14,26 @@ from cloneproof.advice.assessment import (
     COMMITTED,
     LONGEST_SAMPLED,
     PULLS_A_SECOND,
+    TOLERANCE,
     SamplingLimits,
     expected_best,
+    prior_points,
     random_regret,
     regret_of,
+    relative_gain,
     tuned_mechanism,
 )
-from cloneproof.advice.recommendation import AssessedMechanism
+from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
+from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.beside import BOTH, Split, account_names, split_market
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import season_cost, season_length, second_account_floor
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CloneproofError
-from cloneproof.market.market import Market, Means, full_copies
+from cloneproof.market.market import Agent, Market, Means, full_copies
+from cloneproof.market.priors import Discrete, Point, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
 
 FEWEST, MOST = 20, 4000  # worlds that are played, each with and without the second account
@@ -129,3 +139,151 @@ def _power(market: Market, chosen: AssessedMechanism, limits: SamplingLimits) ->
         return 0.5
     power = math.log(chosen.regret.value / regret.value) / math.log(market.horizon / shorter.horizon)
     return min(1.0, max(0.0, power))
+
+
+LEVELS = 24  # of a continuous prior whose rates are changed
+FEW_LEVELS = 12  # of one of several items of which the best counts
+
+
+def wrong_declarations(
+    market: Market, made: Mechanism, limits: SamplingLimits, informed: bool = False
+) -> tuple[WrongDeclaration, ...]:
+    """Each way in which a declaration may be wrong, with the regret and the largest gain."""
+    found = [_mistake(what, truth, made, limits) for what, truth in true_markets(market)]
+    if informed:  # and know only the odds after all
+        what = "providers know only the odds of their items"
+        found.append(_sampled_mistake(what, market, made, regret_of(market, made, limits), limits))
+    elif market.most_originals > 1:
+        found.append(_if_informed(market, made, limits))
+    return tuple(found)
+
+
+def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
+    """The markets that may be the true ones."""
+
+    def changed(change: Callable[[Prior], Prior]) -> Market:
+        agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
+        return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+
+    highest = max(float(prior.quantile(1.0)) for agent in market.agents for prior in agent.priors)
+    for words, factor in (
+        ("rates are 20 % lower", 0.8),
+        ("rates are 20 % higher", 1.2),
+        ("rates are twice as high", 2),
+    ):
+        if 0 < factor * highest <= 1:
+            yield words, changed(partial(_scaled, factor=factor))
+    if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
+        yield "items differ half as much", changed(_half_as_far)
+    more = [Agent(agent.name, prior=agent.priors * 2) for agent in market.agents]
+    yield "twice as many items", Market(more, market.horizon, market.share, market.rewards, ends=market.ends)
+    if market.horizon >= 2 * len(market.agents):
+        yield "half the traffic", market.with_horizon(market.horizon // 2)
+
+
+def _scaled(prior: Prior, factor: float) -> Prior:
+    """Scale every value; a continuous prior by its quantiles."""
+    atoms = prior_points(prior, LEVELS)
+    if len(atoms) == 1:
+        return Point(factor * atoms[0][0])
+    return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])
+
+
+def _half_as_far(prior: Prior) -> Prior:
+    """The same weights, with each value half as far from the highest one."""
+    if prior.atoms is None or len(prior.atoms) == 1:
+        return prior
+    top = prior.atoms[-1][0]
+    return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
+
+
+def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
+    regret = regret_of(truth, made, limits)
+    if made.arm.draws:
+        return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
+    try:
+        gain, agent, vector = largest_gain(truth, made)
+    except CloneproofError:
+        return _sampled_mistake(what, truth, made, regret, limits)
+    if gain <= TOLERANCE:
+        return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
+    return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
+
+
+def _sampled_mistake(
+    what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
+) -> WrongDeclaration:
+    """The same by a sampled audit, if no exact engine applies."""
+    if truth.horizon > LONGEST_SAMPLED:
+        return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
+    try:
+        audited = audit(truth, made, tolerance=TOLERANCE, search=limits.search(0.3))
+    except CloneproofError as refusal:
+        return WrongDeclaration(what, regret, math.inf, str(refusal))
+    sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
+    return WrongDeclaration(what, regret, relative_gain(audited), sure)
+
+
+def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
+    """The largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
+    honest = evaluate(truth, made, engine="closed-form").payoff
+    best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
+    for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
+        if honest[agent.name].value <= 0:
+            continue
+        for vector in tried_vectors(agent.count):
+            payoff = evaluate(truth, made, {agent.name: vector}, engine="closed-form").payoff[agent.name]
+            gain = (payoff - honest[agent.name]).high / honest[agent.name].value
+            best = max(best, (gain, agent.name, vector), key=lambda found: found[0])
+    return best
+
+
+def tried_vectors(originals: int) -> list[CopyVector]:
+    """2 or 8 copies of one original or of all; and one or half of the originals left out.
+
+    >>> tried_vectors(2)
+    [(2, 1), (8, 1), (2, 2), (8, 8), (1, 0)]
+    """
+    rest = (1,) * (originals - 1)
+    copied = [(2, *rest), (8, *rest), (2,) * originals, (8,) * originals]
+    kept = dict.fromkeys(number for number in (originals - 1, originals // 2) if number)
+    return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]
+
+
+def _if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
+    """The loss if agents know their items after all: one registers only its best item, or everybody does."""
+    best_only = market_of_bests(market)
+    regret = regret_of(best_only, made, limits)
+    gain, why = 0.0, "the agent registers only its best item: computed"
+    try:
+        honest = evaluate(market, made, engine="closed-form")
+        kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
+        for agent, number in ((market.agents[number], number) for number in kinds.values()):
+            if agent.count == 1:
+                continue
+            alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
+            knowing = evaluate(replace(market, agents=alone), made, engine="closed-form").payoff[agent.name]
+            own = honest.payoff[agent.name]
+            gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
+    except CloneproofError:
+        gain, why = math.inf, "no exact engine applies"
+    what = "providers know which of their items are better (regret: if each registers only its best)"
+    return WrongDeclaration(what, regret, gain, why)
+
+
+def market_of_bests(market: Market) -> Market:
+    """Each agent with one item, as good as the best of its originals."""
+    agents = [Agent(agent.name, 1, _law_of_best(agent.priors)) for agent in market.agents]
+    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+
+
+def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
+    atoms = [prior_points(prior, FEW_LEVELS) for prior in priors]
+    values = sorted({value for own in atoms for value, _ in own})
+    below = [math.prod(sum(weight for value, weight in own if value <= top) for own in atoms) for top in values]
+    weights = [after - before for before, after in zip([0.0, *below], below, strict=False)]
+    kept = [(value, weight) for value, weight in zip(values, weights, strict=True) if weight > 1e-15]
+    if len(kept) == 1:
+        return Point(kept[0][0])
+    total = math.fsum(weight for _, weight in kept)
+    return Discrete([value for value, _ in kept], [weight / total for _, weight in kept])

@@ -24,7 +24,6 @@ def declared_market(
     rates: Sequence[float] | None = None,
     relative_gap: float = RELATIVE_GAP,
     values: Sequence[float] | None = None,
-    share: float = 1.0,
 ) -> Market:
     """Equal agents whose items have one of some equally likely click rates.
 
@@ -47,7 +46,7 @@ def declared_market(
     means = rates_between(rates, relative_gap) if rates is not None else _checked_rates(values)
     prior = Discrete(list(means), [1 / len(means)] * len(means))
     width = len(str(count))
-    return Market([Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds, share)
+    return Market([Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds)
 
 
 def _check_size(items: int) -> None:

@@ -25,16 +25,13 @@ from cloneproof.advice.assessment import (
     enough_rounds,
     exploration,
     over_time,
-    prior_points,
     random_regret,
     regret_of,
     relative_gain,
-    sampled_mistake,
     seen,
     tuned_mechanisms,
-    wrong_declarations,
 )
-from cloneproof.advice.beside import account_floor, season_words, second_account_gain, variety_words
+from cloneproof.advice.beside import account_floor, season_words, second_account_gain, variety_words, wrong_declarations
 from cloneproof.advice.declared import RELATIVE_GAP, asked_market
 from cloneproof.advice.recommendation import (
     Accounts,
@@ -42,20 +39,19 @@ from cloneproof.advice.recommendation import (
     PriceOfHonesty,
     Providers,
     Recommendation,
-    WrongDeclaration,
 )
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
-from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
+from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.market import Agent, Market, full_copies
-from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.market.priors import Point
 from cloneproof.mechanisms.mechanism import Mechanism
 
 LADDER = (2, 4, 8)  # copies of one original or of all
@@ -103,7 +99,7 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
     runs = max(20, PULLS // market.horizon)
     honest = full_copies(market.agents, None)
     try:
-        table = payoff_table(market, made, honest, runs, limits.seed, limits.seconds)
+        table = payoff_table(market, made, runs, limits.seed, limits.seconds)
         ladder = LADDER if "exact" in table.method else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
         vectors = {name: _ladder(own, ladder) for name, own in kinds.items()}
@@ -128,7 +124,6 @@ def _ladder(kinds: OriginalKinds, numbers: Sequence[int]) -> list[CopyVector]:
 
 
 REALISATIONS = 3  # of everybody's means that are audited
-QUANTILES = 12  # of a continuous prior
 
 
 def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
@@ -161,41 +156,6 @@ def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> 
     )  # fmt: skip
 
 
-def if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
-    """The loss if agents know their items after all: one registers only its best item, or everybody does."""
-    if market.most_originals == 1:
-        return ()
-    best_only = market_of_bests(market)
-    regret = regret_of(best_only, made, limits)
-    gain, why = 0.0, "the agent registers only its best item: computed"
-    try:
-        honest = evaluate(market, made, engine="closed-form")
-        kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
-        for agent, number in ((market.agents[number], number) for number in kinds.values()):
-            if agent.count == 1:
-                continue
-            alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
-            knowing = evaluate(replace(market, agents=alone), made, engine="closed-form").payoff[agent.name]
-            own = honest.payoff[agent.name]
-            gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
-    except CloneproofError:
-        gain, why = math.inf, "no exact engine applies"
-    what = "providers know which of their items are better (regret: if each registers only its best)"
-    return (WrongDeclaration(what, regret, gain, why),)
-
-
-def if_bayesian(market: Market, made: Mechanism, limits: SamplingLimits) -> tuple[WrongDeclaration, ...]:
-    """What agents gain by copies if they know only the odds after all."""
-    regret = regret_of(market, made, limits)
-    return (sampled_mistake("providers know only the odds of their items", market, made, regret, limits),)
-
-
-def market_of_bests(market: Market) -> Market:
-    """Each agent with one item, as good as the best of its originals."""
-    agents = [Agent(agent.name, 1, _law_of_best(agent.priors)) for agent in market.agents]
-    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
-
-
 def realised_markets(market: Market, seed: int) -> list[Market]:
     """A few realisations of everybody's means, as markets of points."""
     generator = np.random.default_rng([seed, 18])
@@ -207,18 +167,6 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
         ]
         drawn.append(Market(agents, market.horizon, market.share, market.rewards, ends=market.ends))
     return drawn
-
-
-def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
-    atoms = [prior_points(prior, QUANTILES) for prior in priors]
-    values = sorted({value for own in atoms for value, _ in own})
-    below = [math.prod(sum(weight for value, weight in own if value <= top) for own in atoms) for top in values]
-    weights = [after - before for before, after in zip([0.0, *below], below, strict=False)]
-    kept = [(value, weight) for value, weight in zip(values, weights, strict=True) if weight > 1e-15]
-    if len(kept) == 1:
-        return Point(kept[0][0])
-    total = math.fsum(weight for _, weight in kept)
-    return Discrete([value for value, _ in kept], [weight / total for _, weight in kept])
 
 
 SECONDS = 6.0  # if nobody says how long it may take
@@ -336,23 +284,22 @@ def _stages(
     market, budget, informed = found.market, clock.budget or SECONDS, found.providers == "informed"
     limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
     clock.tell(0, 4, "tuning and auditing")
-    others: dict[str, str] = {}
     fixed_end = market.ends == "at-horizon"
     names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS[::-1]
     for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
         if clock.spent and found.ranked:
-            others[name] = TOO_LATE
+            found = _with(found, name, TOO_LATE)
             continue
         if name in boxes:
-            others[name] = box_judgement(market, boxes[name], limits)
+            found = _with(found, name, box_judgement(market, boxes[name], limits))
             continue
         candidates = [each for each in made if each.name == name]
         if not candidates:
             with clock.share(2).for_engines():
                 candidates, refused = tuned_mechanisms([name], market)
-            others |= refused
+            found = replace(found, others=found.others | refused)
         for candidate in candidates:
-            found = _with(found, others, _assessed(found, candidate, limits), name)
+            found = _with(found, name, _assessed(found, candidate, limits))
             yield found
     found = found if clock.spent else _second_look(found, SamplingLimits(budget * LONGER, seed))
     clock.tell(2, 4, "best responses")
@@ -363,7 +310,7 @@ def _stages(
         gameable += [each for each in made if market.horizon <= LONGEST_SLOW]
         price, more = price_of_honesty(market, gameable, limits, clock.within(budget / 3))
         found, unknown = replace(found, price=price), more + unknown
-    found = replace(found, others=others, notes=_notes(unknown))
+    found = replace(found, notes=_notes(unknown))
     yield found
     clock.tell(3, 4, "what may be wrong")
     if found.ranked and found.choice.account_gain is None and not clock.spent:
@@ -376,11 +323,8 @@ def _stages(
             yield found
     for each in found.ranked:
         if not each.over_time and each.regret.value < LEARNED * found.random_regret and not clock.spent:
-            found = _replaced(
-                found,
-                each,
-                replace(each, over_time=over_time(market, each.mechanism, quick, points=4, at_end=each.regret)),
-            )
+            curve = over_time(market, each.mechanism, quick, points=4, at_end=each.regret)
+            found = _replaced(found, each, replace(each, over_time=curve))
     if clock.spent:
         found = replace(found, notes=(*found.notes, f"The {budget:.3g} s were over before everything was looked at."))
     clock.tell(4, 4, "done")
@@ -400,17 +344,14 @@ def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) ->
     return assessed
 
 
-def _with(
-    found: Recommendation, others: dict[str, str], assessed: AssessedMechanism | str, name: str
-) -> Recommendation:
-    """Insert a mechanism: those that learn come first, of these the ones that need no declaration."""
+def _with(found: Recommendation, name: str, assessed: AssessedMechanism | str) -> Recommendation:
     if isinstance(assessed, str):
-        others[name] = assessed
-        return replace(found, others=dict(others))
-    return _sorted(replace(found, others=dict(others)), (*found.ranked, assessed))
+        return replace(found, others=found.others | {name: assessed})
+    return _sorted(found, (*found.ranked, assessed))
 
 
 def _sorted(found: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
+    """Those that learn come first, of these the ones that need no declaration."""
     learned = LEARNED * found.random_regret
 
     def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
@@ -454,8 +395,7 @@ def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, Blac
 
 def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism:
     """Add its curve, and what happens if a declaration is wrong."""
-    wrong = wrong_declarations(market, each.mechanism, limits)
-    wrong += (if_bayesian if informed else if_informed)(market, each.mechanism, limits)
+    wrong = wrong_declarations(market, each.mechanism, limits, informed)
     return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, limits, at_end=each.regret))
 
 

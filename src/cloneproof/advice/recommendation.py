@@ -225,14 +225,14 @@ class Recommendation(Tabular):
 QUOTA = 100  # registration quota of an agent, where the mechanism has no number of its own
 
 
-def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market") -> dict[str, Any]:
-    """The fields of `serve.market.terms.MarketSpec`: the mechanism with all its parameters."""
+def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
+    """The fields of `serve.market.terms.MarketSpec` as TOML text: the mechanism with all its parameters."""
     parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
     if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
         raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
     if any(not isinstance(value, int | float | str) for value in parameters.values()):
         raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
-    return {
+    terms = {
         "market": name,
         "mechanism": chosen.name,
         "horizon": market.horizon,
@@ -243,8 +243,4 @@ def market_terms(market: Market, chosen: AssessedMechanism, name: str = "market"
         "max_arms": int(parameters.get("max_arms", max(QUOTA, market.most_originals))),
         "parameters": parameters,
     }
-
-
-def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
-    """The terms as TOML text."""
-    return tomli_w.dumps(market_terms(market, chosen, name))
+    return tomli_w.dumps(terms)

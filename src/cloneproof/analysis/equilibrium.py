@@ -107,15 +107,10 @@ def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
 
 
 def payoff_table(
-    market: Market,
-    mechanism: Mechanism,
-    honest: FullCopies,
-    runs: int | None,
-    seed: int,
-    seconds: float | None = None,
+    market: Market, mechanism: Mechanism, runs: int | None, seed: int, seconds: float | None = None
 ) -> PayoffTable:
     """The closed form if it applies; else samples if runs are given; else the state tree."""
-    world = [(market, mechanism)]
+    world, honest = [(market, mechanism)], full_copies(market.agents, None)
     try:
         exact_evaluations(world, honest, "closed-form")
         return PayoffTable(market, mechanism, "closed-form")
@@ -444,7 +439,7 @@ def equilibrium(
     clock = Deadline(limit, progress)
     most = max(map(len, strategies.vectors.values()))
     each = None if limit is None else limit / (STEPS_AT_LEAST * most)
-    table = payoff_table(market, mechanism, full_copies(market.agents, None), whole(runs), checked_seed(seed), each)
+    table = payoff_table(market, mechanism, whole(runs), checked_seed(seed), each)
     tried = f"every vector of up to {cap} copies of each original"
     return iterate(table, strategies, full, moves, clock, cap, tried)
 

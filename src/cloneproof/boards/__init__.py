@@ -14,8 +14,7 @@ from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
 from cloneproof.boards.listing import BestListing, FreshChampion, Panel, Provisional, ReservoirBoard, SelfRanked
 from cloneproof.boards.rating import bradley_terry, rate
 from cloneproof.boards.reading import read_board
-from cloneproof.boards.selection import PrivateSelection, private_selection
-from cloneproof.boards.study import BoardStudy, study_board
+from cloneproof.boards.study import BoardStudy, PrivateSelection, private_selection, study_board
 from cloneproof.boards.variants import Standing, VariantGain
 
 __all__ = [

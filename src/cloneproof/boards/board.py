@@ -35,8 +35,7 @@ class Battles:
     @property
     def counts(self) -> Floats:
         """How often each pair met."""
-        both: Floats = self.wins + self.wins.T
-        return both
+        return np.asarray(self.wins + self.wins.T)
 
     @staticmethod
     def from_sequence(models: int, first: Iterable[int], second: Iterable[int], points: Iterable[float]) -> Battles:
@@ -137,5 +136,4 @@ def win_chance(difference: Floats) -> Floats:
     >>> round(float(win_chance(np.array(400.0))), 4)
     0.9091
     """
-    chance: Floats = 1 / (1 + np.exp(-difference / ELO))
-    return chance
+    return np.asarray(1 / (1 + np.exp(-difference / ELO)))

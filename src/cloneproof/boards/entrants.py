@@ -196,16 +196,14 @@ def _weights(wins: Floats, sampling: Sampling) -> Floats:
         return np.ones(len(votes))
     if sampling == "boost":
         return np.where(votes < NEW, BOOST, 1.0)
-    by_error: Floats = 1 / np.sqrt(votes + 100)  # 100, so that new models do not take all
-    return by_error
+    return np.asarray(1 / np.sqrt(votes + 100))  # 100, so that new models do not take all
 
 
 def _rates(weights: Floats, battles: float) -> Floats:
     """Expected battles of each pair (above the diagonal): in proportion to the product of weights."""
     rates = np.triu(np.outer(weights, weights), 1)
     total = rates.sum()
-    scaled: Floats = rates * (battles / total if total > 0 else 0.0)
-    return scaled
+    return np.asarray(rates * (battles / total if total > 0 else 0.0))
 
 
 def _drawn(rates: Floats, chances: Floats, rng: np.random.Generator) -> tuple[Floats, Indices, Indices]:
@@ -261,8 +259,7 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Scores:
 
 def _share_won(wins: Floats) -> Floats:
     """By shares, since the numbers of battles drawn here vary a little; on a board all slots have equally many."""
-    share: Floats = wins.sum(axis=1) / np.maximum(1, wins.sum(axis=1) + wins.sum(axis=0))
-    return share
+    return np.asarray(wins.sum(axis=1) / np.maximum(1, wins.sum(axis=1) + wins.sum(axis=0)))
 
 
 def _shared(honest: Floats, copied: Floats, battles: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -287,8 +284,7 @@ def _first_of_each(values: Floats, owners: Indices, producers: int) -> Indices:
 
 
 def _best_of_each(values: Floats, owners: Indices, producers: int) -> Floats:
-    best: Floats = values[_first_of_each(values, owners, producers)]
-    return best
+    return np.asarray(values[_first_of_each(values, owners, producers)])
 
 
 def _row(scores: Scores, own: int, true: Floats) -> tuple[float, float, float, float, float]:

@@ -101,8 +101,7 @@ def best_of(laws: Sequence[CountLaw]) -> CountLaw:
     [0.25, 0.75]
     """
     low, below = _distributions(laws)
-    product: Floats = np.prod(below, axis=0)
-    return CountLaw(low, np.diff(product, prepend=0.0), sum(law.missing for law in laws))
+    return CountLaw(low, np.diff(np.prod(below, axis=0), prepend=0.0), sum(law.missing for law in laws))
 
 
 def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> list[CountLaw]:
@@ -126,12 +125,9 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
     low, below = _distributions(laws)
     strictly = np.concatenate([np.zeros((len(laws), 1)), below[:, :-1]], axis=1)
     missing = sum(law.missing for law in laws)
-    return [
-        CountLaw(
-            low, (below[i] - strictly[i]) * np.prod(strictly[:i], axis=0) * np.prod(below[i + 1 :], axis=0), missing
-        )
-        for i in range(len(laws))
-    ]
+    at = below - strictly
+    masses = [at[i] * np.prod(strictly[:i], axis=0) * np.prod(below[i + 1 :], axis=0) for i in range(len(laws))]
+    return [CountLaw(low, mass, missing) for mass in masses]
 
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:
@@ -171,8 +167,7 @@ class Field:
     def beaten(self, law: CountLaw) -> Floats:
         """The probability that a score of this law is above each of them; a tie counts one half."""
         mass, before = self._on_window(law)
-        chance: Floats = self.middle @ mass + (law.mass.sum() - mass.sum() - before)
-        return chance
+        return np.asarray(self.middle @ mass + (law.mass.sum() - mass.sum() - before))
 
     def is_first(self, law: CountLaw, leave_out: int) -> tuple[float, float]:
         """The probability to be above all but one of them, and the half-width due to ties."""

@@ -3,18 +3,8 @@
 A rule has a few parameters and the method `law`, the distribution of a producer's published score given how often each
 of its models is listed. A new rule is a new class with the same methods.
 
-**Theorem (reservoir board).** With a fixed panel a battle of model a is a coin with mean v_a. Each producer gets s
-slots, uniform draws with replacement from its listed models. Each slot fights n battles. The slot with the best count x
-(ties to the earlier slot) is the champion, which fights M more battles and wins y of them. The published score is k x +
-y with a fixed weight k >= 0. Consider any prize that does not fall as the own score rises, whatever the others' scores.
-Then neither variants nor withholding raise the expected prize of a producer who does not know which of its models is
-better.
-
-*Proof.* Scan the events "slot j has count x" by x from the top, then by j. The prize of champion a at such an event is
-u_x(a) = E[prize(k x + Binomial(M, v_a))], which does not fall in v_a. Under uniform weights the mean prize falls along
-the scan: u falls with x, and a lower count makes lower means likelier (likelihood ratios). This is what the scan
-theorem requires (docs/textbook/boards.md). With k = 0 only fresh battles count; k > 0 also uses the battles of the
-search, and stays clone-proof.
+Under the reservoir board neither variants nor withholding raise the expected prize of a producer who does not know
+which of its models is better: docs/textbook/boards.md has the theorem and its proof.
 """
 
 from __future__ import annotations
@@ -43,6 +33,7 @@ from cloneproof.boards.laws import (
 from cloneproof.errors import BoardError
 
 NODES = 201  # of the integral over a producer's self-ranking noise
+_noise = cache(np.polynomial.hermite_e.hermegauss)
 
 
 class Panel:
@@ -147,10 +138,8 @@ class SelfRanked(ByListing):
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
         chosen = _ranked_first(panel.board.ratings[listed], self.noise)
-        laws = [panel.law(model, self.votes) for model in listed]
-        return mixture(
-            [CountLaw(law.low, law.mass * share, law.missing) for law, share in zip(laws, chosen, strict=True)]
-        )
+        parts = zip((panel.law(model, self.votes) for model in listed), chosen, strict=True)
+        return mixture([CountLaw(law.low, law.mass * share, law.missing) for law, share in parts])
 
 
 @dataclass(frozen=True)
@@ -199,7 +188,7 @@ class FreshChampion:
 
 @dataclass(frozen=True)
 class ReservoirBoard:
-    """`slots` draws from the listings, `tests` battles each; the best one fights `fresh` more (the theorem above).
+    """`slots` draws from the listings, `tests` battles each; the best one fights `fresh` more.
 
     The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
     the panel take turns, and the theorem then assumes Bradley-Terry.
@@ -230,9 +219,8 @@ class ReservoirBoard:
         own = [model for model, times in zip(models, copies, strict=True) if times]
         laws = [panel.law(model, self.tests, balanced=self.balanced) for model in own]
         champions = champion_of_slots(laws, weights[weights > 0] / weights.sum(), self.slots)
-        return published(
-            champions, [panel.law(model, self.fresh, balanced=self.balanced) for model in own], self.weight
-        )
+        fresh = [panel.law(model, self.fresh, balanced=self.balanced) for model in own]
+        return published(champions, fresh, self.weight)
 
     def battles(self, listed: int) -> int:
         return self.slots * self.tests + self.fresh
@@ -242,12 +230,6 @@ def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int) -> C
     """The law of `fresh` battles of the listing that won most of its `votes` battles."""
     champions = champion_of_all([panel.law(model, votes) for model in listed])
     return published(champions, [panel.law(model, fresh) for model in listed], 0)
-
-
-@cache
-def _noise() -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
-    return nodes, weights
 
 
 def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
@@ -262,7 +244,7 @@ def _ranked_first(ratings: Floats, noise: float) -> Floats:
     if noise == 0:
         best = ratings == ratings.max()
         return np.asarray(best / best.sum(), dtype=float)
-    nodes, weights = _noise()
+    nodes, weights = _noise(NODES)
     seen = ratings[:, None] + noise * nodes[None, :]
     below = ndtr((seen[:, None, :] - ratings[None, :, None]) / noise)
     for i in range(len(ratings)):

@@ -82,8 +82,7 @@ def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
     weights = counts * chances * (1 - chances)
     np.fill_diagonal(weights, 0)
     own = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
-    matrix: Floats = np.diag(weights.sum(axis=1) + PRIOR * own * (1 - own)) - weights
-    return matrix
+    return np.asarray(np.diag(weights.sum(axis=1) + PRIOR * own * (1 - own)) - weights)
 
 
 def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Battles:
@@ -112,5 +111,4 @@ def _by_evalica(battles: Battles, method: str) -> Floats:
         scores = evalica.average_win_rate(first, second, winners, index=index).scores
         rates = np.clip(np.asarray(scores.reindex(index).fillna(0.5), dtype=float), 1e-6, 1 - 1e-6)
         values = np.log(rates / (1 - rates)) * ELO
-    centred: Floats = values - values.mean()
-    return centred
+    return np.asarray(values - values.mean())

@@ -67,11 +67,6 @@ def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> No
     annotate(axes, text, at, style.ink, bold=True)
 
 
-def errors_are_invisible(estimates: Sequence[Estimate]) -> bool:
-    """Whether the error bands are thinner than the lines."""
-    return max(estimate.error for estimate in estimates) < THIN * spread([estimate.value for estimate in estimates])
-
-
 @dataclass(frozen=True)
 class CopiesCurves:
     """Deviations of one agent in one market, and the one to highlight.
@@ -88,14 +83,10 @@ class CopiesCurves:
     def of(cls, audit: Audit) -> CopiesCurves | None:
         """The deviations around the worst one; if there are none, those of its agent in the audited market."""
         worst = audit.worst
-        around = [
-            witness for witness in audit.tried if witness.agent == worst.agent and _place(witness) == _place(worst)
-        ]
-        members = [*(witness for witness in around if witness.copies != worst.copies), worst]
+        own = [witness for witness in audit.tried if witness.agent == worst.agent]
+        members = [*(w for w in own if w.copies != worst.copies and _place(w) == _place(worst)), worst]
         if len(members) < 2:
-            members = [
-                witness for witness in audit.tried if witness.agent == worst.agent and witness.market == audit.market
-            ]
+            members = [witness for witness in own if witness.market == audit.market]
         if len(members) < 2:
             return None
         first = members[0].honest
@@ -245,4 +236,5 @@ def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:
 
 
 def _bands(estimates: list[Estimate]) -> str:
-    return "Error bounds are thinner than the lines." if errors_are_invisible(estimates) else "Bands are error bounds."
+    thin = max(estimate.error for estimate in estimates) < THIN * spread([estimate.value for estimate in estimates])
+    return "Error bounds are thinner than the lines." if thin else "Bands are error bounds."

@@ -8,7 +8,7 @@ from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.page import render
-from cloneproof.report.plots import Lines, Series, draw_figure
+from cloneproof.report.style import Lines, Series, draw_figure
 
 SHOWN = 12  # producers in a table
 COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")

@@ -47,6 +47,7 @@ def log_page(study: LogStudy) -> str:
     """The page as text: the same study, the same text."""
     log, found, verdict = study.log, study.findings.found, study.verdict
     near = [group for group in study.findings.groups if not group.found]
+    advised = study.recommendation.choice if study.recommendation and study.recommendation.ranked else None
     return render(
         "log_page.html",
         {
@@ -76,7 +77,7 @@ def log_page(study: LogStudy) -> str:
             "mechanisms": [_mechanism(row) for row in study.comparison],
             "advice": _advice(study),
             "alternatives": _alternatives(study),
-            "parameters": _parameters(study),
+            "parameters": "" if advised is None else ", ".join(f"{k} = {v}" for k, v in advised.parameters.items()),
             "traffic": _traffic(study),
             "backtest": _backtest(study),
             "uniform": study.backtest is not None and study.backtest.uniform,
@@ -144,22 +145,15 @@ def _duplicates(one: Duplicates) -> tuple[str, ...]:
     )
 
 
-def _parameters(study: LogStudy) -> str:
-    found = study.recommendation
-    if found is None or not found.ranked:
-        return ""
-    return ", ".join(f"{key} = {value}" for key, value in found.choice.parameters.items())
-
-
 def _traffic(study: LogStudy) -> str:
     """The policy beside the advice, in the log's unit over its own traffic."""
     found = study.traffic
     if found is None or study.recommendation is None:
         return ""
     honest, advised = _amount(found.honest, study), _amount(found.advised, study)
-    also = (
-        "" if found.as_logged is None else f", and {_amount(found.as_logged, study)} with the copies that the log shows"
-    )
+    also = ""
+    if found.as_logged is not None:
+        also = f", and {_amount(found.as_logged, study)} with the copies that the log shows"
     return (
         f"Over the {found.rounds:,} rounds of the owners studied, against the best item in every round: "
         f"{printable(study.policy)} loses {honest} {_unit(study)} if each item is registered once{also}; "
@@ -206,14 +200,12 @@ def _attack(study: LogStudy) -> str:
     found = study.verdict
     if found is None:
         return ""
-    honest, copied, gain = (
-        _scaled(value, study) for value in (found.worst.honest, found.worst.copied, found.worst.gain)
-    )
-    name = printable(found.worst.agent)
+    worst = found.worst
+    honest, copied, gain = (_scaled(value, study) for value in (worst.honest, worst.copied, worst.gain))
     return (
-        f"{name} registers {copies_sentence(found.worst.copies)} and expects {number(copied)} in "
-        f"{found.worst.horizon:,} rounds, in place of {number(honest)} with each item once: "
-        f"{number(gain, sign=True)} ({error_words(gain)}), {percent(found.worst)}."
+        f"{printable(worst.agent)} registers {copies_sentence(worst.copies)} and expects {number(copied)} in "
+        f"{worst.horizon:,} rounds, in place of {number(honest)} with each item once: "
+        f"{number(gain, sign=True)} ({error_words(gain)}), {percent(worst)}."
     )
 
 

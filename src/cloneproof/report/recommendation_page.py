@@ -7,7 +7,7 @@ from typing import Any
 from cloneproof._version import __version__
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
 from cloneproof.report.page import render
-from cloneproof.report.plots import Lines, Series, draw_figure
+from cloneproof.report.style import Lines, Series, draw_figure
 from cloneproof.report.words import (
     account_sentence,
     cheaper_sentence,
@@ -32,6 +32,9 @@ def recommendation_page(found: Recommendation) -> str:
     """The page as text: the same recommendation, the same text."""
     market, figure = found.market, regret_over_time(found)
     choice = found.choice if found.ranked else None
+    start = "" if choice is None else starts_words(choice)
+    if choice is not None and choice.starts is not None:
+        start = f"The choice is made {start}"
     facts = {
         "title": f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits",
         "verdict": "clone-proof" if found.fits else "undecided",
@@ -44,16 +47,15 @@ def recommendation_page(found: Recommendation) -> str:
         "seasons": found.seasons,
         "accounts": "" if choice is None else account_sentence(found),
         "cheaper": cheaper_sentence(found),
-        "starts": ""
-        if choice is None
-        else sentence(f"The choice is made {starts_words(choice)}")
-        if choice.starts is not None
-        else sentence(starts_words(choice)),
+        "starts": start and sentence(start),
         "price": price_sentence(found),
         "price_how": "" if found.price is None else sentence(found.price.how),
         "figure": None if figure is None else draw_figure(figure, "regret"),
         "alternatives": [ranked_row(each, found.random_regret) for each in found.ranked[:4]],
-        "wrong": [] if choice is None else _wrong(choice),
+        "wrong": [
+            (sentence(printable(each.what)), regret_words(each.regret), gain_words(each.gain), printable(each.why))
+            for each in (() if choice is None else choice.wrong)
+        ],
         "terms": "" if choice is None else printable_lines(terms_toml(market, choice)),
         "others": [(name, sentence(printable_lines(why))) for name, why in found.others.items()],
         "notes": found.notes,
@@ -72,9 +74,9 @@ def regret_over_time(found: Recommendation) -> Lines | None:
     ]
     price = found.price
     if price is not None and len(price.over_time) > 1:
-        x = [float(at) for at, _ in price.over_time]
+        x = tuple(float(at) for at, _ in price.over_time)
         y = tuple(max(LOWEST, regret.value) for _, regret in price.over_time)
-        series.append(Series(f"{price.mechanism.name}, all copying", tuple(x), y, mechanism=price.mechanism.name))
+        series.append(Series(f"{price.mechanism.name}, all copying", x, y, mechanism=price.mechanism.name))
     if not series:
         return None
     return Lines(
@@ -119,10 +121,3 @@ def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, 
         how_much = f"{number(price.ratio)} times"
         tiles.append((f"{price.mechanism.name} costs", how_much, "its honest regret once all do what pays"))
     return tiles
-
-
-def _wrong(choice: AssessedMechanism) -> list[tuple[str, ...]]:
-    return [
-        (sentence(printable(each.what)), regret_words(each.regret), gain_words(each.gain), printable(each.why))
-        for each in choice.wrong
-    ]
