@@ -32,7 +32,7 @@ def test_engines_agree(most, order):
             assert abs(estimate.value - closed.payoff[agent].value) <= estimate.error + closed.payoff[agent].error
         job = Job(MARKET, mechanism, full_copies(MARKET.agents, copies), seed=3)
         assert stepping_applies(job)
-        assert step_outcomes(job, 0, 20).payoff.tolist() == reference_outcomes(job, 0, 20).payoff.tolist()
+        assert step_outcomes(job, 0, 8).payoff.tolist() == reference_outcomes(job, 0, 8).payoff.tolist()
         assert blocks_apply(job)
         payoff = block_outcomes(job, 0, 5000).payoff
         widths = 10 * payoff.std(axis=0) / np.sqrt(len(payoff))

@@ -238,16 +238,14 @@ def test_epochs_for_a_gap_that_is_too_large_are_caught():
     assert all(theorem(audit_case(case, made, agent.name)) is None for agent in case.agents)
 
 
-def test_the_audit_covers_every_number_of_copies_in_epochs():
-    found = cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0")
+@pytest.mark.parametrize(("opponents", "words"), [("market", "in every epoch"), ("any", "in each of 12 epochs")])
+def test_epochs_are_clone_proof_in_an_audit(opponents, words):
+    found = cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0", opponents=opponents)
     assert found.verdict == "clone-proof"
-    assert "in every epoch" in found.scope
+    assert words in found.scope
 
 
-def test_epochs_are_clone_proof_against_any_opponents():
-    found = cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0", opponents="any")
-    assert found.verdict == "clone-proof"
-    assert "in each of 12 epochs" in found.scope
+def test_each_epoch_is_clone_proof_against_any_opponents_and_hasty_ones_are_not():
     made = own(market=market(1), horizon="unknown")
     epoch, case = epoch_mechanism(made, 12, 2), market(bounds.doubling_length(12))
     for length in (case.horizon, case.horizon * 2 // 3, 100):  # whole, cut in the award, cut in the trials

@@ -295,19 +295,14 @@ def test_numpy_numbers_are_numbers():
     assert cp.Session.from_json(live.to_json()).payoff == live.payoff
 
 
-def test_a_huge_gaussian_reward_is_a_reward():
-    live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="gaussian")
-    live.reward(live.decide().id, 1e300)
-    assert live.payoff == {"ana": 1e300}
-
-
 def test_rewards_must_lie_in_the_support_of_the_family():
     live = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards="bernoulli")
     with pytest.raises(cp.errors.SessionError, match="bernoulli"):
         live.reward(live.decide().id, 0.5)
-    wide = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards={"family": "gaussian", "sd": 1.0})
-    wide.reward(wide.decide().id, -3.5)
-    assert wide.payoff == {"ana": -3.5}
+    for reward in (-3.5, 1e300):
+        wide = cp.session(cp.mechanism("ucb1"), {"ana": 2}, 5, rewards={"family": "gaussian", "sd": 1.0})
+        wide.reward(wide.decide().id, reward)
+        assert wide.payoff == {"ana": reward}
 
 
 def test_equal_averages_tie_whatever_the_pulls():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu import launch as card
-from cloneproof.engines.monte_carlo.gpu import launch as engine
+from cloneproof.engines.monte_carlo.gpu import launch
 from support.host_kernels import HostKernels
 
 
@@ -17,7 +16,6 @@ def as_card(monkeypatch):
             Pretended.launches += 1
             super().play(*launch)
 
-    monkeypatch.setattr(card, "why_no_card", lambda: None)
-    for module in (card, engine):
-        monkeypatch.setattr(module, "card", Pretended)
+    monkeypatch.setattr(launch, "why_no_card", lambda: None)
+    monkeypatch.setattr(launch, "card", Pretended)
     return Pretended

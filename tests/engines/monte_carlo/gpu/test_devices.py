@@ -9,9 +9,6 @@ import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.engines.monte_carlo import sampler as devices
 from cloneproof.engines.monte_carlo.gpu import launch
-from cloneproof.engines.monte_carlo.gpu import launch as card
-from cloneproof.engines.monte_carlo.gpu import launch as job_records
-from cloneproof.engines.monte_carlo.gpu import launch as read_ahead
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.errors import EngineError
@@ -23,7 +20,7 @@ MARKET = cp.Market(
 
 
 def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(card, "why_no_card", lambda: "CuPy is not installed")
+    monkeypatch.setattr(launch, "why_no_card", lambda: "CuPy is not installed")
     for ask in (
         lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(device="gpu")),
         lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(device="gpu")),
@@ -83,7 +80,7 @@ def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
     jobs = [
         Job(MARKET, cp.mechanism("thompson"), {"ana": copies, "bo": (1,)}, 7) for copies in ((1, 1), (2, 1), (3, 3))
     ]
-    ahead = read_ahead.ReadAheadRuns()
+    ahead = launch.ReadAheadRuns()
     ahead.expect(jobs)
     assert as_card.launches == 1
     for job in jobs:
@@ -96,12 +93,12 @@ def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
 def test_a_wrong_bonus_would_be_noticed(monkeypatch):
     """The comparison can fail: a root that is off by one part in a thousand changes decisions."""
     job = Job(MARKET.with_horizon(400), cp.mechanism("ucb1"), {"ana": (3, 2), "bo": (2,)}, 1)
-    runs = job_records.RunRange(job, 0, 64)
+    runs = launch.RunRange(job, 0, 64)
     right = launch.play_ranges(HostKernels(), [runs])[0]
     assert np.array_equal(right.payoff, outcomes(*runs).payoff)
-    table = job_records.whole_bonus(job.mechanism.arm, 400)
+    table = launch.whole_bonus(job.mechanism.arm, 400)
     wrong = table._replace(roots=(table.roots * (1 + 1e-3)).astype(np.uint32))
-    monkeypatch.setattr(job_records, "whole_bonus", lambda rule, horizon: wrong)
+    monkeypatch.setattr(launch, "whole_bonus", lambda rule, horizon: wrong)
     assert not np.array_equal(launch.play_ranges(HostKernels(), [runs])[0].payoff, right.payoff)
 
 

@@ -1,4 +1,4 @@
-"""A contest of champions, compiled: bit for bit the reference simulator; and the engines agree."""
+"""Reservoirs and contests of champions, compiled: bit for bit the reference simulator; and the engines agree."""
 
 import random
 from types import SimpleNamespace
@@ -22,28 +22,31 @@ from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.scores.champions import Champions
 
 
-def contests(number, families):
-    """Random small markets, contests and copies; withholding and horizons inside tests and turns included."""
+def reservoirs(number, families):
+    """Random small markets, reservoirs, contests and copies; withholding and horizons inside tests included."""
     draw = random.Random(62)
     for _ in range(number):
         values = sorted(draw.sample([0, 0.2, 0.5, 0.8, 1], 2))
         names = "abcd"[: draw.randint(1, 4)]
         agents = [cp.Agent(name, draw.randint(1, 2), cp.Discrete(values, [0.5, 0.5])) for name in names]
-        rounds, draws, family = draw.randint(1, 4), draw.randint(1, 3), draw.choice(families)
+        rounds, draws, family = draw.randint(1, 5), draw.randint(1, 3), draw.choice(families)
         tests = len(agents) * rounds * draws
         horizon = draw.choice([draw.randint(1, tests), tests + draw.randint(1, 40)])
         options = draw.choice([{"choose": "best"}, {"threshold": draw.randint(1, rounds)}])
         coins = family != "gaussian"
-        contest = draw.choice(["kl-ucb", "ucb"]) if coins else "ucb"
-        mechanism = cp.mechanism(
-            "reservoir-contest", rounds=rounds, draws=draws, horizon=horizon, contest=contest, coins=coins, **options
-        )
+        contest = draw.choice([None, "kl-ucb", "ucb"]) if coins else "ucb"
+        if contest is not None:
+            options |= {"horizon": horizon, "contest": contest}
+        elif "threshold" in options:
+            options["fallback"] = draw.choice(["best", "draw"])
+        name = "reservoir" if contest is None else "reservoir-contest"
+        mechanism = cp.mechanism(name, rounds=rounds, draws=draws, coins=coins, **options)
         copies = {agent.name: tuple(draw.choice([0, 1, 3]) for _ in range(agent.originals)) for agent in agents}
         copies = {name: own for name, own in copies.items() if any(own)}
         yield cp.Market(agents, horizon=horizon, rewards=family), mechanism, copies
 
 
-STEPPED = list(contests(60, ["bernoulli", "deterministic", "beta", "gaussian"]))
+STEPPED = list(reservoirs(80, ["bernoulli", "deterministic", "beta", "gaussian"]))
 
 
 def stepped_as_the_reference(market, mechanism, copies, runs=4):
@@ -83,19 +86,19 @@ def test_close_calls_are_decided_as_in_the_reference():
             stepped_as_the_reference(market, mechanism, None, runs=1)
 
 
-EXACT = [case for case in contests(40, ["bernoulli", "deterministic", "beta"]) if 1 < len(case[0].agents) < 4][:12]
+EXACT = [case for case in reservoirs(50, ["bernoulli", "deterministic", "beta"]) if len(case[0].agents) < 4][:20]
 
 
 @pytest.mark.parametrize("case", EXACT)
-def test_runs_have_the_expectations_of_the_tree(case):
+def test_runs_have_the_exact_expectations(case):
     market, mechanism, copies = case
     job = Job(market, mechanism, full_copies(market.agents, copies), 3)
-    blocks = market.family.name != "beta"
-    assert kernel_for(job)[0] == ("slot blocks" if blocks else "slots")
-    runs = 2000
-    sampled = kernel_for(job)[1](job, 0, runs).payoff
+    name, kernel = kernel_for(job)
+    assert name == ("slots" if market.family.name == "beta" else "slot blocks")
+    runs = 3000
+    sampled = kernel(job, 0, runs).payoff
     exact = cp.evaluate(market, mechanism, copies)
-    assert exact.engine == "tree"
+    assert exact.engine == ("tree" if mechanism.agent and len(market.agents) > 1 else "closed-form")
     for k, agent in enumerate(market.agents):
         # Hoeffding over runs in [0, T], one in a million for each of fewer than 64 comparisons
         slack = market.horizon * np.sqrt(np.log(2 * 64 * 10**6) / (2 * runs))
@@ -161,3 +164,22 @@ def test_copies_and_withholding_do_not_pay_in_exact_contests():
         )
         assert copied.high < honest.low
         assert withheld.high < copied.low
+
+
+def test_a_thousand_copies_change_weights_and_no_cost():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], horizon=200)
+    mechanism = cp.mechanism("reservoir", rounds=6, draws=5, threshold=4)
+    honest, few, many = (
+        cp.evaluate(market, mechanism, {"ana": own}, arithmetic="ball").payoff["ana"]
+        for own in ((1, 1), (2, 1), (1000, 1))
+    )
+    assert many.high < few.low
+    assert few.high < honest.low
+
+
+def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
+    """The stepping kernel knows the priority of first-pass, and would explore every arm."""
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=50)
+    composed = cp.Mechanism(agent=cp.rule("etc", rounds=8), arm=cp.rule("first-pass", draws=2, rounds=3, threshold=2))
+    job = Job(market, composed, full_copies(market.agents, None), 3)
+    assert kernel_for(job)[0] == "reference"
