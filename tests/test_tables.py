@@ -84,19 +84,6 @@ def test_markdown_and_latex_escape_what_they_must(results):
     assert table.to_markdown() == "| a\\|b | n |\n| --- | ---: |\n| x y | 1 |\n|  | 2.5 |\n"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"columns": "value"}, "list of names"),
-        ({"columns": ["valu"]}, "did you mean 'value'"),
-        ({"digits": 0}, "from 1 to 17"),
-    ],
-)
-def test_tables_refuse_what_makes_no_sense(results, options, words):
-    with pytest.raises(cp.errors.CloneproofError, match=words):
-        results["evaluation"].to_markdown(**options)
-
-
 def test_notebooks_show_something_well_formed(results):
     shown = {name: result._repr_html_() for name, result in results.items() if name != "gain"}
     for name, html in shown.items():

@@ -41,12 +41,6 @@ def test_links_of_the_readme_and_of_contributing_exist():
     assert missing([ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")], LINKED) == []
 
 
-def test_no_claim_cites_a_fact_by_its_number():
-    cited = re.compile(r"\b[Ff]acts? \d")
-    pages = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]
-    assert [str(file) for file in pages if cited.search(file.read_text(encoding="utf-8"))] == []
-
-
 def test_a_missing_page_or_heading_is_noticed(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "here.md").write_text("# A title: with, marks\n")

@@ -160,15 +160,3 @@ def test_tuning_comes_to_the_floor_and_not_below():
         assert 0 <= excess < before
         before = excess
     assert before < 0.02 * floor
-
-
-def test_bad_input_is_one_sentence():
-    for call in (
-        lambda: FLOOR(0, (0.5,)),
-        lambda: FLOOR(2, (0.5,), (1, 1)),
-        lambda: FLOOR(2, ()),
-        lambda: FLOOR(2, (0.5,), (0,)),
-        lambda: cp.bounds.account_fee(2, -1),
-    ):
-        with pytest.raises(cp.errors.CloneproofError, match="expected"):
-            call()

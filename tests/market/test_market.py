@@ -139,24 +139,6 @@ def test_a_bad_file_names_the_key_and_the_line(change, words):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(cp.errors.MarketFileError, match="readable market file"):
-        cp.load_market(tmp_path / "none.toml")
-
-
-@pytest.mark.parametrize("numbers", [(2,), (-1, 1), (0, 0), (1.5, 1), "21"])
-def test_bad_copies(numbers):
-    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=5)
-    with pytest.raises(cp.errors.MarketError, match="'ana'"):
-        cp.simulate(market, cp.mechanism("ucb1"), {"ana": numbers})
-
-
-def test_copies_of_somebody_unknown():
-    market = cp.Market([cp.Agent("ana", 2, BERN)], horizon=5)
-    with pytest.raises(cp.errors.MarketError, match="did you mean 'ana'"):
-        cp.simulate(market, cp.mechanism("ucb1"), {"anna": (1, 1)})
-
-
 MEANS = (0.0, 0.1, 0.5, 0.9, 1.0)
 LEVELS = [(k + 0.5) / 400 for k in range(400)]
 

@@ -17,6 +17,7 @@ import pytest
 
 from cloneproof.reproduce.findings import Setting, rows, to_dict
 from support.browser import printed, shown, sticking_out, visit
+from support.sizes import LONG
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()", "reproduce", "--quick", "--out"]
 PATIENCE = 600  # seconds: a slow machine is no failure
@@ -41,7 +42,7 @@ def alive(group):
     return any(not state.startswith("Z") for state in states.stdout.split())
 
 
-@pytest.mark.skipif(not os.environ.get("CLONEPROOF_LONG"), reason="make test-long")
+@pytest.mark.skipif(not LONG, reason="make test-long")
 def test_the_whole_page(tmp_path, browser):
     process = start(tmp_path)
     wait_until(lambda: list((tmp_path / "rows").glob("[a-z]*.json")) or process.poll() is not None)

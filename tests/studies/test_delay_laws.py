@@ -1,11 +1,7 @@
 """The study of delay laws, small: one law of each kind, and a planted fault that its cells notice."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
 import delays
 from support.sizes import LONG
 

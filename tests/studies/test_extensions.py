@@ -4,7 +4,6 @@
 """
 
 import math
-import os
 import runpy
 import sys
 from pathlib import Path
@@ -17,6 +16,7 @@ from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market import full_copies
 from support.brute_force import brute_force
 from support.reference_runs import simulate_runs
+from support.sizes import LONG
 
 STUDY = Path(__file__).parents[2] / "studies" / "extensions"
 
@@ -30,7 +30,7 @@ def study():
 
 
 def test_the_script_draws_every_figure_of_the_page(tmp_path, monkeypatch, capsys):
-    letters = [] if os.environ.get("CLONEPROOF_LONG") else ["e"]
+    letters = [] if LONG else ["e"]
     monkeypatch.setattr(sys, "argv", ["extensions", "--quick", *letters, str(tmp_path)])
     runpy.run_path(str(STUDY), run_name="__main__")
     page = (STUDY.parents[1] / "docs" / "textbook" / "extensions.md").read_text()

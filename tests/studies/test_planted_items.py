@@ -1,17 +1,12 @@
 """Copies of real items: the split keeps the item's own rows, and what is planted strongly is found."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from cloneproof.analysis.copying.records import CopyGroup
-from cloneproof.analysis.copying.search import find_copies
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "studies"))
 import planted_items
 import real_copy_power
+from cloneproof.analysis.copying.records import CopyGroup
+from cloneproof.analysis.copying.search import find_copies
 from planted_items import RealItem, RealLog, split_log
 from planted_logs import WORDS
 
