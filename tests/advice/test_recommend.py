@@ -247,17 +247,13 @@ def test_rates_are_in_equal_ratios_of_at_least_the_gap():
         ({"values": (0.006, 0.002)}, "expected rates from the lowest to the highest"),
         ({"rates": (0.002, 0.006)}, "one of them"),
         ({"providers": "baysian"}, "did you mean 'bayesian'"),
+        ({"market": cp.load_market(CREATORS)}, "got a market and agents; leave one out"),
         ({"seconds": 0}, "expected seconds to be a number above 0, got 0"),
     ],
 )
 def test_bad_input_is_one_sentence(options, message):
     with pytest.raises(cp.errors.CloneproofError, match=message):
         cp.recommend(**(CLICKS | options))
-
-
-def test_a_market_and_numbers_are_one_too_many():
-    with pytest.raises(cp.errors.CloneproofError, match="got a market and agents; leave one out"):
-        cp.recommend(cp.load_market(CREATORS), agents=3)
 
 
 def test_the_command_writes_page_and_terms(tmp_path):

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from types import SimpleNamespace
 
 import pytest
@@ -16,37 +17,17 @@ from cloneproof.analysis.audit import strategies as exact
 from cloneproof.analysis.audit import strategies as sampling
 from cloneproof.analysis.audit.strategies import payoffs
 from cloneproof.engines import deadline
+from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
-AUDITS = 60 if LONG else 4
+AUDITS = 60 if LONG else 3
 HALF = cp.Discrete([0, 0.5], [0.5, 0.5])
 UNIFORM = cp.Mechanism(agent=cp.rule("uniform"), arm=cp.rule("uniform"), name="uniform x uniform")
 
 
 def one_agent(prior, horizon, originals=2, rewards="bernoulli"):
     return cp.Market([cp.Agent("ana", originals, prior)], horizon=horizon, rewards=rewards)
-
-
-def etc_payoff(values, copies, m, horizon):
-    """ETC over one agent's Bernoulli arms, for two originals of known means, in fractions."""
-    arms = [Fraction(value) for value, count in zip(values, copies, strict=True) for _ in range(count)]
-    if horizon <= len(arms) * m:
-        return horizon * sum(arms, Fraction(0)) / len(arms)
-    laws = [[math.comb(m, s) * p**s * (1 - p) ** (m - s) for s in range(m + 1)] for p in arms]
-    chosen = Fraction(0)
-    for k, law in enumerate(laws):
-        for s in range(m + 1):
-            ties = [Fraction(1)]  # the chance that so many others tie, all others being at most s
-            for j, other in enumerate(laws):
-                if j != k:
-                    below = sum(other[:s], Fraction(0))
-                    ties = [
-                        (ties[i] if i < len(ties) else 0) * below + (ties[i - 1] * other[s] if i else 0)
-                        for i in range(len(ties) + 1)
-                    ]
-            chosen += arms[k] * law[s] * sum(chance / (i + 1) for i, chance in enumerate(ties))
-    return m * sum(arms) + (horizon - len(arms) * m) * chosen
 
 
 @pytest.fixture
@@ -82,9 +63,9 @@ def test_planted_weaknesses_of_known_size_are_found_and_proven(m, horizon, size)
     assert found.verdict == "exploitable"
     assert found.worst.gain.kind == "proven"
     assert found.worst.relative_gain == pytest.approx(size, rel=0.15)
-    worlds = [(a, b) for a in (0, Fraction(1, 2)) for b in (0, Fraction(1, 2))]
+    worlds = list(product((Fraction(0), Fraction(1, 2)), repeat=2))
     honest, copied = (
-        sum(etc_payoff(world, copies, m, horizon) for world in worlds) / 4
+        sum(etc_reward(registered(world, copies), m, horizon) for world in worlds) / 4
         for copies in ((1, 1), found.worst.copies if sum(found.worst.copies) < 12 else (2, 2))
     )
     assert found.worst.honest.low <= honest <= found.worst.honest.high
@@ -106,7 +87,7 @@ def clone_proof_by_construction(draw, number, horizons):
 @pytest.mark.parametrize("part", range(2))
 def test_no_false_alarm_in_exact_audits_of_what_is_clone_proof_by_construction(part):
     draw = random.Random(5 + part)
-    for number in range(70 if LONG else 35):
+    for number in range(70 if LONG else 25):
         market, mechanism = clone_proof_by_construction(draw, number, [1, 3, 10, 40, 700])
         found = cp.audit(market, mechanism, search=cp.Search(copies=2))
         assert found.verdict == "clone-proof", (market, found.scope)
@@ -129,7 +110,7 @@ def test_no_false_alarm_in_sampled_audits_of_the_same(samples_only):
 def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
     draw = random.Random(11)
     seen = set()
-    for _ in range(40 if LONG else 20):
+    for _ in range(40 if LONG else 10):
         values = sorted(draw.sample([0.1, 0.3, 0.6, 0.9], 2))
         market = one_agent(cp.Discrete(values, [0.5, 0.5]), draw.choice([12, 30, 90]), draw.choice([2, 3]))
         mechanism = cp.mechanism("etc", arm_rounds=draw.choice([1, 2, 4, 9, 20]))
@@ -138,7 +119,7 @@ def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
         originals = market.agents[0].count
         gains = [
             cp.evaluate(market, mechanism, {"ana": (a, b, *(1,) * (originals - 2))}).payoff["ana"].value - honest
-            for a in range(1, 9)
+            for a in range(1, 6)
             for b in range(1, a + 1)
         ]
         seen.add(found.verdict)
@@ -148,7 +129,9 @@ def test_verdicts_do_not_contradict_an_exhaustive_search_over_small_markets():
 
 
 def test_ucb1_pays_at_seven_rounds():
-    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"))
+    told = []
+    found = cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), progress=lambda *what: told.append(what))
+    assert told[-1][0] == told[-1][1]
     assert (found.verdict, found.worst.copies) == ("exploitable", (2, 1))
     assert found.worst.gain.value == pytest.approx(0.25, abs=1e-9)
     assert "not a certified enclosure" in found.scope
@@ -156,9 +139,9 @@ def test_ucb1_pays_at_seven_rounds():
 
 def test_h_ucb_is_found_out_over_horizons():
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.6))], horizon=1, rewards="deterministic")
-    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", search=cp.Search(copies=2), horizons="1:30")
+    found = cp.audit(market, cp.mechanism("h-ucb"), agent="ana", search=cp.Search(copies=2), horizons="1:20")
     assert found.verdict == "exploitable"
-    assert list(found.by_horizon) == list(range(1, 31))
+    assert list(found.by_horizon) == list(range(1, 21))
     assert found.by_horizon[found.worst.horizon].gain.value >= found.worst.gain.value > 0.1
     assert any(one.gain.value < 0 for one in found.tried)
 
@@ -181,12 +164,14 @@ def test_uniform_etc():
     for horizon in (100, 20_000):
         market = market.with_horizon(horizon)
         assert cp.audit(market, cp.mechanism("uniform-etc", market=market)).verdict == "clone-proof"
+    planted = cp.mechanism("uniform-etc", arm_rounds=5)
+    assert cp.audit(market, planted, search=cp.Search(copies=2)).verdict == "exploitable"
 
 
 def test_h_etc_r_falls_to_a_ladder_at_the_longer_trial():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.988))]
     market = cp.Market(agents, horizon=10**5, rewards="deterministic")
-    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", search=cp.Search(copies=2, seconds=4))
+    found = cp.audit(market, cp.mechanism("h-etc-r", market=market), agent="ana", search=cp.Search(copies=2))
     assert (found.verdict, found.worst.copies, found.worst.gain.kind) == ("exploitable", (128, 1), "proven")
     assert found.worst.relative_gain == pytest.approx(0.959, abs=0.001)
 
@@ -205,10 +190,9 @@ def test_a_theorem_is_called_a_theorem():
     assert found.verdict == "clone-proof"
     assert "a theorem (docs/textbook/hold-out.md" in found.scope
     assert "not a computation" in found.scope
-    assert (
-        cp.audit(market, cp.mechanism("etc", arm_rounds=3), search=cp.Search(copies=2, runs=16)).verdict
-        != "clone-proof"
-    )
+    short = market.with_horizon(100)
+    found = cp.audit(short, cp.mechanism("etc", arm_rounds=3), search=cp.Search(copies=2, runs=8))
+    assert found.verdict != "clone-proof"
 
 
 def test_a_tolerance_lets_small_gains_pass_and_is_relative():
@@ -248,7 +232,7 @@ def test_mechanisms_may_be_functions_of_the_market():
 
 
 def test_a_quadratures_guess_decides_nothing():
-    market = one_agent(cp.Uniform(0, 1), 5000)
+    market = one_agent(cp.Uniform(0, 1), 300)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     heuristic = [one for one in found.tried if one.gain.heuristic]
     assert any(one.gain.low > 0 for one in heuristic)
@@ -292,12 +276,6 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
 
 
-def test_progress_is_reported():
-    seen = []
-    cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), progress=lambda *what: seen.append(what))
-    assert seen[-1][0] == seen[-1][1]
-
-
 def test_old_keywords_ask_the_same_with_a_warning():
     market, etc = one_agent(COIN, 7), cp.mechanism("etc", arm_rounds=1)
     new = cp.audit(market, etc, also=("withholding", "copy-cost"), search=cp.Search(copies=2, seed=3))
@@ -319,7 +297,7 @@ def test_no_engine_is_advised_where_none_can_be_chosen():
         cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")
     assert "engine=" not in str(refused.value)
     market = cp.Market([cp.Agent("ana", 3, HALF), cp.Agent("bo", 2, HALF)], horizon=12)
-    found = cp.audit(market, cp.mechanism("h-ucb"), search=cp.Search(copies=4, seconds=1.0))
+    found = cp.audit(market, cp.mechanism("h-ucb"), search=cp.Search(copies=4, seconds=0.2))
     assert "use engine" not in found.scope
 
 
@@ -333,18 +311,10 @@ def test_opponents_any_is_asked_for_one_agent_of_each_kind():
     assert "bo stands as ana does" in found.scope
 
 
-def test_planted_weaknesses_stand_out_among_harmless_mechanisms():
-    market = cp.Market([cp.Agent("ana", 2, HALF), cp.Agent("bo", 1, cp.Point(0.3))], horizon=30_000)
-    harmless = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (60, 400)] + [UNIFORM]
-    planted = [cp.mechanism("uniform-etc", arm_rounds=m) for m in (1, 5)]
-    verdicts = [cp.audit(market, mechanism, search=cp.Search(copies=2)).verdict for mechanism in [*harmless, *planted]]
-    assert verdicts == ["clone-proof"] * 3 + ["exploitable"] * 2
-
-
 def test_h_etc_r_is_exploitable_at_the_smallest_trial():
     prior = cp.Discrete([0, 0.5, 1], [1 / 3, 1 / 3, 1 / 3])
-    market = cp.Market([cp.Agent(name, 3, prior) for name in "abc"], horizon=100_000)
+    market = cp.Market([cp.Agent(name, 2, prior) for name in "abc"], horizon=10_000)
     m = cp.mechanism("h-etc-r", market=market).parameters["arm_rounds"]
-    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=3 * m), search=cp.Search(copies=2))
+    found = cp.audit(market, cp.mechanism("h-etc-r", arm_rounds=m, agent_rounds=2 * m), search=cp.Search(copies=2))
     assert (found.verdict, found.worst.gain.kind) == ("exploitable", "proven")
     assert found.worst.relative_gain > 0.1

@@ -1,7 +1,6 @@
 """The scan theorem in the audit: verdicts, scope, and where it does not speak."""
 
 import random
-import time
 from dataclasses import replace
 
 import pytest
@@ -140,13 +139,3 @@ def test_other_rules_on_slots_are_not_covered():
         agent=cp.rule("ucb"), arm=cp.mechanism("reservoir", rounds=3, draws=2, threshold=2).arm
     )  # rewards of tests decide which agent is served
     assert not is_scan(peeking)
-
-
-def test_it_is_quick_whatever_the_pulls():
-    prior = cp.Discrete([0.002, 0.004, 0.006], [1 / 3] * 3)
-    market = cp.Market([cp.Agent(f"a{k}", 3, prior) for k in range(20)], horizon=10**8)
-    mechanism = cp.mechanism("reservoir", rounds=38_528, draws=2, threshold=205)
-    cp.audit(market, mechanism)
-    began = time.process_time()
-    assert cp.audit(market, mechanism, opponents="any").verdict == "clone-proof"
-    assert time.process_time() - began < 1.0

@@ -187,7 +187,7 @@ def test_best_of_draws_without_likelihood_ratios_is_never_called_clone_proof(mon
     prior = cp.Discrete([0.2495, 0.25, 0.99925], [1 / 3] * 3)
     market = cp.Market([cp.Agent("ana", 3, prior)], horizon=21, rewards=family)
     raw = cp.Mechanism(arm=replace(cp.mechanism("reservoir", rounds=1, draws=20, choose="best").arm, binarise=False))
-    audit = cp.audit(market, raw, search=cp.Search(seconds=1.0, runs=20))
+    audit = cp.audit(market, raw, search=cp.Search(seconds=0.2, runs=20))
     assert audit.verdict == "undecided"
     assert "scan theorem" not in audit.scope
 

@@ -24,7 +24,7 @@ from support.strategies import small
 def fewer_seeds(request, monkeypatch):
     """Ties are judged from fewer seeds, and by wider limits, except where the test is about a small bias."""
     if "ucb1" not in request.node.name and "one_in_five" not in request.node.name:
-        monkeypatch.setattr(conformance, "TIE_SEEDS", 600)
+        monkeypatch.setattr(conformance, "TIE_SEEDS", 300)
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -11,7 +11,6 @@ import cloneproof as cp
 from cloneproof._randomness import substream, uniform
 from cloneproof.analysis.properties.conformance import check_permutation_invariance
 from cloneproof.analysis.properties.permutations import check_trp, rp_regret, sorted_copies
-from cloneproof.mechanisms.rule import Rule
 from support.sizes import LONG
 from support.strategies import small
 
@@ -122,16 +121,6 @@ def test_going_by_index_is_not_invariant_whatever_is_declared():
     found = check_permutation_invariance(small("etc", order="index"))
     assert (found.verdict, found.declared) == ("violated", False)
     assert "the run parts in round" in found.problems[0]
-
-
-def test_a_rule_that_goes_by_the_order_of_its_calls_is_found_out():
-    last = [None]
-
-    def first_come(inputs):
-        new, last[0] = last[0] != inputs.clock, inputs.clock
-        return float(new)
-
-    assert not check_permutation_invariance(cp.Mechanism(arm=Rule("broken", first_come))).holds
 
 
 @dataclass(frozen=True)
