@@ -8,7 +8,7 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.writer import make_writer
-from support.service import SECRET, Clock, Desk, open_market, spec, sqlite
+from support.service import SECRET, Clock, Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
 DAY = 86_400_000
@@ -106,9 +106,7 @@ def test_over_a_restart_the_recorded_time_counts(tmp_path, away, result):
 def test_a_ledger_whose_times_are_ahead_goes_on(tmp_path):
     """As the clock left it before: 30 days ahead, with a reward awaited. Its window ends as declared."""
     market = LiveMarket.open(spec(wait_seconds=60.0), 30 * DAY, MarketDice(SECRET))
-    market.register_agent("ana", 30 * DAY)
-    market.register_arm("ana", "x", 30 * DAY)
-    market.start(30 * DAY)
+    with_arms(market, {"ana": 1}, 30 * DAY).start(30 * DAY)
     market.follow(0, 1000)
     made = market.decide("r", 0)
     assert made.at == 30 * DAY
@@ -121,9 +119,7 @@ def test_a_shared_clock_counts_the_same_for_a_process_that_was_away():
     """Two processes with the same ledger, one of which has just started: they tell the same time."""
     running, started = (LiveMarket.open(spec(wait_seconds=60.0), 1000, MarketDice(SECRET)) for _ in range(2))
     for market in (running, started):
-        market.register_agent("ana", 1000)
-        market.register_arm("ana", "x", 1000)
-        market.start(1000)
+        with_arms(market, {"ana": 1}).start(1000)
         market.decide("r", 1000)
     for now in (1000, 10_000, 10 * DAY, 10 * DAY + 5, 9 * DAY):  # set back at the end: nothing was recorded meanwhile
         running.follow(now, None)

@@ -14,7 +14,7 @@ import httpx
 from cloneproof.serve import calls
 from cloneproof.serve.market.entries import Rewarded, decode
 from cloneproof.serve.offline import replay_all, stored_ledgers
-from support.service import Process, spec, start_all
+from support.service import Process, start_all, start_market
 
 EVENTS = int(os.environ.get("CLONEPROOF_EVENTS", "100"))
 CLIENTS = 4
@@ -80,11 +80,7 @@ def delivered(tmp_path, place, services, count, meanwhile=None):
     start_all(services)
     agents = {}
     with services[0].client() as api:
-        api.send(calls.create_market(spec(horizon=10**9, wait_rounds=10**9)))
-        for agent in ("ana", "bo", "cy"):
-            api.send(calls.register_agent("feed", agent))
-            api.send(calls.register_arm("feed", agent, "x"))
-        api.send(calls.start("feed"))
+        start_market(api, {"ana": 1, "bo": 1, "cy": 1}, horizon=10**9, wait_rounds=10**9)
         for first in range(0, count, 1000):
             made = api.send(calls.decide_batch("feed", [f"r{n}" for n in range(first, min(count, first + 1000))]))
             agents |= {one.decision: one.agent for one in made.results}

@@ -15,12 +15,12 @@ from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, 
 from cloneproof.serve.messages import DecisionReply
 from cloneproof.serve.offline import replay_all, stored_ledgers
 from cloneproof.serve.storage import open_storage
-from support.service import TERMS, Desk, Process, spec, start_all
+from support.service import TERMS, Desk, Process, start_all, start_market
 
 KILLS = int(os.environ.get("CLONEPROOF_KILLS", "1"))
 SEED = int(os.environ.get("CLONEPROOF_KILL_SEED", "5"))
 KILLS_A_MARKET = 2  # then another one begins, whose commitments wait again
-WINDOW = 60  # rounds
+LONG = {"horizon": 10**9, "parameters": {"agent_rounds": 40, "arm_rounds": 20}, "wait_rounds": 60}
 TURNS = 8  # of each worker at least, however slow the machine is: enough for windows to end
 WORKERS = 2
 
@@ -93,7 +93,8 @@ def killed_under_load(place, services, pause=0.0):
     try:
         for number in range(KILLS):
             if number % KILLS_A_MARKET == 0:
-                markets.append(open_market(services[0], f"feed{number}"))
+                with services[0].client(patience=120.0) as api:
+                    markets.append(start_market(api, {"ana": 2, "bo": 2}, market=f"feed{number}", **LONG))
             if number == 0:
                 for worker in workers:
                     worker.start()
@@ -115,18 +116,6 @@ def killed_under_load(place, services, pause=0.0):
             for request, (market, decision) in dice.sample(sorted(worker.decisions.items()), 20):
                 again = desk.post(f"/v1/markets/{market}/decisions", {"request_id": request}).json()
                 assert (again["decision"], again["duplicate"]) == (decision, True)
-
-
-def open_market(service, name):
-    with service.client(patience=120.0) as api:
-        parameters = {"agent_rounds": 40, "arm_rounds": 20}
-        api.send(calls.create_market(spec(market=name, horizon=10**9, parameters=parameters, wait_rounds=WINDOW)))
-        for agent in ("ana", "bo"):
-            api.send(calls.register_agent(name, agent))
-            for arm in ("x", "y"):
-                api.send(calls.register_arm(name, agent, arm))
-        api.send(calls.start(name))
-    return name
 
 
 def check(place, workers):

@@ -24,7 +24,7 @@ from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, 
 from cloneproof.serve.offline import back_up, replay_all
 from cloneproof.serve.storage import open_storage
 from support.command import run
-from support.service import COMMAND, Clock, Desk, open_market, spec, sqlite
+from support.service import COMMAND, Clock, Desk, open_market, sqlite, start_market
 
 
 def samples(desk):
@@ -207,10 +207,7 @@ def test_a_service_set_up_by_a_file_is_backed_up_while_it_runs(tmp_path):
     )
     try:
         with Client(service.stdout.readline().split()[-1], key) as api:
-            api.send(calls.create_market(spec()))
-            api.send(calls.register_agent("feed", "ana"))
-            api.send(calls.register_arm("feed", "ana", "a"))
-            api.send(calls.start("feed"))
+            start_market(api, {"ana": 1})
             api.send(calls.decide_batch("feed", [f"{k}" for k in range(500)]))
             entries = back_up(str(tmp_path / "a.db"), str(tmp_path / "copy.db"))
             api.send(calls.decide_batch("feed", [f"more-{k}" for k in range(500)]))

@@ -12,7 +12,7 @@ from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.messages import Progress
 from support.browser import shown, sticking_out, visit
-from support.service import in_thread, spec
+from support.service import in_thread, start_market
 
 ARMS = {"ana": 2, "bo": 1, "mallory": 3}
 TERMS = {"horizon": 400, "parameters": {"agent_rounds": 12, "arm_rounds": 4}}
@@ -30,12 +30,7 @@ class Served(NamedTuple):
 def served():
     """A service with a running market: its address, an auditor's and an agent's key, the last phase, how it stands."""
     with in_thread() as (address, key), Client(address, key) as api:
-        api.send(calls.create_market(spec(**TERMS)))
-        for agent, arms in ARMS.items():
-            api.send(calls.register_agent("feed", agent))
-            for arm in range(arms):
-                api.send(calls.register_arm("feed", agent, f"{agent}-{arm}"))
-        api.send(calls.start("feed"))
+        start_market(api, ARMS, **TERMS)
         made = api.send(calls.decide_batch("feed", [f"{number}" for number in range(30)])).results
         api.send(calls.reward_batch("feed", [(f"{one.decision}", one, one.decision % 2) for one in made[:-1]]))
         keys = api.send(calls.create_key("auditor")).key, api.send(calls.create_key("agent", "ana")).key

@@ -10,7 +10,7 @@ from cloneproof.serve.market.entries import Wanted
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import spec
+from support.service import spec, with_arms
 
 LOSSES = int(os.environ.get("CLONEPROOF_POWER_LOSSES", "6"))
 
@@ -121,9 +121,7 @@ def played_until_the_loss(path, fails_at: int, dice: random.Random, careless: bo
         storage = SqliteStorage(str(path), connect, interval=60)
         markets = ServedMarkets()
         market, _ = markets.create(spec(horizon=10**6), 1000)
-        market.register_agent("ana", 1000)
-        market.register_arm("ana", "x", 1000)
-        market.start(1000)
+        with_arms(market, {"ana": 1}).start(1000)
         storage.commit(markets.take())
         acknowledged = market.chain.n
         for number in range(10_000):

@@ -15,7 +15,7 @@ from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, 
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import complete
-from support.service import SECRET, Desk, open_market, spec
+from support.service import SECRET, Desk, open_market, spec, with_arms
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
@@ -32,12 +32,7 @@ GAUSSIAN = {"family": "gaussian", "sd": 0.1}
 
 def market_of(arms=ARMS, **changes):
     terms = complete(spec(seed=None, **changes))
-    market = LiveMarket.open(terms, at=1000, dice=MarketDice(SECRET))
-    for agent, count in arms.items():
-        market.register_agent(agent, 1000)
-        for arm in range(count):
-            market.register_arm(agent, f"{agent}-{arm}", 1000)
-    return market
+    return with_arms(LiveMarket.open(terms, at=1000, dice=MarketDice(SECRET)), arms)
 
 
 def value_of(decision: int) -> float:

@@ -26,7 +26,7 @@ from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import build_mechanism
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.commands import Decide, Reward
-from support.service import SECRET, Clock, Desk, spec, sqlite
+from support.service import SECRET, Desk, spec, sqlite
 
 FEED = "/v1/markets/feed"
 WINDOW = 10_000
@@ -227,19 +227,14 @@ class MarketOnSqlite(Market):
             self.desk.close()
         else:
             self.desk.crash()  # no last words, no snapshot
-        self.desk = reopened(self.path, clock, key)
+        self.desk = Desk(sqlite(self.path, interval=7), clock=clock)
+        self.desk.key = key
 
     def teardown(self):
         try:
             super().teardown()
         finally:
             self.folder.cleanup()
-
-
-def reopened(path: Path, clock: Clock, key: str) -> Desk:
-    made = Desk(sqlite(path, interval=7))
-    made.clock.now, made.key = clock.now, key
-    return made
 
 
 @pytest.mark.parametrize("machine", [Market, MarketOnSqlite])

@@ -20,7 +20,7 @@ from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
 from support.postgres import emptied
-from support.service import Desk, open_market, spec, sqlite
+from support.service import Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
 
@@ -30,10 +30,7 @@ def played(storage, rounds, markets=None, offset=0):
     if markets is None:
         markets = ServedMarkets()
         market, _ = markets.create(spec(horizon=10**6), 1000)
-        for agent in ("ana", "bo"):
-            market.register_agent(agent, 1000)
-            market.register_arm(agent, "x", 1000)
-        market.start(1000)
+        with_arms(market, {"ana": 1, "bo": 1}).start(1000)
         storage.commit(markets.take())
     for number in range(offset, offset + rounds):
         market = markets.market("feed")

@@ -21,7 +21,7 @@ from cloneproof.serve.writer import writer as checkpoints
 from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Reward, Settle, merge
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.queue import RoundRobin
-from support.service import TERMS, Desk, open_market, spec
+from support.service import TERMS, Desk, open_market, spec, with_arms
 
 FEED = "/v1/markets/feed"
 
@@ -286,11 +286,7 @@ COMMANDS = st.lists(
 def opened(horizon):
     markets = ServedMarkets()
     market, _ = markets.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
-    for agent in ("ana", "bo"):
-        market.register_agent(agent, 1000)
-        market.register_arm(agent, f"{agent}-0", 1000)
-        market.register_arm(agent, f"{agent}-1", 1000)
-    market.start(1000)
+    with_arms(market, {"ana": 2, "bo": 2}).start(1000)
     return markets, market
 
 

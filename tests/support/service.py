@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import httpx
 import uvicorn
 
+from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
@@ -50,14 +51,18 @@ def spec(**changes: Any) -> MarketSpec:
     return MarketSpec(**(TERMS | changes))
 
 
+def with_arms(market: LiveMarket, arms: dict[str, int], at: int = 1000) -> LiveMarket:
+    """The market with agents, each with so many arms."""
+    for agent, count in arms.items():
+        market.register_agent(agent, at)
+        for arm in range(count):
+            market.register_arm(agent, f"{agent}-{arm}", at)
+    return market
+
+
 def session_seed(arms: dict[str, int]) -> bytes:
     """What the session of the first season is seeded with, for the arms that `open_market` registers."""
-    market = LiveMarket.open(spec(), 0, MarketDice(SECRET))
-    for agent, count in arms.items():
-        market.register_agent(agent, 0)
-        for arm in range(count):
-            market.register_arm(agent, f"{agent}-{arm}", 0)
-    seed = market.open_session(arms).seed
+    seed = with_arms(LiveMarket.open(spec(), 0, MarketDice(SECRET)), arms).open_session(arms).seed
     assert isinstance(seed, bytes)
     return seed
 
@@ -197,6 +202,18 @@ def open_market(desk: Desk, arms: dict[str, int], **changes: Any) -> None:
         for arm in range(count):
             assert desk.post(f"{path}/agents/{agent}/arms", {"arm": f"{agent}-{arm}"}).status_code == 201
     assert desk.post(f"{path}/start").status_code == 200
+
+
+def start_market(api: Client, arms: dict[str, int], **changes: Any) -> str:
+    """The same by a client; the market's name."""
+    terms = spec(**changes)
+    api.send(calls.create_market(terms))
+    for agent, count in arms.items():
+        api.send(calls.register_agent(terms.market, agent))
+        for arm in range(count):
+            api.send(calls.register_arm(terms.market, agent, f"{agent}-{arm}"))
+    api.send(calls.start(terms.market))
+    return terms.market
 
 
 @contextmanager
