@@ -41,7 +41,7 @@ from cloneproof.advice.recommendation import (
     Recommendation,
 )
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
+from cloneproof.analysis.audit.copy_vectors import kinds_of, ladders
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
 from cloneproof.analysis.evaluate import check_mechanism_or_box
@@ -102,25 +102,12 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
         table = payoff_table(market, made, runs, limits.seed, limits.seconds)
         ladder = LADDER if "exact" in table.method else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
-        vectors = {name: _ladder(own, ladder) for name, own in kinds.items()}
+        rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
+        vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}
         strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
         return iterate(table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
     except CloneproofError:
         return None
-
-
-def _ladder(kinds: OriginalKinds, numbers: Sequence[int]) -> list[CopyVector]:
-    """Honest; so many of the first of each kind; so many of all.
-
-    >>> _ladder(OriginalKinds((0, 0)), (2,))
-    [(1, 1), (2, 1), (2, 2)]
-    """
-    of_one = [
-        tuple(number if k == place else 1 for k in range(kinds.count))
-        for number in numbers
-        for place in kinds.first_of_each()
-    ]
-    return list(dict.fromkeys([kinds.honest, *of_one, *((number,) * kinds.count for number in numbers)]))
 
 
 REALISATIONS = 3  # of everybody's means that are audited

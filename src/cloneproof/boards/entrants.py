@@ -80,13 +80,7 @@ class Entrants(NamedTuple):
         return len(self.board.models)
 
 
-class Scores(NamedTuple):
-    """Published scores of all producers in the two worlds, and the shares of battles of the one that deviates."""
-
-    honest: Floats
-    copied: Floats
-    share_honest: float
-    share_copied: float
+Worlds = tuple[Sequence[Floats], Sequence[float]]  # honest, copied: all scores, the share of battles of who deviates
 
 
 def variants_among_entrants(
@@ -124,15 +118,15 @@ def variants_among_entrants(
     rows = []
     for run in range(runs):
         rng = np.random.default_rng((seed, run))
-        scores = _reservoir(entrants, rng) if rule == "reservoir board" else _listed(entrants, rule, sampling, rng)
-        rows.append(_row(scores, own, true))
+        worlds = _reservoir(entrants, rng) if rule == "reservoir board" else _listed(entrants, rule, sampling, rng)
+        rows.append(_row(*worlds, own, true))
         if progress is not None:
             progress(run + 1, runs)
     intervals = (_interval(column, runs) for column in np.array(rows).T)
     return EntrantGain(producer, rule, sampling, variants, *intervals)
 
 
-def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.random.Generator) -> Scores:
+def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.random.Generator) -> Worlds:
     """Scores by a rule on listed models: the best rating, the one ranked first, or the best one's fresh votes."""
     old, producers = entrants.models, len(entrants.board.names)
     fresh = int(entrants.battles * FRESH) // producers if rule == "provisional" else 0
@@ -158,7 +152,7 @@ def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.rando
             scores.append(_best_of_each(ratings, owners, producers))
         votes = wins.sum(axis=1) + wins.sum(axis=0)
         shares.append(float(votes[owners == entrants.producer].sum() / votes.sum()))
-    return Scores(scores[0], scores[1], shares[0], shares[1])
+    return scores, shares
 
 
 def _two_worlds(
@@ -235,7 +229,7 @@ def _fresh_ratings(start: Floats, opponents: Floats, met: Indices, won: Indices)
     return np.clip(value, -2000, 2000)
 
 
-def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Scores:
+def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Worlds:
     """Slots of all producers fight each other; the best of each is its champion, and champions fight for the score.
 
     Slots that hold the same model in both worlds have the same results.
@@ -253,8 +247,7 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Scores:
     tests = _shared(honest, copied, battles, rng)
     champions = [_first_of_each(_share_won(wins), owners, producers) for wins in tests]
     fresh = _shared(honest[champions[0]], copied[champions[1]], battles, rng)
-    scores = [fitted(wins) * ELO for wins in fresh]
-    return Scores(scores[0], scores[1], 1 / producers, 1 / producers)
+    return [fitted(wins) * ELO for wins in fresh], [1 / producers] * 2
 
 
 def _share_won(wins: Floats) -> Floats:
@@ -287,18 +280,20 @@ def _best_of_each(values: Floats, owners: Indices, producers: int) -> Floats:
     return np.asarray(values[_first_of_each(values, owners, producers)])
 
 
-def _row(scores: Scores, own: int, true: Floats) -> tuple[float, float, float, float, float]:
+def _row(
+    scores: Sequence[Floats], shares: Sequence[float], own: int, true: Floats
+) -> tuple[float, float, float, float, float]:
     """Ranks gained, Elo over the others' average, being first, share, and wrong pairs (true ties count one half)."""
     ranks, leads = [], []
-    for values in (scores.honest, scores.copied):
+    for values in scores:
         ranks.append(1 + int((values > values[own]).sum()))
         leads.append(float(values[own] - np.delete(values, own).mean()))
-    above = np.sign(scores.honest[:, None] - scores.honest[None, :])
+    above = np.sign(scores[0][:, None] - scores[0][None, :])
     better = np.sign(true[:, None] - true[None, :])
     pairs = np.triu_indices(len(true), 1)
     wrong = float((above * better < 0)[pairs].sum() + (better == 0)[pairs].sum() / 2)
     first = float(ranks[1] == 1) - float(ranks[0] == 1)
-    return ranks[0] - ranks[1], leads[1] - leads[0], first, scores.share_copied - scores.share_honest, wrong
+    return ranks[0] - ranks[1], leads[1] - leads[0], first, shares[1] - shares[0], wrong
 
 
 def _interval(values: Sequence[float], runs: int) -> Estimate:

@@ -8,6 +8,7 @@ from typing import Any
 
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
+from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.report.audit_figures import audit_figures
@@ -44,7 +45,7 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
             f"arm, rewards are {printable(FAMILIES.get(family, family))}, and its owner is paid "
             f"{100 * share:g}{NARROW}% of its reward.",
         ),
-        ("The provider", f"{name} has {agent_words(agent)}. {_what_the_agent_knows(worst, name)}"),
+        ("The provider", f"{name} has {agent_words(agent)}. {_what_the_agent_knows(agent)}"),
     ]
     if len(worst.market.agents) > 1:
         steps.append(("The others", _others(worst)))
@@ -66,10 +67,9 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
     return steps
 
 
-def _what_the_agent_knows(worst: Witness, name: str) -> str:
-    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
-    sure = all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors)
-    if sure:
+def _what_the_agent_knows(agent: Agent) -> str:
+    name = printable(agent.name)
+    if all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors):
         return f"{name} knows their quality." if agent.count > 1 else f"{name} knows its quality."
     return f"{name} cannot tell beforehand which of them is good." if agent.count > 1 else "Nobody knows it beforehand."
 

@@ -75,11 +75,8 @@ def _payoffs(worst: Witness) -> str:
         (f"copies {copies_words(worst.copies)}", *_cells(copied)),
         ("gain", *_cells(gain, sign=True)),
     ]
-    return _table(("", "payoff", "± error", "kind"), rows) + _methods(honest, copied, gain)
-
-
-def _methods(*estimates: Estimate) -> str:
-    return _remark("; ".join(dict.fromkeys(printable(estimate.method) for estimate in estimates if estimate.method)))
+    methods = dict.fromkeys(printable(estimate.method) for estimate in (honest, copied, gain) if estimate.method)
+    return _table(("", "payoff", "± error", "kind"), rows) + _remark("; ".join(methods))
 
 
 def _cells(estimate: Estimate, sign: bool = False) -> tuple[str, ...]:

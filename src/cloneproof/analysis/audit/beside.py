@@ -40,7 +40,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError, OutOfTimeError
-from cloneproof.market.market import Agent, FullCopies, Market
+from cloneproof.market.market import Agent, Market, full_copies
 
 MOST_REALISATIONS = 256
 
@@ -87,8 +87,6 @@ def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[fl
 
 FIRST, SECOND, BOTH = 1, 2, 3
 SECOND_NAME = " (second account)"
-
-
 MORE_ACCOUNTS = (3, 5)
 
 
@@ -148,17 +146,15 @@ def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Wit
         for case in result.cases:
             market = split_market(case.market, case.name, split)
             honest, both = result.honest[case.horizon], payoffs[case.horizon]
-            witnesses.append(Witness(case.name, copies, honest, both, both - honest, market, _honest_copies(market)))
+            witnesses.append(
+                Witness(case.name, copies, honest, both, both - honest, market, full_copies(market.agents, None))
+            )
     return (best_of(witnesses) if witnesses else None), notes
 
 
 def account_names(agent: str, accounts: int = 2) -> list[str]:
     """The names of the accounts of an agent that splits."""
     return [agent, agent + SECOND_NAME, *(f"{agent} (account {number})" for number in range(3, accounts + 1))]
-
-
-def _honest_copies(market: Market) -> FullCopies:
-    return {each.name: (1,) * each.count for each in market.agents}
 
 
 def split_market(market: Market, agent: str, split: Split) -> Market:
@@ -185,7 +181,7 @@ def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> Horiz
         drawn = [case.market if means is None else case.market.at({name: means}) for case in cases]
         markets = [split_market(market, name, split) for market in drawn]
         worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
-        evaluations, _ = exact_evaluations(worlds, _honest_copies(markets[0]), engine)
+        evaluations, _ = exact_evaluations(worlds, full_copies(markets[0].agents, None), engine)
         for horizon, evaluation in evaluations.items():
             parts[horizon] += [(weight, evaluation.payoff[account]) for account in account_names(name, split.accounts)]
     return {horizon: weighted_sum(of_horizon) for horizon, of_horizon in parts.items()}
@@ -327,24 +323,20 @@ def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, cl
     """The largest relative gain of an informed agent, or why none is known."""
     gains: list[InformedGain] = []
     notes: list[str] = []
-    for cases, engine in _exact_cases(results):
+    for result in results:
+        engine: ExactEngine = "auto"
+        if isinstance(result, ExactResult):
+            engine = result.engine
+        elif result.engine != "argument" or not all(map(best_alone_suffices, result.cases)):
+            continue  # no exact engine may answer for it
         try:
-            gains += informed_gains(cases, engine, copies, clock)
+            gains += informed_gains(result.cases, engine, copies, clock)
         except EngineError as refusal:
-            notes.append(f"informed: {cases[0].name} was not evaluated: {refusal.reason}")
+            notes.append(f"informed: {result.agent} was not evaluated: {refusal.reason}")
     if not gains:
         return Beside(notes=tuple(notes[:3]) or ("informed: tried by exact engines only, and none applies here",))
     best = max(gains, key=lambda gain: gain.relative_gain)
     return Beside(informed=best, notes=(*notes[:3], _sentence(best, copies, tolerance)))
-
-
-def _exact_cases(results: Sequence[SearchResult]) -> Iterator[tuple[AgentCases, ExactEngine]]:
-    """The agents that an exact engine may answer for."""
-    for result in results:
-        if isinstance(result, ExactResult):
-            yield result.cases, result.engine
-        elif result.engine == "argument" and all(map(best_alone_suffices, result.cases)):
-            yield result.cases, "auto"
 
 
 def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, clock: Deadline) -> list[InformedGain]:
@@ -356,17 +348,24 @@ def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, cloc
     for number, (chance, means) in enumerate(realised):
         if clock.spent:
             raise EngineError(f"the budget was spent after {number} of {len(realised)} realisations of its means")
-        honest = _payoffs(cases, means, kinds.honest, engine)
+        at_means = tuple(replace(case, market=case.market.at({case.name: means})) for case in cases)
+        honest = payoffs(at_means, engine, kinds.honest)
         best = {horizon: (payoff, kinds.honest) for horizon, payoff in honest.items()}
         alone = tuple(int(k == means.index(max(means))) for k in range(kinds.count))
         for vector in [alone] if complete else informed_vectors(kinds, means, max_copies):
-            for horizon, payoff in _payoffs(cases, means, vector, engine).items():
+            for horizon, payoff in payoffs(at_means, engine, vector).items():
                 if payoff.value > best[horizon][0].value:
                     best[horizon] = payoff, vector
         for horizon, (payoff, vector) in best.items():
             found[horizon].append(InformedResponse(means, chance, vector, honest[horizon], payoff))
         clock.tell(number + 1, len(realised), f"{agent.name}, informed: means {means}")
-    return [_average(agent.name, horizon, responses, complete) for horizon, responses in found.items()]
+    gains = []
+    for horizon, responses in found.items():
+        honestly = weighted_sum([(each.chance, each.honest) for each in responses])
+        informed = weighted_sum([(each.chance, each.best) for each in responses])
+        gain = informed - honestly
+        gains.append(InformedGain(agent.name, horizon, honestly, informed, gain, tuple(responses), complete))
+    return gains
 
 
 def best_alone_suffices(case: AuditCase) -> bool:
@@ -388,18 +387,6 @@ def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: i
     numbers = sorted({0, 1, min(2, max_copies), max_copies})
     every = product(numbers, repeat=kinds.count)
     return [vector for vector in every if any(vector) and equal.canonical(vector) and vector != kinds.honest]
-
-
-def _payoffs(cases: AgentCases, means: Sequence[float], vector: CopyVector, engine: ExactEngine) -> HorizonPayoffs:
-    """The agent's payoff with these copies, given its means."""
-    at_means = tuple(replace(case, market=case.market.at({case.name: tuple(means)})) for case in cases)
-    return payoffs(at_means, engine, vector)
-
-
-def _average(name: str, horizon: int, responses: list[InformedResponse], complete: bool) -> InformedGain:
-    honest = weighted_sum([(each.chance, each.honest) for each in responses])
-    informed = weighted_sum([(each.chance, each.best) for each in responses])
-    return InformedGain(name, horizon, honest, informed, informed - honest, tuple(responses), complete)
 
 
 def _sentence(best: InformedGain, max_copies: int, tolerance: float) -> str:

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from cloneproof.analysis.audit.beside import Beside
 from cloneproof.analysis.audit.coverage import Coverage, copy_limits, coverage
@@ -49,7 +48,9 @@ def scope_of(
     limits: Sequence[CopyLimit],
 ) -> str:
     """The scope as one paragraph; `covered` has the argument of each case, by agent and horizon."""
-    parts = [_who(question), _tried(copies, results), *_added(results), *_left_out(results)]
+    reasons = Counter(why for result in results for why in result.left_out.values())
+    left_out = [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
+    parts = [_who(question), _tried(copies, results), *_added(results), *left_out]
     if verdict == "exploitable":
         parts.append(_evidence(worst))
         parts.append("larger gains, with copies that were not tried, are possible")
@@ -103,11 +104,6 @@ def _added(results: Sequence[SearchResult]) -> list[str]:
         vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
         words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
     return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
-
-
-def _left_out(results: Sequence[SearchResult]) -> list[str]:
-    reasons = Counter(why for result in results for why in result.left_out.values())
-    return [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
 
 
 def _evidence(worst: Witness) -> str:
@@ -310,30 +306,26 @@ def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Cov
 SIMULATED = "proven without delays, only simulated with them"
 
 
-class DelayBound(NamedTuple):
-    """The most that copies gain through delays that depend neither on registrations nor on rewards; None: unknown."""
+def delay_bound(case: AuditCase) -> tuple[float | None, str]:
+    """The most that copies gain through delays that depend neither on registrations nor on rewards; and why.
 
-    gain: float | None
-    reason: str
-
-
-def delay_bound(case: AuditCase) -> DelayBound:
-    """The bound for an agent at a horizon, or why none is known."""
+    None if no bound is known.
+    """
     if case.running.clearing.planned_epochs:
         parts = [delay_bound(epoch) for epoch in epoch_cases(case)]
-        gains = [part.gain for part in parts if part.gain is not None]
-        return DelayBound(sum(gains) if len(gains) == len(parts) else None, parts[-1].reason)
+        gains = [gain for gain, _ in parts if gain is not None]
+        return (sum(gains) if len(gains) == len(parts) else None), parts[-1][1]
     rules = case.running.rules
     if scan_theorem(case) is not None and len(rules) == 1:
-        return DelayBound(0.0, "each round is then still a scan, in the order in which tests are known")
+        return 0.0, "each round is then still a scan, in the order in which tests are known"
     if not rules[0].commits and not is_uniform(rules[0]):
-        return DelayBound(None, f"the mechanism decides every round on what has arrived: {SIMULATED}")
+        return None, f"the mechanism decides every round on what has arrived: {SIMULATED}"
     if theorem(case) is None:
-        return DelayBound(None, "no theorem covers it then")
+        return None, "no theorem covers it then"
     if len(rules) == 2 and case.running.clearing.at_award and case.horizon >= case.agents * rules[0].explore:
-        return DelayBound(_award_gain(case), "the trial waits at turns that do not depend on what is registered")
+        return _award_gain(case), "the trial waits at turns that do not depend on what is registered"
     gain = sum(rounds * math.exp(error_exponent(case.market, case.agent, m)) for rounds, m in stages(case))
-    return DelayBound(gain, "a commitment waits on uniform draws, which may make the exploration of copies free")
+    return gain, "a commitment waits on uniform draws, which may make the exploration of copies free"
 
 
 def _award_gain(case: AuditCase) -> float:
@@ -357,19 +349,19 @@ def under_delays(audit: Audit, question: Question) -> Audit:
     docs/textbook/delays.md, part (a) of the theorem.
     """
     bounds = [delay_bound(case) for cases in question.searched for case in cases]
-    worst = max(bounds, key=lambda bound: math.inf if bound.gain is None else bound.gain)
-    if worst.gain is None:
-        words = f"with late rewards: {worst.reason}"
+    gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
+    if gain is None:
+        words = f"with late rewards: {reason}"
     else:
-        gained = "no copies gain" if worst.gain == 0 else f"copies gain at most {worst.gain:.3g}"
+        gained = "no copies gain" if gain == 0 else f"copies gain at most {gain:.3g}"
         words = (
             f"with late rewards: {gained} where delays depend neither on what is registered nor on rewards "
-            f"(docs/textbook/delays.md; our proof, unreviewed): {worst.reason}"
+            f"(docs/textbook/delays.md; our proof, unreviewed): {reason}"
         )
     verdict = audit.verdict
     if question.market.delays == "independent":
         allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
-        if verdict == "clone-proof" and (worst.gain is None or worst.gain > allowed):
+        if verdict == "clone-proof" and (gain is None or gain > allowed):
             verdict = "undecided"
         before = "the deviations are evaluated without delays; " if verdict == "exploitable" else ""
     else:

@@ -354,11 +354,7 @@ def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Wi
     """The deviation at its most profitable threshold."""
     with ctx.workprec(PRECISION):
         excess = sweep.excess(tolerance)
-        return _at(game, sweep, max(range(len(excess)), key=lambda j: float(excess[j])))
-
-
-def _at(game: TwoPhaseGame, sweep: ThresholdSweep, number: int) -> Witness:
-    """The deviation at one of the thresholds."""
+    number = max(range(len(excess)), key=lambda j: float(excess[j]))
     at, case = sweep.thresholds[number], game.case
     market, copies = case.market, case.copies(sweep.copies)
     if not game.contested:

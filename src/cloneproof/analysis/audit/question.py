@@ -74,22 +74,16 @@ def audit_cases(
     """The cases of each agent."""
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
     box = mechanism if isinstance(mechanism, BlackBox) else None
-    declared = [_declared(mechanism, each) for each in markets]
-    pairs = zip(declared, markets, strict=True)
-    running = [chosen.at_horizon(len(each.agents), each.horizon) for chosen, each in pairs]
-    in_order = any(each.arm.order == "index" for each in running)
-    agents = {agent.name: agent for agent in market.agents}
-    cases = {}
-    for name in names:
-        kinds = kinds_of(agents[name], in_order)
-        at_each = zip(markets, declared, running, strict=True)
-        cases[name] = tuple(AuditCase(agents[name], *resolved, kinds, box) for resolved in at_each)
-    return cases
-
-
-def stand_in(box: BlackBox) -> Mechanism:
-    """A placeholder mechanism with the name of a black box. No engine runs it, and no argument applies to it."""
-    return Mechanism(arm=Rule(box.name, _unknown, order="index", randomised=True), name=box.name)
+    resolved = []
+    for each in markets:
+        declared = _declared(mechanism, each)
+        resolved.append((each, declared, declared.at_horizon(len(each.agents), each.horizon)))
+    in_order = any(running.arm.order == "index" for _, _, running in resolved)
+    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in market.agents if agent.name in names}
+    return {
+        name: tuple(AuditCase(agent, *at_horizon, kinds, box) for at_horizon in resolved)
+        for name, (agent, kinds) in ((name, agents[name]) for name in names)
+    }
 
 
 def _unknown(*numbers: float) -> float:
@@ -97,8 +91,8 @@ def _unknown(*numbers: float) -> float:
 
 
 def _declared(mechanism: Auditable, market: Market) -> Mechanism:
-    if isinstance(mechanism, BlackBox):
-        return stand_in(mechanism)
+    if isinstance(mechanism, BlackBox):  # a placeholder, which no engine runs and no argument covers
+        return Mechanism(arm=Rule(mechanism.name, _unknown, order="index", randomised=True), name=mechanism.name)
     derived = mechanism if isinstance(mechanism, Mechanism) else mechanism(market)
     if not isinstance(derived, Mechanism):
         raise MechanismError(

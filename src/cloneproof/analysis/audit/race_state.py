@@ -177,9 +177,7 @@ class HonestRuns(Generic[J]):
 
     def __init__(self, play: ChunkOutcomes[J]) -> None:
         self.play = play
-        self.kept: dict[
-            object, tuple[J, dict[int, FloatArray]]
-        ] = {}  # a job, which keeps alive what the key identifies
+        self.kept: dict[object, tuple[J, dict[int, FloatArray]]] = {}  # the job keeps alive what the key identifies
 
     def __call__(self, job: J, first: int, count: int) -> Outcomes:
         copied = any(number != 1 for numbers in job.copies.values() for number in numbers)
@@ -263,9 +261,7 @@ class Race:
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
-        none = (
-            NONE * self.alpha * generation_share(self.numbers[entry])
-        )  # of the generation gains more than the largest end
+        none = NONE * self.alpha * generation_share(self.numbers[entry])  # of it gains more than the largest end
         return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, none), cost)
 
     def passes(self, entry: RaceEntry, totals: RunTotals) -> PassLength:
