@@ -201,23 +201,17 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> A
         witness, notes = _attack(game, more, tolerance), notes + skipped
         sweeps += more
     if witness is not None:
-        audit = _exploitable(game, witness, tolerance, [at_worst(game, sweep, 0.0) for sweep in sweeps])
+        scope = (
+            f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
+            f"opponents that the rewards can realise; searched {len(sweeps)} copies vectors, and there may be better "
+            "attacks"
+        )
+        tried = tuple(at_worst(game, sweep, 0.0) for sweep in sweeps)
+        audit = Audit(case.mechanism, case.market, "exploitable", witness, scope, tolerance, tried)
     else:
         audit = _proof(game, vectors, unsearched, sweeps, tolerance)
-    return replace(
-        audit,
-        thresholds=audit.thresholds or threshold_gains(game, sweeps),
-        notes=(*audit.notes, *notes),
-    )
-
-
-def _exploitable(game: TwoPhaseGame, witness: Witness, tolerance: float, tried: list[Witness]) -> Audit:
-    case = game.case
-    scope = (
-        f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
-        f"opponents that the rewards can realise; searched {len(tried)} copies vectors, and there may be better attacks"
-    )
-    return Audit(case.mechanism, case.market, "exploitable", witness, scope, tolerance, tuple(tried))
+    thresholds = audit.thresholds or threshold_gains(game, sweeps)
+    return replace(audit, thresholds=thresholds, notes=(*audit.notes, *notes))
 
 
 def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:

@@ -405,14 +405,10 @@ def confirm_heuristics(
     results: Sequence[ExactResult], tolerance: float, limits: Search, clock: Deadline
 ) -> list[ExactResult]:
     """Sample the most promising deviation of each agent if errors are heuristic."""
-    heuristic = [result for result in results if any(witness.gain.heuristic for witness in result.witnesses)]
-    level = ALPHA / max(1, len(heuristic))
-    return [
-        _confirmed(result, tolerance, replace(limits, bounds="distribution-free"), clock, level)
-        if result in heuristic
-        else result
-        for result in results
-    ]
+    heuristic = [any(witness.gain.heuristic for witness in result.witnesses) for result in results]
+    level, limits = ALPHA / max(1, sum(heuristic)), replace(limits, bounds="distribution-free")
+    pairs = zip(results, heuristic, strict=True)
+    return [_confirmed(result, tolerance, limits, clock, level) if unsure else result for result, unsure in pairs]
 
 
 def _confirmed(result: ExactResult, tolerance: float, limits: Search, clock: Deadline, level: float) -> ExactResult:
