@@ -96,7 +96,7 @@ SHORTER = 16  # times: the second horizon at which the mechanism is tuned and ju
 
 
 def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, limits: SamplingLimits) -> str:
-    """The cheapest season if a rate changes after so many rounds on average, in a sentence.
+    """The cheapest season if a rate changes after so many rounds on average, and what variety costs, in sentences.
 
     The regret of a shorter season follows a power law through that of the horizon and of a sixteenth of it, each tuned.
     """
@@ -115,16 +115,9 @@ def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, lim
     return (
         f"If a rate changes after {lifetime:,.0f} rounds on average, {start} cost least, at most about "
         f"{cost / earned:.1%} of what perfect knowledge would earn (one long season: {long / earned:.1%}). "
-        "Then restart with parameters tuned to that length; the promise holds for rates that stay within a season."
-    )
-
-
-def variety_words(market: Market) -> str:
-    """What a share of traffic for uniform draws costs."""
-    cost = random_regret(market) / 100
-    return (
-        f"Each 1 % of traffic kept for variety (a provider at random, then one of its items) costs about {cost:,.3g} "
-        "rewards and is neutral to copies."
+        "Then restart with parameters tuned to that length; the promise holds for rates that stay within a season. "
+        "Each 1 % of traffic kept for variety (a provider at random, then one of its items) costs about "
+        f"{random_regret(market) / 100:,.3g} rewards and is neutral to copies."
     )
 
 

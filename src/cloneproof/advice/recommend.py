@@ -31,7 +31,7 @@ from cloneproof.advice.assessment import (
     seen,
     tuned_mechanisms,
 )
-from cloneproof.advice.beside import account_floor, season_words, second_account_gain, variety_words, wrong_declarations
+from cloneproof.advice.beside import account_floor, season_words, second_account_gain, wrong_declarations
 from cloneproof.advice.declared import RELATIVE_GAP, asked_market
 from cloneproof.advice.recommendation import (
     Accounts,
@@ -258,8 +258,7 @@ def recommend(
     fits = bool(found.ranked) and found.choice.regret.value <= LEARNED * found.random_regret
     if lifetime is not None and found.ranked:
         quick = SamplingLimits((clock.budget or SECONDS) / 100, search.seed)
-        words = season_words(market, found.choice, lifetime, quick)
-        found = replace(found, seasons=f"{words} {variety_words(market)}")
+        found = replace(found, seasons=season_words(market, found.choice, lifetime, quick))
     advice = "" if fits else _advice(market, found.ranked, found.random_regret, clock)
     return replace(found, fits=fits, advice=advice, seconds=clock.seconds)
 

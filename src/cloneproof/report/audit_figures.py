@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, Look, Picture, annotate, give_room, look, picture, spread, thousands, zero_line
+from cloneproof.report.style import INK, Look, Picture, annotate, give_room, look, picture, spread, thousands
 from cloneproof.report.words import copies_words, number, percent, printable
 
 CurvePoint = tuple[float, Estimate]
@@ -24,7 +24,7 @@ def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -
     """Draw a gain, with the area above zero shaded."""
     points = thin(points)
     x, values = [at for at, _ in points], [gain.value for _, gain in points]
-    zero_line(axes)
+    axes.axhline(0, color=INK, linewidth=0.9)
     band(axes, x, [gain for _, gain in points], style.colour)
     marker = "o" if len(points) <= FEW else ""
     axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker=marker, markersize=3.5)

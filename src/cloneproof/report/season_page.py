@@ -35,7 +35,10 @@ Facts = Sequence[tuple[str, str]]
 def season_page(past: PastAudit, season: str, facts: Facts) -> str:
     """The page as text; `season` is its title, `facts` are further rows about the season."""
     additions = {
-        "likely": _likely(past),
+        "likely": [
+            (printable(item.agent), names_words(item.arms, MOST_ARMS), chance_words(item.probability))
+            for item in past.items[:MOST_SHOWN]
+        ],
         "further_likely": max(0, len(past.items) - MOST_SHOWN),
         "season": printable(season),
         "season_facts": [(printable(key), printable(value)) for key, value in facts],
@@ -48,14 +51,6 @@ def season_page(past: PastAudit, season: str, facts: Facts) -> str:
         "assumed": sentence(past.assumed),
     }
     return render("season_page.html", audit_facts(past.audit) | additions)
-
-
-def _likely(past: PastAudit) -> list[tuple[str, ...]]:
-    """Agent, the arms that are rather one item than not, and the probability that all of them are."""
-    return [
-        (printable(item.agent), names_words(item.arms, MOST_ARMS), chance_words(item.probability))
-        for item in past.items[:MOST_SHOWN]
-    ]
 
 
 def _deviations(past: PastAudit) -> dict[str, Any]:

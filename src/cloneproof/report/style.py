@@ -154,11 +154,6 @@ def inline_svg(figure: Figure, name: str) -> str:
     return text.replace("<svg ", '<svg aria-hidden="true" ', 1).strip()
 
 
-def zero_line(axes: Axes) -> None:
-    """Draw the zero line."""
-    axes.axhline(0, color=INK, linewidth=0.9)
-
-
 def thousands(axis: Any) -> None:  # noqa: ANN401
     """Format ticks as 1,000, with a true minus and enough decimals to tell neighbours apart."""
 

@@ -16,7 +16,7 @@ from cloneproof.analysis.audit.beside import Beside
 from cloneproof.analysis.audit.coverage import Coverage, copy_limits, coverage
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, SearchResult, for_exchangeable
-from cloneproof.analysis.audit.scan import INDEX_SCOPE, SCAN_SCOPE, index_ceiling, scan_theorem
+from cloneproof.analysis.audit.scan import SCAN_SCOPE, index_ceiling, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
 from cloneproof.analysis.audit.verdict import (
     NEARLY,
@@ -238,10 +238,10 @@ def _ceiling(question: Question, clock: Deadline) -> Estimate | None:
 def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) -> str:
     """The scope of the scan theorem, which is wider than what was tried."""
     tried = {w.copies for result in results if isinstance(result, ExactResult) for w in result.witnesses}
-    covers = INDEX_SCOPE if question.market.ends == "at-random" else SCAN_SCOPE
+    when = "in a market that ends at random" if question.market.ends == "at-random" else "at every horizon"
     besides = f"{len(tried)} deviations were evaluated besides, by closed form against honest others with their priors"
     return (
-        f"{covers}, by {', '.join(question.agents)}: {said}; not covered: an agent that knows which of "
+        f"{SCAN_SCOPE}, {when}, by {', '.join(question.agents)}: {said}; not covered: an agent that knows which of "
         f"its originals is better, originals of different priors, second accounts; "
         f"{besides if tried else 'no deviation was evaluated'}."
     )

@@ -59,7 +59,7 @@ from cloneproof.analysis.audit.question import AgentCases, AuditCase
 from cloneproof.analysis.audit.results import HorizonPayoffs, SearchResult
 from cloneproof.analysis.audit.scan import INDEX_WORDS, ceiling_words, index_ceiling, index_theorem, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given, same_prior, theorem
-from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay
+from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay, most_earned
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
@@ -301,7 +301,7 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float, clock: Dea
     doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
     if finite:
         return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
-    most = min(bound, _earned_at_most(case))
+    most = min(bound, most_earned(case.market, case.name))
     tried = "" if unclear else "none of those tried pays, but "
     return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
 
@@ -332,15 +332,9 @@ def _by_worlds(case: AuditCase, result: SearchResult, tolerance: float) -> Cover
         )
         return Coverage(Argument(Basis.SAMPLED_WORLDS, words))
     honest = result.honest[case.horizon]
-    room = min(most * max(0.0, honest.high), _earned_at_most(case) - max(0.0, honest.low))
+    room = min(most * max(0.0, honest.high), most_earned(case.market, case.name) - max(0.0, honest.low))
     why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
     return Coverage(None, room, why)
-
-
-def _earned_at_most(case: AuditCase) -> float:
-    """What the agent earns if every round serves its best possible mean."""
-    best = 1.0 if case.agent.support is None else max(case.agent.support)
-    return case.market.share * case.market.horizon * best
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:

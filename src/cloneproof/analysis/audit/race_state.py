@@ -66,15 +66,6 @@ def variance(totals: RunTotals) -> float:
     return float(totals.variances[0])
 
 
-def pair_variance(totals: RunTotals) -> float:
-    """The variance of the gain in one pair of whole passes, from the variances inside the strata."""
-    weights, count = np.array(totals.estimands.weights), totals.count
-    if count < 2:
-        return variance(totals) / float((weights**2).sum())
-    means, squares = totals.sums[:, 0] / count, totals.squares[:, 0] / count
-    return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
-
-
 class RaceEntry(NamedTuple):
     """Copies of an agent at a horizon."""
 
@@ -114,8 +105,12 @@ class Draws:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of the gain in one pair of whole passes."""
-        return pair_variance(self.totals)
+        """The variance of the gain in one pair of whole passes, from the variances inside the strata."""
+        weights, count = np.array(self.totals.estimands.weights), self.totals.count
+        if count < 2:
+            return variance(self.totals) / float((weights**2).sum())
+        means, squares = self.totals.sums[:, 0] / count, self.totals.squares[:, 0] / count
+        return float(weights @ np.maximum(0.0, squares - means**2)) * count / (count - 1)
 
     @cached_property
     def error(self) -> float:

@@ -34,7 +34,7 @@ BINS = 3000  # of a continuous prior, from which the cells of a ceiling are made
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
 SCAN_SCOPE = (
     "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
-    "agent's originals is better, at every horizon"
+    "agent's originals is better"
 )
 MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
 CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
@@ -90,10 +90,6 @@ def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
         return False
 
 
-INDEX_SCOPE = (
-    "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
-    "agent's originals is better, in a market that ends at random"
-)
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
     "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "

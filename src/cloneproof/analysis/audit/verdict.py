@@ -156,6 +156,12 @@ class AuditState(StrEnum):
     OPEN = "open"  # some of those tried may pay, and time or runs were out
 
 
+def most_earned(market: Market, name: str) -> float:
+    """The most that an agent can earn: the share of all rounds at its best mean."""
+    support = next((agent.support for agent in market.agents if agent.name == name), None)
+    return market.share * market.horizon * (1.0 if support is None else max(support))
+
+
 @dataclass(frozen=True, repr=False)
 class Witness(Gained):
     """A deviation and what it is worth: everything needed to play it again.
@@ -195,16 +201,9 @@ class Witness(Gained):
         return self.market.horizon
 
     @property
-    def earned_at_most(self) -> float:
-        """The most that the agent can earn: the share of all rounds at its best mean."""
-        supports = [agent.support for agent in self.market.agents if agent.name == self.agent]
-        best = 1.0 if None in supports else max((max(support) for support in supports if support), default=1.0)
-        return self.market.share * self.market.horizon * best
-
-    @property
     def gain_at_most(self) -> float:
         """The upper end of the gain, and no more than the agent can earn."""
-        return min(self.gain.high, max(0.0, self.earned_at_most - max(0.0, self.honest.low)))
+        return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
         """The deviation as data for JSON; a relative gain over nothing is None."""
@@ -386,7 +385,7 @@ def relative_gain_at_most(witness: Witness) -> float | None:
     if error is None:
         return None
     least = _honest_bound(witness, -1)
-    most = min(witness.gain.value + error, witness.earned_at_most - least)
+    most = min(witness.gain.value + error, most_earned(witness.market, witness.agent) - least)
     if most <= 0:
         return 0.0
     return most / least if least > 0 else math.inf
