@@ -285,7 +285,8 @@ def coverage(case: AuditCase, result: SearchResult, tolerance: float, clock: Dea
     honest = result.honest[case.horizon]
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
-    unclear = [witness for witness in result.at(case.horizon) if not does_not_pay(witness, tolerance)]
+    at_horizon = [witness for witness in result.witnesses if witness.horizon == case.horizon]
+    unclear = [witness for witness in at_horizon if not does_not_pay(witness, tolerance)]
     finite = bound <= honest.low * (1 + tolerance)
     if finite and not unclear:
         words = (

@@ -193,21 +193,17 @@ CLEAR = 2.0  # standard errors
 
 
 def found(state: Race, part: float = 0.5) -> bool:
-    """Whether a candidate surely pays, by the search itself or after a confirmation that is near."""
-    return state.anybody_pays() or confirm_if_near(state, part)
+    """Whether a candidate surely pays, by the search itself or after confirmations of what seems to pay.
 
-
-def confirm_if_near(state: Race, part: float) -> bool:
-    """Confirm a candidate that seems to pay if that costs no more than the work so far; whether one pays."""
-    while not state.deadline.spent:
+    A confirmation costs no more than it is worth (`worth_confirming`).
+    """
+    while not state.anybody_pays():
         costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
         entry = min(costs, key=lambda each: costs[each], default=None)
-        if entry is None or costs[entry] > worth_confirming(state, entry, part):
+        if state.deadline.spent or entry is None or costs[entry] > worth_confirming(state, entry, part):
             return False
         confirm(state, entry)
-        if state.anybody_pays():
-            return True
-    return False
+    return True
 
 
 def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:

@@ -55,9 +55,6 @@ class SearchResult:
     def witnesses(self) -> list[Witness]:
         return [witness for witnesses in self.evaluated.values() for witness in witnesses]
 
-    def at(self, horizon: int) -> list[Witness]:
-        return [witness for witness in self.witnesses if witness.horizon == horizon]
-
     def with_witnesses(self, better: Iterable[Witness]) -> Self:
         """The result with these witnesses in place of those of the same copies at the same horizon."""
         known = {(witness.copies, witness.horizon): witness for witness in better}
