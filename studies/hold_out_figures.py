@@ -40,7 +40,7 @@ def score_law(mechanism: cp.Mechanism, copies: tuple[int, ...]) -> tuple[np.ndar
     trial = mechanism.agent.explore
     scored = trial if mechanism.score == "all" else mechanism.score.rounds
     phases = Phases(mechanism, trial, HORIZON - 2 * trial)
-    score = agent_score(originals, phases, Bernoulli(FLOATS), FLOATS)
+    score = agent_score(originals, phases, Bernoulli(FLOATS))
     return score.scores / scored, score.chances
 
 

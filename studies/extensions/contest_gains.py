@@ -19,7 +19,7 @@ from exact_contests import Contest, elimination_rounds, rounds_of_first
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
 from cloneproof.engines.closed_form.commitment import EqualArms, commitment
-from cloneproof.engines.closed_form.laws import FLOATS, binomial_with_cdf
+from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
 
 Copies = tuple[int, ...]
 
@@ -60,7 +60,7 @@ def commitments(values: tuple[float, ...], m: int, copies: Copies) -> tuple[Floa
     for order in orders:
         number = [sum(c for c, mean in zip(copies, order, strict=True) if mean == value) for value in means]
         groups = [EqualArms(((value, Fraction(1)),), 1, many) for value, many in zip(means, number, strict=True)]
-        chosen = commitment(groups, lambda mean: binomial_with_cdf(m, mean, FLOATS), FLOATS)
+        chosen = commitment(groups, Bernoulli(FLOATS), m)
         chances += [float(row[0]) * many for row, many in zip(chosen.chances, number, strict=True)]
         explored += sum(c * mean for c, mean in zip(copies, order, strict=True)) / sum(copies)
     return chances / len(orders), explored / len(orders)

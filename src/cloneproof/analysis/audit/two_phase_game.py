@@ -297,7 +297,7 @@ class ScoreProfiler:
         types = merge_equal_means(runs)
         if types not in self._committed:
             m = self.game.arm_rounds
-            groups, chosen = commitment_of_types(types, m, self._rewards(), self.arithmetic)
+            groups, chosen = commitment_of_types(types, m, self._rewards())
             mean = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
             self._committed[types] = mean + arb(0, LOST) if self.arithmetic.proven else mean
         return self._committed[types]
@@ -307,7 +307,7 @@ class ScoreProfiler:
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
-            law = agent_score(points, self.game.phases, self._rewards(), self.arithmetic)
+            law = agent_score(points, self.game.phases, self._rewards())
             self._scores[key] = law.scores, law.awards
         return self._scores[key]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -27,7 +27,6 @@ from cloneproof.engines.closed_form.laws import (
     NEGLIGIBLE,
     Arithmetic,
     Array,
-    Bernoulli,
     Law,
     MeanCounts,
     Number,
@@ -67,15 +66,16 @@ class Commitment:
         return sum(chance * value for (value, _), chance in weighted)
 
 
-def commitment(groups: list[EqualArms], comparison_law: Callable[[float], Law], arithmetic: Arithmetic) -> Commitment:
-    """The probabilities of commitment; `comparison_law(mean)` is the law of what an arm is judged by.
+def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> Commitment:
+    """The probabilities of commitment after so many rounds of each arm.
 
     Originals are independent, and so are copies of one given its mean. The factor of an original in the tie formula is
     therefore the average over its prior of (F(s-) + x f(s))^copies, without enumerating joint means.
     """
     arms = sum(group.copies * group.number for group in groups)
+    arithmetic = rewards.arithmetic
     nodes, weights = tie_nodes(arms - 1, arithmetic)
-    laws = {value: comparison_law(value) for group in groups for value, _ in group.atoms}
+    laws = {value: rewards.comparison_law(value, arm_rounds) for group in groups for value, _ in group.atoms}
     chances = [[arithmetic.number(0)] * len(group.atoms) for group in groups]
     least = max(min(laws[value].low for value, _ in group.atoms) for group in groups)
     widest = 1
@@ -259,9 +259,7 @@ def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> lis
     return [Fixed(tuple((Fraction(1, agents), turn) for turn in turns))] * agents
 
 
-def unfinished_exploration(
-    runs: MeanCounts, order: Order, arm_rounds: int, rounds: int, rewards: RewardLaw, arithmetic: Arithmetic
-) -> Sums:
+def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, rounds: int, rewards: RewardLaw) -> Sums:
     """The law of the sum of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
 
     round-robin  every arm has floor(rounds / k) pulls, and rounds mod k random ones one more
@@ -279,27 +277,21 @@ def unfinished_exploration(
     counts = [count for _, count in types]
     if order == "round-robin":
         each, extra = divmod(rounds, sum(counts))
-        return sums_of_random_arms(types, [each * count for count in counts], counts, extra, 1, rewards, arithmetic)
+        return sums_of_random_arms(types, [each * count for count in counts], counts, extra, 1, rewards)
     full, rest = divmod(rounds, arm_rounds)
     if rest == 0:
-        return sums_of_random_arms(types, [0] * len(types), counts, full, arm_rounds, rewards, arithmetic)
+        return sums_of_random_arms(types, [0] * len(types), counts, full, arm_rounds, rewards)
     parts = []
     for t, (_, count) in enumerate(types):
         started = [rest if u == t else 0 for u in range(len(types))]
         others = [number - (u == t) for u, number in enumerate(counts)]
-        weight = arithmetic.number(Fraction(count, sum(counts)))
-        parts.append((weight, sums_of_random_arms(types, started, others, full, arm_rounds, rewards, arithmetic)))
+        weight = rewards.arithmetic.number(Fraction(count, sum(counts)))
+        parts.append((weight, sums_of_random_arms(types, started, others, full, arm_rounds, rewards)))
     return rewards.mixture(parts)
 
 
 def sums_of_random_arms(
-    types: MeanCounts,
-    base: list[int],
-    counts: list[int],
-    draws: int,
-    step: int,
-    rewards: RewardLaw,
-    arithmetic: Arithmetic,
+    types: MeanCounts, base: list[int], counts: list[int], draws: int, step: int, rewards: RewardLaw
 ) -> Sums:
     """The law of the rewards if `draws` random arms, without replacement, are pulled `step` times.
 
@@ -312,7 +304,7 @@ def sums_of_random_arms(
         if t == len(types) - 1:
             return rewards.pulls(base[t] + step * left, mean)
         parts = []
-        for number, chance in hypergeometric(counts[t], others, left, arithmetic):
+        for number, chance in hypergeometric(counts[t], others, left, rewards.arithmetic):
             sums = rewards.pulls(base[t] + step * number, mean)
             parts.append((chance, rewards.plus(sums, rest(t + 1, left - number))))
         return rewards.mixture(parts)
@@ -379,51 +371,50 @@ class Phases:
 ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (None: no score), what an award then pays
 
 
-def agent_score(
-    originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
-) -> ScoreLaw:
+def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw) -> ScoreLaw:
     """The score of an agent, averaged over its realised means."""
+    arithmetic = rewards.arithmetic
     scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
     parts: list[tuple[Array, Array, Number, Number]] = []
-    roundings = count = 0
+    roundings = 0
     for weight, runs in realisations(originals, ordered):
         if not weight:
             continue
         share = arithmetic.number(weight)
-        pieces, lost = _pieces(runs, phases, rewards, arithmetic)
+        pieces, lost = _pieces(runs, phases, rewards)
         for sums, award in pieces:
             if sums is None:
                 scores, law, steps = np.array([-np.inf]), arithmetic.array([1]), 0
             else:
                 scores, law, steps = rewards.scores(sums, scored)
             parts.append((scores, law, share, share * award))
-            roundings, count = max(roundings, steps + lost), count + 1
-    return _combine(parts, roundings + count + 8, arithmetic)
-
-
-def _combine(parts: list[tuple[Array, Array, Number, Number]], roundings: int, arithmetic: Arithmetic) -> ScoreLaw:
+            roundings = max(roundings, steps + lost)
     scores = np.unique(np.concatenate([part[0] for part in parts]))
     chances, awards = arithmetic.zeros(len(scores)), arithmetic.zeros(len(scores))
     for possible, law, share, award in parts:
         at = np.searchsorted(scores, possible)
         chances[at] += law * share
         awards[at] += law * award
-    return ScoreLaw(scores, chances, awards, roundings)
+    return ScoreLaw(scores, chances, awards, roundings + len(parts) + 8)
 
 
-def _pieces(
-    runs: MeanCounts, phases: Phases, rewards: RewardLaw, arithmetic: Arithmetic
-) -> tuple[list[ScorePiece], int]:
+def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[ScorePiece], int]:
     """The joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
-    groups, chosen = commitment_of_types(types, m, rewards, arithmetic)
-    number = arithmetic.number
+    groups, chosen = commitment_of_types(types, m, rewards)
+    number = rewards.arithmetic.number
 
     def fresh(rounds: int) -> Number:
-        return etc_reward(runs, phases, rounds, groups, chosen, arithmetic)
+        """What a new ETC earns in so many rounds."""
+        plan = schedule([count for _, count in runs], phases.mechanism.arm.order, m, Fixed.of(rounds))
+        total = number(sum(mean * pulls for (mean, _), pulls in zip(runs, plan.exploration, strict=True)))
+        if rounds > arms * m:
+            best = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
+            total = total + number(plan.committed) * best
+        return total
 
     if len(types) == 1:
         awards = [number(Fraction(types[0][0]) * phases.award)]
@@ -456,38 +447,18 @@ def _pieces(
             f"{phases.trial} rounds for {arms} arms of {m} rounds",
             "use engine='monte-carlo', or restart='award'",
         )
-    sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards, arithmetic)
+    sums = unfinished_exploration(runs, phases.mechanism.arm.order, m, phases.trial, rewards)
     return [(sums, awards[0])], chosen.roundings + 3 * (arms + 2) * len(types)  # a mixture for each type
 
 
-def commitment_of_types(
-    types: MeanCounts, arm_rounds: int, rewards: RewardLaw, arithmetic: Arithmetic
-) -> tuple[list[EqualArms], Commitment]:
-    """The commitment among arms of known means: a group for each mean."""
-    groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
-    if isinstance(rewards, Bernoulli):
-        return groups, _among_bernoulli(types, arm_rounds, arithmetic)
-    return groups, commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
-
-
 @lru_cache(maxsize=8192)
-def _among_bernoulli(types: MeanCounts, arm_rounds: int, arithmetic: Arithmetic) -> Commitment:
-    """The costly part of an audit, cached: it is the same for every number of agents, allowance of arms and score."""
+def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) -> tuple[list[EqualArms], Commitment]:
+    """The commitment among arms of known means, and a group for each mean.
+
+    The costly part of an audit, cached: it is the same for every number of agents, allowance of arms and score.
+    """
     groups = [EqualArms(((mean, Fraction(1)),), 1, count) for mean, count in types]
-    rewards = Bernoulli(arithmetic)
-    return commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), arithmetic)
-
-
-def etc_reward(
-    runs: MeanCounts, phases: Phases, rounds: int, groups: list[EqualArms], chosen: Commitment, arithmetic: Arithmetic
-) -> Number:
-    """What a new ETC over arms of known means earns in so many rounds."""
-    plan = schedule([count for _, count in runs], phases.mechanism.arm.order, phases.arm_rounds, Fixed.of(rounds))
-    total = arithmetic.number(sum(mean * pulls for (mean, _), pulls in zip(runs, plan.exploration, strict=True)))
-    if rounds > sum(count for _, count in runs) * phases.arm_rounds:
-        best = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
-        total = total + arithmetic.number(plan.committed) * best
-    return total
+    return groups, commitment(groups, rewards, arm_rounds)
 
 
 def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number], int]:

@@ -27,7 +27,6 @@ from cloneproof.engines.closed_form.commitment import (
     Fixed,
     Phases,
     Rounds,
-    ScoreLaw,
     agent_score,
     awards,
     commitment,
@@ -173,16 +172,19 @@ def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) 
 
 @dataclass(frozen=True)
 class Problem:
-    """Each agent's registered originals, the mechanism for this horizon, and the arithmetic.
+    """Each agent's registered originals, the mechanism for this horizon, and the law of rewards.
 
-    `rewards` is None if the mechanism tests slots, which count coins whatever the rewards are.
+    A mechanism that tests slots counts coins whatever the rewards are.
     """
 
     agents: tuple[tuple[CopiedOriginal, ...], ...]
     mechanism: Mechanism
     horizon: int
-    arithmetic: Arithmetic
-    rewards: RewardLaw | None
+    rewards: RewardLaw
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        return self.rewards.arithmetic
 
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
@@ -256,9 +258,7 @@ def _level(
         return earned, 4
     groups = group_originals(originals)
     check_level(groups, arm_rounds, problem.arithmetic)
-    rewards = problem.rewards
-    assert rewards is not None
-    chosen = commitment(groups, lambda mean: rewards.comparison_law(mean, arm_rounds), problem.arithmetic)
+    chosen = commitment(groups, problem.rewards, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
     exploited = number(plan.committed)
     return [
@@ -278,13 +278,9 @@ def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
             prize, more = _separate(problem, [Fixed.of(award)])
             return [earned[0] + prize[0]], worst + more
         return _separate(problem, [Fixed.of(trial + award)])
-    assert problem.rewards is not None
     phases = Phases(mechanism, trial, award)
     check_trials(list(problem.agents), phases, problem.arithmetic)
-    scores: dict[tuple[CopiedOriginal, ...], ScoreLaw] = {}
-    for originals in problem.agents:
-        if originals not in scores:
-            scores[originals] = agent_score(list(originals), phases, problem.rewards, problem.arithmetic)
+    scores = {each: agent_score(list(each), phases, problem.rewards) for each in dict.fromkeys(problem.agents)}
     prizes, more = awards([scores[originals] for originals in problem.agents], problem.arithmetic)
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
@@ -443,8 +439,8 @@ def _estimates(
     )
     every = [atoms for own in priors for atoms in own]
     means = [value for atoms in every for value, _ in atoms]
-    rewards = None if running.arm.draws else _reward_law(market, means, arithmetic)
-    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, arithmetic, rewards))
+    rewards = Bernoulli(arithmetic) if running.arm.draws else _reward_law(market, means, arithmetic)
+    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards))
     best, best_error = market.horizon * expected_best(every), 0.0
     if prior_points:
         best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])

@@ -417,7 +417,7 @@ class Bernoulli:
         return committed_sums(types, rounds, self.arithmetic)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Deterministic:
     """Every reward is the mean: sums are points, in the session's ticks of 2^-60, and judged as by the session."""
 

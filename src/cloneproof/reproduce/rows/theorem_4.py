@@ -168,7 +168,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
     """
     trial = _trial(mechanism)
     originals = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in zip(means, copies, strict=True)]
-    score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS), FLOATS)
+    score = agent_score(originals, Phases(mechanism, trial, 1), Bernoulli(FLOATS))
     law = np.zeros(trial + 1)
     at = score.scores >= 0
     law[score.scores[at].astype(int)] = score.chances[at].astype(float)
