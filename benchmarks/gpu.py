@@ -20,7 +20,8 @@ from pathlib import Path
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.gpu.launch import card, choice_of, gpu_outcomes
+from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes
+from cloneproof.engines.monte_carlo.gpu.records import choice_of
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies

@@ -39,7 +39,7 @@ def cpu_clock():
     """Budgets in seconds of CPU time, sampled in one thread, so that small ones suffice on a busy machine too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "monotonic", time.process_time)
-        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor(1).submit)
+        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor().submit)
         yield
 
 

@@ -18,7 +18,7 @@ def still_clock(declared=DECLARED[:3]):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(time, "monotonic", lambda: 0.0)
-        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor(1).submit)
+        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor().submit)
         patch.setattr("cloneproof.advice.recommend.DECLARED", declared)
         yield
 

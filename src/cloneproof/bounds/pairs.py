@@ -86,7 +86,7 @@ def pairs_arm_rounds(
         if tail == "exact" and not pairs_apply(originals, pair, LARGEST_EXACT, horizon, "chernoff"):
             kind = "chernoff"
         if not pairs_apply(originals, pair, found, horizon, kind, spread):  # else an earlier pair asks for more
-            found = smallest(partial(_meets, originals, pair, horizon, kind, spread))
+            found = smallest(partial(pairs_apply, originals, pair, horizon=horizon, tail=kind, spread=spread))
     return found
 
 
@@ -137,12 +137,6 @@ def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[flo
     """
     nearest = (1 + relative_gap) * lowest
     return (lowest, nearest) if nearest <= highest else (lowest,)
-
-
-def _meets(
-    originals: int, pair: tuple[float, float], horizon: int, tail: TailBound, spread: float, arm_rounds: int
-) -> bool:
-    return pairs_apply(originals, pair, arm_rounds, horizon, tail, spread)
 
 
 def _below(limit: float, u: float, v: float, tail: TailBound, spread: float, rounds: int) -> bool:

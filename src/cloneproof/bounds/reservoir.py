@@ -226,10 +226,10 @@ class ReservoirMarket:
     def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
         """The expected mean of the best count if no slot passes, ties of counts broken at random."""
         s, total = numbers.draws, 0.0
-        for part, share in _scores(self.values, numbers):
-            chances, own = np.ones(len(part.below)), np.zeros(len(part.below))
+        for below, at, share in _scores(self.values, numbers):
+            chances, own = np.ones(len(below)), np.zeros(len(below))
             for key, agents in self.alike.items():
-                reached, _, paid = _powers_of_draws(key, s, self.values, part.below, part.at)
+                reached, _, paid = _powers_of_draws(key, s, self.values, below, at)
                 own = (
                     own * reached[:, s] ** agents
                     + agents * s * paid[:, s - 1] * reached[:, s] ** (agents - 1) * chances
@@ -237,13 +237,6 @@ class ReservoirMarket:
                 chances = chances * reached[:, s] ** agents
             total += share * float(own.sum())
         return total
-
-
-class _Scores(NamedTuple):
-    """Scores with random tie-breaking: a row each, with the probability of less and of equal for each value."""
-
-    below: FloatArray
-    at: FloatArray
 
 
 def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
@@ -254,8 +247,11 @@ def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArr
     return np.concatenate([np.zeros((1, len(values))), up_to[:-1]]), up_to
 
 
-def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[_Scores, float]]:
-    """All levels at the nodes of a quadrature over the tie-breaker, some levels at a time, with the node's weight."""
+def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[FloatArray, FloatArray, float]]:
+    """Scores with random tie-breaking: the chances of less and of equal for each value, and the weight of the node.
+
+    All levels (rows) at the nodes of a quadrature over the tie-breaker, some levels at a time.
+    """
     below, up_to = _count_laws(values, numbers)
     at = up_to - below
     kept = np.flatnonzero((at.max(axis=1) > NEGLIGIBLE) & (up_to.max(axis=1) ** numbers.draws > NEGLIGIBLE))
@@ -263,7 +259,7 @@ def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[_Sc
     for begin in range(0, len(kept), width):
         rows = kept[begin : begin + width]
         for node, share in LOTS:
-            yield _Scores(below[rows] + node * at[rows], at[rows]), share
+            yield below[rows] + node * at[rows], at[rows], share
 
 
 def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
@@ -293,9 +289,9 @@ def _champion_law(agent: AgentPriors, values: FloatArray, numbers: ReservoirNumb
         rest, weight = agent[:k] + agent[k + 1 :], count * weights_of(own, values)
         tried = _with_own(rest, len(agent), s, values, fails, chance)[:, :, :s].sum(axis=2)[0]
         law += weight * passes * tried / len(agent)
-        for part, share in _scores(values, numbers):
-            reached = _with_own(rest, len(agent), s, values, part.below, part.at)[:, :, s - 1]
-            law += share * s * weight * (part.at * reached).sum(axis=0) / len(agent)
+        for below, at, share in _scores(values, numbers):
+            reached = _with_own(rest, len(agent), s, values, below, at)[:, :, s - 1]
+            law += share * s * weight * (at * reached).sum(axis=0) / len(agent)
     return law
 
 

@@ -42,7 +42,7 @@ from cloneproof._checks import known, number_in
 from cloneproof._processes import process_pool
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob
+from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob, outcomes_of
 from cloneproof.engines.reference import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.mechanisms.online.levels import ONE
@@ -453,8 +453,4 @@ def black_box_outcomes(
                     stacklevel=2,
                 )
     runs = runs or [player.run(run) for run in range(first, first + count)]
-    payoff, served = (
-        np.array([list(getattr(run, field).values()) for run in runs]).reshape(count, len(job.market.agents))
-        for field in ("payoff", "served")
-    )
-    return Outcomes(payoff, np.array([run.regret for run in runs]), served)
+    return outcomes_of(runs, len(job.market.agents))

@@ -66,11 +66,9 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated",
     return Estimate(value, relative * abs(value), kind, method)
 
 
-def ball_gain(
-    market: Market, mechanism: Mechanism, copies: tuple[int, ...], over: tuple[int, ...] = (1, 1), agent: str = "ana"
-) -> Estimate:
-    """What an agent gains by some registration over another one, in ball arithmetic."""
+def ball_gain(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Estimate:
+    """What Ana gains by copies over honest registration, in ball arithmetic."""
     copied, honest = (
-        evaluate(market, mechanism, {agent: vector}, arithmetic="ball").payoff[agent] for vector in (copies, over)
+        evaluate(market, mechanism, registered, arithmetic="ball").payoff["ana"] for registered in ({"ana": copies}, {})
     )
     return copied - honest

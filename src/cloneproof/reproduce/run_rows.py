@@ -184,7 +184,7 @@ def reproduce(
         one_of(name, rows(), "a row")
     folder, setting = _folder(out), Setting(scale, seed)
     left = [n for n in rows() if (not only or n in only) and load(folder / "rows", n, setting) is None]
-    with process_pool(processes) if processes > 1 else InlineExecutor(1) as pool:
+    with process_pool(processes) if processes > 1 else InlineExecutor() as pool:
         _run(left, setting, folder / "rows", pool, report, finish)
     finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
     sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}

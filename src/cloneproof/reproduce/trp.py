@@ -41,7 +41,6 @@ from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.properties.permutations import Instance, rp_regret, sorted_copies
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market import Agent, Discrete, Market
-from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.reproduce.evidence import by_low, by_value
 from cloneproof.reproduce.findings import Setting
@@ -172,9 +171,7 @@ def average_gap(means: Sequence[float]) -> float:
     return max(means) - sum(means) / len(means)
 
 
-def exploration_slack(
-    mechanism: Mechanism, means: Sequence[float], horizon: int, rewards: str | RewardFamily = "bernoulli"
-) -> Estimate:
+def exploration_slack(mechanism: Mechanism, means: Sequence[float], horizon: int) -> Estimate:
     """How much regret is left to the honest agent until copies could pay: min(T D, (l + 1) m D) - its regret.
 
     If it is not negative, a committing ETC is truthful under random permutation on these means, at every horizon up to
@@ -186,7 +183,7 @@ def exploration_slack(
     [-1.27, 1.27]
     """
     originals, gap = len(means), average_gap(means)
-    honest = rp_regret(mechanism, Instance(tuple(means), (1,) * originals), horizon, rewards)
+    honest = rp_regret(mechanism, Instance(tuple(means), (1,) * originals), horizon)
     room = min(horizon, (originals + 1) * mechanism.arm.explore) * gap
     rounding = 4 * (originals + 2) * room * 2.0**-53
     return Estimate(room, rounding, "proven", "arithmetic") - honest

@@ -36,11 +36,9 @@ def prior_of(good: float) -> Discrete:
     return Discrete([0.0, good], [0.5, 0.5])
 
 
-def exact_regrets(
-    mechanism: Mechanism, instance: str, horizons: Sequence[int], good: float = 1.0
-) -> dict[int, Estimate]:
+def exact_regrets(mechanism: Mechanism, instance: str, horizons: Sequence[int]) -> dict[int, Estimate]:
     """The expected regret in one of the instances at every horizon, by the state tree."""
-    market = one_agent((good, 0.0), max(horizons))
+    market = one_agent((1.0, 0.0), max(horizons))
     evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
     return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
 

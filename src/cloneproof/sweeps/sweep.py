@@ -189,7 +189,7 @@ def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
     """Threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C itself ends."""
     number = checked_workers(workers)
     if number == 1:
-        executor: Executor = InlineExecutor(1)
+        executor: Executor = InlineExecutor()
     else:
         executor = ThreadPoolExecutor(number) if sampled_only else process_pool(number)
     place = Place(executor, number, stoppable=number > 1 and sampled_only)

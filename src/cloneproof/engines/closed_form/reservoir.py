@@ -61,12 +61,9 @@ def reservoir_rewards(
     left = horizon - rule.draws * rule.explore * len(agents)
     roundings = _roundings(laws, rule, len(agents))
     if left > 0:
-        fallback = (
-            _fresh_draw(laws, rule, arithmetic)
-            if rule.slots.fallback == "draw"
-            else _best_count(laws, rule, arithmetic)
-        )
-        earned = [reward + left * late for reward, late in zip(earned, fallback, strict=True)]
+        fallback = _fresh_draw if rule.slots.fallback == "draw" else _best_count
+        late = fallback(laws, rule, arithmetic)
+        earned = [reward + left * each for reward, each in zip(earned, late, strict=True)]
     return [earned[kinds.index(key)] for key in keys], roundings
 
 
@@ -81,54 +78,30 @@ def _draw_laws(
             "use engine='monte-carlo', or priors of fewer values",
         )
     n = rule.explore
-    top = (
-        n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)
-    )  # the highest level that does not pass
+    top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
     values = sorted({value for kind in kinds for original in kind for value, _ in original.atoms})
     counts_of = {value: binomial_with_cdf(n, value, arithmetic) for value in values}
     low = min([top, *(law.low for law in counts_of.values())])
     window = {value: law.on(low, top, arithmetic) for value, law in counts_of.items()}
-    beyond = {value: law.on(top + 1, top + 1, arithmetic)[0][0] for value, law in counts_of.items()}  # P(count <= top)
-    return [
-        _kind_laws(kind, number, values, window, beyond, rule, arithmetic)
-        for kind, number in zip(kinds, counts, strict=True)
-    ]
-
-
-def _kind_laws(
-    kind: tuple[CopiedOriginal, ...],
-    number: int,
-    values: list[float],
-    window: dict[float, tuple[Array, Array]],
-    failing: dict[float, Number],
-    rule: Rule,
-    arithmetic: Arithmetic,
-) -> DrawLaws:
-    chances, weights = [], []
-    for chance, runs in realisations(list(kind), ordered=False):
-        arms = sum(count for _, count in runs)
-        weight = dict.fromkeys(values, Fraction(0))
-        for value, count in runs:
-            weight[value] += Fraction(count, arms)
-        chances.append(chance)
-        weights.append([weight[value] for value in values])
-    one, draws = arithmetic.number(1), np.array([arithmetic.array(row) for row in weights])
-    means = arithmetic.array([Fraction(value) for value in values])
-    fails = arithmetic.array([failing[value] for value in values])
+    below, at = (np.array([window[value][part] for value in values]) for part in (0, 1))
+    one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in values])
+    fails = arithmetic.array([counts_of[value].on(top + 1, top + 1, arithmetic)[0][0] for value in values])
     if rule.slots.threshold is None:
         fails = fails * 0 + one
-    below = np.array([window[value][0] for value in values])
-    at = np.array([window[value][1] for value in values])
-    return DrawLaws(
-        agents=number,
-        chances=arithmetic.array(chances),
-        fail=draws.dot(fails),
-        mean=draws.dot(means),
-        passing=draws.dot(means * (one - fails)),
-        below=draws.dot(below),
-        at=draws.dot(at),
-        paid=draws.dot(at * means[:, None]),
-    )
+    laws = []
+    for kind, number in zip(kinds, counts, strict=True):
+        chances, weights = [], []
+        for chance, runs in realisations(list(kind), ordered=False):
+            arms = sum(count for _, count in runs)
+            weight = dict.fromkeys(values, Fraction(0))
+            for value, count in runs:
+                weight[value] += Fraction(count, arms)
+            chances.append(chance)
+            weights.append([weight[value] for value in values])
+        draws = np.array([arithmetic.array(row) for row in weights])
+        of_draw = (fails, means, means * (one - fails), below, at, at * means[:, None])
+        laws.append(DrawLaws(number, arithmetic.array(chances), *map(draws.dot, of_draw)))
+    return laws
 
 
 def _add_tests(
@@ -147,12 +120,12 @@ def _add_tests(
     for i, law in enumerate(laws):
         check_time("closed form")
         others = [(other.agents - (k == i), alive[k], dead[k]) for k, other in enumerate(laws)]
-        reached = _order_averages(others, count - 1, arithmetic)
+        reached = _order_averages(others, arithmetic)
         pay = (powers[i] * law.mean).sum() * tested + (powers[i] * law.passing).sum() * later
         earned[i] = earned[i] + (reached * pay).sum() / count
 
 
-def _order_averages(factors: list[tuple[int, Number, Number]], others: int, arithmetic: Arithmetic) -> Array:
+def _order_averages(factors: list[tuple[int, Number, Number]], arithmetic: Arithmetic) -> Array:
     """For 0, 1, .. agents that come first: the average over their choice of the product of all factors.
 
     Each kind comes as (how many agents, factor of one that comes later, factor of one that comes first).
@@ -170,7 +143,6 @@ def _order_averages(factors: list[tuple[int, Number, Number]], others: int, arit
             grown[:-1] += averages * later * stay
             grown[1:] += averages * first * move
             averages = grown
-    assert len(averages) == others + 1
     return averages
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -151,9 +152,13 @@ def reference_run(job: Job, run: int) -> Run:
 
 def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Runs first, .., first + count - 1 of any job, slowly, by the reference simulator."""
-    runs = [reference_run(job, run) for run in range(first, first + count)]
+    return outcomes_of([reference_run(job, run) for run in range(first, first + count)], len(job.market.agents))
+
+
+def outcomes_of(runs: Sequence[Run], agents: int) -> Outcomes:
+    """The outcomes of runs that were played one by one."""
     payoff, served = (
-        np.array([list(getattr(run, field).values()) for run in runs]).reshape(count, len(job.market.agents))
+        np.array([list(getattr(run, field).values()) for run in runs]).reshape(len(runs), agents)
         for field in ("payoff", "served")
     )
     return Outcomes(payoff, np.array([run.regret for run in runs]), served)

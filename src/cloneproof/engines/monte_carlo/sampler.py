@@ -105,9 +105,6 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
 class InlineExecutor(Executor):
     """Runs what is submitted at once, in this thread: for chunks that must not run in parallel."""
 
-    def __init__(self, threads: int) -> None:
-        del threads  # one is all there is
-
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
         """A finished future; errors and interrupts pass through."""
         done: Future[T] = Future()
@@ -169,11 +166,11 @@ def _chunks(
 ) -> Iterator[FloatArray]:
     """The rows of successive chunks, in order, until the limit or the deadline; always at least one."""
     strata = len(start.estimands.weights)
-    size = _passes(plan.chunk or first_chunk(plan.largest), strata)
-    largest, fixed = _passes(plan.largest, strata), plan.chunk is not None
+    size = max(1, (plan.chunk or first_chunk(plan.largest)) // strata)
+    largest, fixed = max(1, plan.largest // strata), plan.chunk is not None
     waiting: deque[Future[tuple[FloatArray, float]]] = deque()
     asked, first = start.count, True
-    submit: Submit[tuple[FloatArray, float]] = in_thread if plan.parallel else InlineExecutor(1).submit
+    submit: Submit[tuple[FloatArray, float]] = in_thread if plan.parallel else InlineExecutor().submit
     while True:
         while len(waiting) < threads and (plan.limit is None or asked < plan.limit):
             count = size
@@ -202,10 +199,6 @@ def _chunks(
 def _observe_timed(observe: ObserveRuns, first: int, count: int) -> tuple[FloatArray, float]:
     begun = time.perf_counter()
     return observe(first, count), time.perf_counter() - begun
-
-
-def _passes(runs: int, strata: int) -> int:
-    return max(1, runs // strata)
 
 
 def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
@@ -406,7 +399,8 @@ def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> Run
     if device == "cpu" or (device == "auto" and find_spec("cupy") is None) or not kernels_installed():
         return cores
     listed = list(jobs)
-    from cloneproof.engines.monte_carlo.gpu.launch import card, card_pays, gpu_outcomes, refusal, why_no_card
+    from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes, why_no_card
+    from cloneproof.engines.monte_carlo.gpu.records import card_pays, refusal
 
     reasons = [reason for reason in map(refusal, listed) if reason is not None]
     if reasons:

@@ -222,9 +222,7 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
     if shape.deterministic:
         mean = np.zeros(pulls.shape)
         for k, a in enumerate(arms):
-            o = shape.arms[a]
-            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
-            mean[k] = np.where(pulls[k] > 0, values[shape.successes(states, o)], 0.0)
+            mean[k] = np.where(pulls[k] > 0, _sure_reward(shape, states, a), 0.0)
     else:
         mean = states[shape.rows("sum", arms)] / np.maximum(pulls, 1)
     if not shape.mechanism.arm.commits:
@@ -232,21 +230,25 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
     return pulls, mean, states[shape.rows("chosen", arms)] > 0
 
 
+def _sure_reward(shape: Shape, states: States, arm: int) -> FloatArray:
+    """What each pull of an arm pays where rewards are deterministic; 0 where that is not known yet."""
+    original = shape.arms[arm]
+    values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[original].belief.values)])
+    return np.asarray(values[shape.successes(states, original)])
+
+
 def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
     """Rounds given, pulls that count and their mean for each agent, and which one was committed to."""
     assert shape.mechanism.agent is not None
-    originals_of = [[o for o, x in enumerate(shape.originals) if x.owner == i] for i in range(shape.owners)]
     observations = [shape.observations(states, o) for o in range(len(shape.originals))]
-    decided = np.array([sum(observations[o] for o in originals) for originals in originals_of])
+    decided = np.array([sum(observations[o] for o in originals) for originals in shape.originals_of])
     if shape.mechanism.scoring.partial:
         pulls, mean = _score_statistics(shape, states, decided)
     elif shape.deterministic:
-        pulls, mean = (
-            decided,
-            np.array([_exact_mean(shape, states, originals, observations) for originals in originals_of]),
-        )
+        pulls = decided
+        mean = np.array([_exact_mean(shape, states, originals, observations) for originals in shape.originals_of])
     else:
-        total = np.array([sum(shape.successes(states, o) for o in originals) for originals in originals_of])
+        total = np.array([sum(shape.successes(states, o) for o in originals) for originals in shape.originals_of])
         pulls, mean = decided, total / np.maximum(decided, 1)
     unscored = [i for i, arms in enumerate(shape.registered) if not shape.mechanism.scoring.allows(arms)]
     if unscored:
@@ -282,9 +284,7 @@ def _score_statistics(shape: Shape, states: States, decided: Ints) -> tuple[Ints
     mean = np.zeros(pulls.shape)
     for i in range(shape.owners):
         for a in shape.levels[i]:
-            o = shape.arms[a]
-            values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[o].belief.values)])
-            mean[i] += np.where(states[shape.row("chosen", a)] > 0, values[shape.successes(states, o)], 0.0)
+            mean[i] += np.where(states[shape.row("chosen", a)] > 0, _sure_reward(shape, states, a), 0.0)
     return pulls, np.where(pulls > 0, mean, 0.0)
 
 

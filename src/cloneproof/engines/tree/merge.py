@@ -29,19 +29,18 @@ class Symmetry:
 
     def __init__(self, shape: Shape) -> None:
         self.families: list[list[StateBlock]] = []
-        for o in range(len(shape.originals)):
-            self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in shape.arms_of(o)])
+        for arms in shape.arms_of:
+            self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in arms])
         # an award clears the pulls: exploration by index would then start with whom the sorting put first
         anew = shape.mechanism.arm.order == "index" and shape.mechanism.clearing.at_award
-        for owner in range(0 if anew else shape.owners):
-            originals = [o for o, original in enumerate(shape.originals) if original.owner == owner]
+        for originals in () if anew else shape.originals_of:
             for group in _alike(originals, [shape.originals[o] for o in originals]):
                 self._add([_original_block(shape, o) for o in group])
         level = shape.mechanism.arm if shape.flat else shape.mechanism.agent
         assert level is not None
-        kinds: list[object] = [
-            (tuple((o.belief, o.copies) for o in shape.originals if o.owner == owner), shape.registered[owner])
-            for owner in range(shape.owners)
+        kinds = [
+            (tuple((shape.originals[o].belief, shape.originals[o].copies) for o in own), registered)
+            for own, registered in zip(shape.originals_of, shape.registered, strict=True)
         ]
         self.owners = [[i] for i in range(shape.owners)]
         if level.order != "index":
@@ -68,8 +67,7 @@ def _rows(shape: Shape, names: Sequence[tuple[str, int]]) -> StateBlock:
 
 
 def _original_block(shape: Shape, original: int) -> StateBlock:
-    arms = shape.arms_of(original)
-    names = [(name, a) for name in ("pulls", "sum", "chosen") for a in arms]
+    names = [(name, a) for name in ("pulls", "sum", "chosen") for a in shape.arms_of[original]]
     return _rows(shape, [*names, ("observations", original), ("successes", original)])
 
 

@@ -203,9 +203,7 @@ class RoundStep:
         shape, score = self.shape, self.shape.mechanism.scoring
         if not score.partial or not score.allows(shape.registered[owner]):
             return np.zeros(len(done), dtype=np.int64)
-        decided = np.asarray(
-            sum(shape.observations(states, o) for o, x in enumerate(shape.originals) if x.owner == owner)
-        )
+        decided = np.asarray(sum(shape.observations(states, o) for o in shape.originals_of[owner]))
         trial, so_far = ~is_winner(shape, states, owner), scored_pulls(shape, owner, decided)
         counts = trial & (scored_pulls(shape, owner, decided + 1) > so_far)
         return np.asarray(counts & done if score.fresh else counts).astype(np.int64)

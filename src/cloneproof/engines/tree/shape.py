@@ -155,10 +155,7 @@ class Shape:
         """The arms that are compared with each other: all, or those of each owner."""
         if self.flat:
             return (tuple(range(len(self.arms))),)
-        return tuple(
-            tuple(a for a, o in enumerate(self.arms) if self.originals[o].owner == owner)
-            for owner in range(self.owners)
-        )
+        return tuple(tuple(a for o in originals for a in self.arms_of[o]) for originals in self.originals_of)
 
     @cached_property
     def level_of(self) -> tuple[int, ...]:
@@ -255,15 +252,18 @@ class Shape:
             return self.originals[self.arms[number]].owner
         return self.originals[number].owner if name in ("observations", "successes") else number
 
-    def arms_of(self, original: int) -> list[int]:
-        return self._arms_of[original]
-
     @cached_property
-    def _arms_of(self) -> list[list[int]]:
+    def arms_of(self) -> list[list[int]]:
+        """The arms of each original."""
         arms_of: list[list[int]] = [[] for _ in self.originals]
         for a, o in enumerate(self.arms):
             arms_of[o].append(a)
         return arms_of
+
+    @cached_property
+    def originals_of(self) -> list[list[int]]:
+        """The originals of each owner."""
+        return [[o for o, each in enumerate(self.originals) if each.owner == owner] for owner in range(self.owners)]
 
     def observations(self, states: States, original: int) -> Ints:
         return self._row_or_sum(states, "observations", "pulls", original)
@@ -276,5 +276,5 @@ class Shape:
         row = self.row(stored, original)
         if row is not None:
             return np.asarray(states[row], dtype=np.int64)
-        rows = [row for a in self.arms_of(original) if (row := self.row(summed, a)) is not None]
+        rows = [row for a in self.arms_of[original] if (row := self.row(summed, a)) is not None]
         return np.asarray(states[rows].sum(axis=0, dtype=np.int64))

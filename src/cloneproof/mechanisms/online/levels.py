@@ -395,40 +395,23 @@ class SlotLevel(Candidates):
         """How many slots are tested; one more is held in reserve if the fallback is a fresh draw."""
         return len(self.arms) - (self.rule.slots.fallback == "draw")
 
-    @property
-    def exploring(self) -> bool:
-        """Whether a test is still to be run."""
-        return self.choice is None and self.test < self.tested
-
     def _passes(self, k: int) -> bool:
         """Whether the test of slot k is known to have passed."""
         threshold = self.rule.slots.threshold
         return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
 
-    def _next(self) -> int:
-        """The slot whose turn it is, WAIT, or -2 - k where slot k becomes champion."""
-        if self.choice is not None:
-            return self.choice
-        if self.passed:
-            return -2 - min(self.passed)
-        while self.test < self.tested and self.decided[self.test] >= self.explore:
-            self.test += 1
-        if self.test < self.tested:
-            return self.test
-        if self.missing:
-            return WAIT
-        if self.rule.slots.fallback == "draw":
-            return -2 - self.tested
-        return -2 - max(range(self.tested), key=lambda k: (self.total[k], -k))
-
     def pick(self, clock: int) -> int:
         """The slot to play, or WAIT while only rewards are missing."""
-        k = self._next()
-        if k == WAIT:
-            return k
-        if k < WAIT:
-            k = self.choice = -2 - k
-            self.test = self.tested
+        while self.test < self.tested and self.decided[self.test] >= self.explore:
+            self.test += 1
+        if self.choice is None and self.passed:
+            self.choice, self.test = min(self.passed), self.tested
+        elif self.choice is None and self.test == self.tested:
+            if self.missing:
+                return WAIT
+            best = max(range(self.tested), key=lambda k: (self.total[k], -k))
+            self.choice = self.tested if self.rule.slots.fallback == "draw" else best
+        k = self.test if self.choice is None else self.choice
         opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
         self.chance = self.openings[k] if opens else 1.0
         return k

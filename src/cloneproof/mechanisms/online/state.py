@@ -244,30 +244,18 @@ class TwoLevelState:
             self.last_stage = min((1 if arm.draws else most) * self.stage, agent.explore)
 
     def _inner(self) -> list[Level | SlotLevel]:
-        if self.mechanism.arm.draws:
-            return self._inner_slots()
-        arm, agent_keys, arm_keys = self.mechanism.arm, self.registration.agent_keys, self.registration.arm_keys
-        return [
-            Level(
-                arm,
-                arm.explore,
-                level_stream(self.stream, self.version, agent_keys[i] + 1),
-                [arm_keys[i][a] for a in kept],
-            )
-            for i, kept in enumerate(self.arms)
-        ]
-
-    def _inner_slots(self) -> list[Level | SlotLevel]:
-        """Levels whose candidates are draws from an agent's arms, for a rule that does not commit."""
+        """The level of each agent, whose candidates are its arms or draws from them."""
         rule, registration = self.mechanism.arm, self.registration
         levels: list[Level | SlotLevel] = []
         for i, keys in enumerate(registration.arm_keys):
             stream = level_stream(self.stream, self.version, registration.agent_keys[i] + 1)
-            self.arms[i] = agent_slots(rule, stream, keys)
-            if rule.commits:
+            if rule.draws:
+                self.arms[i] = agent_slots(rule, stream, keys)
+            if rule.draws and rule.commits:
                 levels.append(SlotLevel(rule, self.arms[i], [1 / len(keys)] * len(self.arms[i])))
             else:
-                levels.append(Level(rule, rule.explore, stream, range(rule.draws)))
+                candidates = range(rule.draws) if rule.draws else [keys[a] for a in self.arms[i]]
+                levels.append(Level(rule, rule.explore, stream, candidates))
         return levels
 
     def next(self, round_: int) -> Allocation:

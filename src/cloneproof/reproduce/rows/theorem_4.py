@@ -72,15 +72,14 @@ class Attack:
     def papers_mechanism(self, setting: Setting) -> Mechanism:
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
-    def witness(self, mechanism: Mechanism, copies: CopyVector | None = None) -> Witness:
+    def witness(self, mechanism: Mechanism) -> Witness:
         """The deviation under any mechanism, both payoffs in ball arithmetic."""
-        chosen = copies or self.copies
         honest, copied = (
             evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
-            for vector in ((1, 1), chosen)
+            for vector in ((1, 1), self.copies)
         )
-        every = full_copies(self.market.agents, {ANA: chosen})
-        return Witness(ANA, chosen, honest, copied, copied - honest, self.market, every)
+        every = full_copies(self.market.agents, {ANA: self.copies})
+        return Witness(ANA, self.copies, honest, copied, copied - honest, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """The attack as an audit that found it, for a certificate."""
@@ -236,15 +235,8 @@ def _from_above(law: Tail) -> Tail:
 SWEEP_ROUNDING = 1e-10  # of a payoff that is at most the horizon: a few thousand positive terms in floats
 
 
-class ThresholdGains(NamedTuple):
-    """Copies, and their largest gain over all scores that opponents may set: no set of opponents gives more."""
-
-    copies: tuple[int, ...]
-    most: Estimate
-
-
-def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[ThresholdGains]:
-    """The gains of each vector of Ana's copies, whatever the others are."""
+def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[Estimate]:
+    """The largest gain of each vector of Ana's copies over all scores that any opponents may set."""
     game = two_phase_game(audit_case(market, mechanism, ANA))
     profiler = ScoreProfiler(game, FLOATS)
     honest = profiler.profile((1,) * len(game.priors))
@@ -253,7 +245,7 @@ def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tupl
         sweep = profiler.sweep(honest, profiler.profile(copies))
         most = float(max(np.asarray(sweep.gains, dtype=float) * float(market.share)))
         error = SWEEP_ROUNDING * market.horizon
-        results.append(ThresholdGains(copies, Estimate(most, error, "estimated", "sweep over thresholds, floats")))
+        results.append(Estimate(most, error, "estimated", "sweep over thresholds, floats"))
     return results
 
 
@@ -271,7 +263,7 @@ def run(setting: Setting) -> Findings:
     upper, lower = _claims(setting)
     last_line = {(l_, t): l_ * math.log(2 * t) - l_ - 0.25 for l_ in range(1, 20) for t in (1, 2)}
     footnote, harder = _footnote(setting), harder_attacks(setting)
-    most, most_beyond = (max((case.most for case in cases), key=by_value) for cases in (fitting, beyond))
+    most, most_beyond = (max(gains, key=by_value) for gains in (fitting, beyond))
     return Findings(
         computed=(
             f"{len(played)} attacks by one agent of two originals, both payoffs in ball arithmetic, m as the theorem "
@@ -331,7 +323,7 @@ def run(setting: Setting) -> Findings:
             ours(
                 "With the assumption that the copies' exploration fits into the trial, m |S_i| ≤ M, no copies pay at "
                 "any threshold.",
-                all_of([at_most(gains.most) for gains in fitting]),
+                all_of([at_most(gain) for gain in fitting]),
                 ("vectors of copies", len(fitting)),
                 ("largest gain over all of them", most),
             ),
@@ -399,10 +391,10 @@ def _evidence(what: str, cases: Sequence[Worst]) -> tuple[tuple[str, Estimate], 
     return (f"{what} at y = {worst.y:.3g}", rounded(worst.q, ROUNDING)), (there, rounded(worst.bound, ROUNDING))
 
 
-def _by_fit(setting: Setting) -> tuple[list[ThresholdGains], list[ThresholdGains]]:
+def _by_fit(setting: Setting) -> tuple[list[Estimate], list[Estimate]]:
     """Sweeps of copies whose exploration fits into the trial and of some whose exploration does not."""
-    fitting: list[ThresholdGains] = []
-    beyond: list[ThresholdGains] = []
+    fitting: list[Estimate] = []
+    beyond: list[Estimate] = []
     horizon = setting.pick(quick=10**5, full=10**6)
     for name in ("long-trial-quarters", "long-trial"):
         attack = attacks(horizon)[name]

@@ -12,9 +12,9 @@ def as_card(monkeypatch):
         name = "C++"
         launches = 0
 
-        def play(self, *launch):
+        def play(self, *arguments):
             Pretended.launches += 1
-            super().play(*launch)
+            super().play(*arguments)
 
     monkeypatch.setattr(launch, "why_no_card", lambda: None)
     monkeypatch.setattr(launch, "card", Pretended)

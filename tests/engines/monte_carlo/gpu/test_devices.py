@@ -8,7 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
 from cloneproof.engines.monte_carlo import sampler as devices
-from cloneproof.engines.monte_carlo.gpu import launch
+from cloneproof.engines.monte_carlo.gpu import launch, records
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.errors import EngineError
@@ -93,18 +93,18 @@ def test_runs_of_a_race_are_drawn_ahead_in_one_launch(as_card):
 def test_a_wrong_bonus_would_be_noticed(monkeypatch):
     """The comparison can fail: a root that is off by one part in a thousand changes decisions."""
     job = Job(MARKET.with_horizon(400), cp.mechanism("ucb1"), {"ana": (3, 2), "bo": (2,)}, 1)
-    runs = launch.RunRange(job, 0, 64)
+    runs = records.RunRange(job, 0, 64)
     right = launch.play_ranges(HostKernels(), [runs])[0]
     assert np.array_equal(right.payoff, outcomes(*runs).payoff)
-    table = launch.whole_bonus(job.mechanism.arm, 400)
+    table = records.whole_bonus(job.mechanism.arm, 400)
     wrong = table._replace(roots=(table.roots * (1 + 1e-3)).astype(np.uint32))
-    monkeypatch.setattr(launch, "whole_bonus", lambda rule, horizon: wrong)
+    monkeypatch.setattr(records, "whole_bonus", lambda rule, horizon: wrong)
     assert not np.array_equal(launch.play_ranges(HostKernels(), [runs])[0].payoff, right.payoff)
 
 
 def test_auto_stays_on_the_cpu_where_nothing_is_installed():
     job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
-    assert launch.refusal(job) is None
+    assert records.refusal(job) is None
     assert devices.run_source("cpu", [job], None).notes == ()
 
 

@@ -8,7 +8,8 @@ import os
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.launch import RunRange, card, play_ranges, refusal, why_no_card
+from cloneproof.engines.monte_carlo.gpu.launch import card, play_ranges, why_no_card
+from cloneproof.engines.monte_carlo.gpu.records import RunRange, refusal
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from support.host_kernels import COMPILER, HostKernels
 from support.random_jobs import random_job

@@ -6,16 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cloneproof.engines.monte_carlo.gpu.launch import (
-    FLAT_UCB,
-    KL_UCB,
-    THOMPSON,
-    TREE_UCB,
-    Card,
-    KernelChoice,
-    RunRange,
-    batches,
-)
+from cloneproof.engines.monte_carlo.gpu.launch import Card, batches
+from cloneproof.engines.monte_carlo.gpu.records import FLAT_UCB, KL_UCB, THOMPSON, TREE_UCB, KernelChoice, RunRange
 from support.random_jobs import random_job
 
 MOST_SHARED, ALL_SHARED, PROCESSORS = 232_448, 233_472, 132
