@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from cloneproof._checks import known
 from cloneproof._discovery import classes
-from cloneproof.bounds import doubling_ends, doubling_epoch
+from cloneproof.bounds import doubling_epoch
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.rule import Rule
 
@@ -192,9 +192,6 @@ class DoublingEpochs(Restart):
 
     def epoch(self, round_: int) -> int:
         return doubling_epoch(round_)
-
-    def ends(self, horizon: int) -> list[int]:
-        return doubling_ends(horizon)
 
 
 class EpochPlan(NamedTuple):

@@ -222,29 +222,21 @@ class Binomial:
 Rounds = Fixed | Binomial
 
 
-@dataclass(frozen=True)
-class Schedule:
-    """Expected exploration rounds of each entry of a level, and the expected rounds after the commitment."""
+def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> tuple[list[Number], Number]:
+    """Expected exploration rounds of entries of so many arms each, and expected rounds after the commitment.
 
-    exploration: tuple[Number, ...]
-    committed: Number
-
-
-def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> Schedule:
-    """The schedule of ETC over entries of so many arms each, in order of registration.
-
-    With round-robin and block all arms expect the same number of exploration rounds.
+    Entries are in order of registration. With round-robin and block all arms expect the same exploration.
     """
     arms = sum(copies)
     explored = rounds.minimum(arms * arm_rounds)
     committed = rounds.mean - explored
     if order != "index":
-        return Schedule(tuple(explored * count / arms for count in copies), committed)
+        return [explored * count / arms for count in copies], committed
     ends, end = [], 0
     for count in copies:
         end += count * arm_rounds
         ends.append(rounds.minimum(end))
-    return Schedule(tuple(end - start for start, end in zip([ball(0), *ends[:-1]], ends, strict=True)), committed)
+    return [end - start for start, end in zip([ball(0), *ends[:-1]], ends, strict=True)], committed
 
 
 def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> list[Fixed]:
@@ -409,11 +401,12 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
 
     def fresh(rounds: int) -> Number:
         """What a new ETC earns in so many rounds."""
-        plan = schedule([count for _, count in runs], phases.mechanism.arm.order, m, Fixed.of(rounds))
-        total = number(sum(mean * pulls for (mean, _), pulls in zip(runs, plan.exploration, strict=True)))
+        copies, order = [count for _, count in runs], phases.mechanism.arm.order
+        explored, committed = schedule(copies, order, m, Fixed.of(rounds))
+        total = number(sum(mean * pulls for (mean, _), pulls in zip(runs, explored, strict=True)))
         if rounds > arms * m:
             best = sum(chosen.mean(groups, g) * group.number for g, group in enumerate(groups))
-            total = total + number(plan.committed) * best
+            total = total + number(committed) * best
         return total
 
     if len(types) == 1:

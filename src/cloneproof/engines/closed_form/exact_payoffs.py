@@ -249,21 +249,18 @@ def _level(
     if isinstance(rounds, Binomial):
         check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
     order = problem.mechanism.arm.order
-    plan = schedule([original.copies for original in originals], order, arm_rounds, rounds)
+    explored, committed = schedule([original.copies for original in originals], order, arm_rounds, rounds)
     means = {atoms: ball(prior_mean(atoms)) for atoms in {original.atoms for original in originals}}
-    earned = [
-        number(means[original.atoms] * pulls) for original, pulls in zip(originals, plan.exploration, strict=True)
-    ]
-    if plan.committed == 0:
+    earned = [number(means[original.atoms] * pulls) for original, pulls in zip(originals, explored, strict=True)]
+    if committed == 0:
         return earned, 4
     groups = group_originals(originals)
     check_level(groups, arm_rounds, problem.arithmetic)
     chosen = commitment(groups, problem.rewards, arm_rounds)
     best = {(group.atoms, group.copies): chosen.mean(groups, g) for g, group in enumerate(groups)}
-    exploited = number(plan.committed)
-    return [
-        reward + exploited * best[original] for reward, original in zip(earned, originals, strict=True)
-    ], chosen.roundings + 8
+    exploited = number(committed)
+    totals = [reward + exploited * best[original] for reward, original in zip(earned, originals, strict=True)]
+    return totals, chosen.roundings + 8
 
 
 def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:

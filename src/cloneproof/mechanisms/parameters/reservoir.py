@@ -65,8 +65,7 @@ def reservoir_parameters(
         _tuning_market("reservoir", market, agents, horizon, originals, rates, nodes) for nodes in (FINE, COARSE)
     )
     tuned = tune_reservoir(fine, coarse)
-    numbers = _unless_given(tuned.numbers, given)
-    return Derived(numbers, (CLONE_PROOF, *_regret_claims(tuned, numbers, given)))
+    return Derived(_unless_given(tuned.numbers, given), (CLONE_PROOF,) if given else (CLONE_PROOF, _regret(tuned)))
 
 
 def reservoir_contest_parameters(
@@ -175,15 +174,11 @@ def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:
     return {key: value for key, value in numbers.items() if key not in given}
 
 
-def _regret_claims(tuned: TunedReservoir, numbers: dict[str, Any], given: Given) -> tuple[Claim, ...]:
-    if given:
-        return ()
-    return (
-        Claim(
-            f"regret {tuned.regret:,.0f} if everybody is honest, {tuned.exploration:.2%} of the rounds spent on tests; "
-            f"{tuned.too_low:,.0f} with a threshold one value too low, {tuned.too_high:,.0f} one value too high",
-            "exact for these priors",
-        ),
+def _regret(tuned: TunedReservoir) -> Claim:
+    return Claim(
+        f"regret {tuned.regret:,.0f} if everybody is honest, {tuned.exploration:.2%} of the rounds spent on tests; "
+        f"{tuned.too_low:,.0f} with a threshold one value too low, {tuned.too_high:,.0f} one value too high",
+        "exact for these priors",
     )
 
 
