@@ -274,18 +274,6 @@ def test_a_box_that_makes_no_sense(options):
         BlackBox(**options)
 
 
-def test_bad_input():
-    box = BlackBox(Greedy)
-    for first, count in ((-1, 2), (0, 0), (0, True)):
-        with pytest.raises(EngineError, match=r"expected .* got"):
-            black_box_outcomes(job_of(box), first, count)
-    for processes in (0, 1.5):
-        with pytest.raises(EngineError, match=r"expected .* got"):
-            Workers(processes)
-    with pytest.raises(EngineError, match="BlackBox"):
-        black_box_outcomes(job_of(cp.mechanism("ucb1")), 0, 1)
-
-
 def test_the_view_holds_nothing_private():
     view = View({"ana": 2, "bo": 1}, 30, 7)
     assert view.owner == ("ana", "ana", "bo")

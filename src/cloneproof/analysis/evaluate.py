@@ -173,7 +173,7 @@ def evaluate(
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *limits, outcomes=outcomes, parallel=False, bounds=search.bounds).evaluation
+            return sample(box_job, *limits, outcomes=outcomes, parallel=False, bounds=search.bounds)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:
@@ -201,7 +201,7 @@ def _sampled(job: Job, limits: tuple[Any, ...], search: Search) -> Evaluation:
     source = run_source(search.device, [job], limit_of(runs, seconds, 1))
     sampled = sample(
         job, *limits, outcomes=source.outcomes, parallel=source.parallel, largest=source.largest, bounds=search.bounds
-    ).evaluation
+    )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 
 

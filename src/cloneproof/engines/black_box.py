@@ -26,18 +26,17 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, repeat
 from pathlib import Path
 from time import monotonic
-from types import FrameType, MappingProxyType, TracebackType
+from types import FrameType, MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cloneproof._checks import count as whole_number
 from cloneproof._checks import known, number_in
 from cloneproof._processes import process_pool
 from cloneproof._randomness import substream, uniform
@@ -183,8 +182,8 @@ class CallTimeout(BaseException):
     """Raised inside a call that has run too long."""
 
 
-class CallLimit:
-    """Makes calls, each within `seconds`; a context manager that restores the process's alarm.
+class CallLimit(AbstractContextManager["CallLimit"]):
+    """Makes calls, each within `seconds`; as a context manager it restores the process's alarm.
 
     In the main thread of a POSIX process an interval timer interrupts a call that runs too long, unless it is in
     compiled code that never returns to the interpreter. Elsewhere such a call is reported when it returns.
@@ -202,9 +201,7 @@ class CallLimit:
             self.handler: Any = signal.signal(signal.SIGALRM, self._ring)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.timed:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self.handler)
@@ -238,14 +235,9 @@ class Player:
     """Plays the runs of a job whose mechanism is a black box; a run depends on the job and its number only."""
 
     def __init__(self, job: BlackBoxJob, deadline: Deadline | None = None) -> None:
-        box: object = job.mechanism  # a job of another kind can come from code that is not type-checked
-        if not isinstance(box, BlackBox):
-            raise EngineError(
-                f"expected a job with a BlackBox for its mechanism, got {box!r}; wrap it: BlackBox(factory)"
-            )
-        self.job, self.box = job, box
+        self.job, self.box = job, job.mechanism
         self.deadline = deadline or Deadline()
-        self.limit = CallLimit(box.call_limit)
+        self.limit = CallLimit(self.box.call_limit)
         self.previous: object = None
         self.place = CallPlace(0, 0, "factory(view)")
 
@@ -351,8 +343,8 @@ def _play(message: bytes, runs: range) -> list[Run]:
     return [_players[message].run(run) for run in runs]
 
 
-class Workers:
-    """Worker processes, started when first needed; a context manager. `runs` plays a chunk on them.
+class Workers(AbstractContextManager["Workers"]):
+    """Worker processes, started when first needed. `runs` plays a chunk on them.
 
     >>> with Workers(2) as workers:
     ...     workers.pool is None
@@ -360,15 +352,10 @@ class Workers:
     """
 
     def __init__(self, processes: int) -> None:
-        self.processes = whole_number(processes, "the number of processes", error=EngineError)
+        self.processes = processes
         self.pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -436,8 +423,6 @@ def black_box_outcomes(
     and silently for a notebook or a script without a main guard. One chunk at a time, since threads would share the
     global generators.
     """
-    first = whole_number(first, "the first run", 0, error=EngineError)
-    count = whole_number(count, "the number of runs", error=EngineError)
     deadline = deadline or Deadline()
     if deadline.spent:
         raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time for run {first}; give it more")

@@ -66,7 +66,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
         sampled = sample(
             job, point.runs, confidence=confidence, threads=1, outcomes=stored[0], parallel=False, chunk=READ
         )
-        evaluation = with_notes(sampled.evaluation, point.market, point.mechanism, dict(point.copies), refusals)
+        evaluation = with_notes(sampled, point.market, point.mechanism, dict(point.copies), refusals)
         return _evaluation_answer(evaluation)
     honest, agent = point.honest, point.options["agent"]
     sampling = PairedSampling(

@@ -231,14 +231,6 @@ MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
 
-class SamplingResult(NamedTuple):
-    """The result of sampling. `stopped` says why: "runs", "budget" or "interrupted"; the last two are partial."""
-
-    evaluation: Evaluation
-    totals: RunTotals
-    stopped: StopReason
-
-
 def kernels_installed() -> bool:
     """Whether the compiler of the kernels is installed: the extra `fast`."""
     return find_spec("numba") is not None
@@ -269,7 +261,7 @@ def sample(
     chunk: int | None = None,
     bounds: BoundsName = FREE,
     largest: int = LARGEST_CHUNK,
-) -> SamplingResult:
+) -> Evaluation:
     """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
     Stops after `runs` or when the budget is spent, whichever comes first; by default after 1000 runs (50 without the
@@ -286,8 +278,7 @@ def sample(
         parallel=parallel,
         largest=largest,
     )
-    start = RunTotals.empty(Estimands(ranges, identity=identity(job)))
-    totals, stopped = drive(partial(_rows, outcomes, job), start, plan)
+    totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     names = [agent.name for agent in job.market.agents]
     notes: tuple[str, ...] = ()
@@ -299,8 +290,7 @@ def sample(
 
         reason = slow_reason(job)
         notes += () if reason is None else (reason,)
-    evaluation = Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
-    return SamplingResult(evaluation, totals, stopped)
+    return Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
 
 
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
