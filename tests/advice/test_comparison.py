@@ -56,7 +56,7 @@ def test_what_holds_at_99_percent_is_not_called_proven(state, said, not_said, ro
     assert not_said not in shown
 
 
-def test_what_cannot_be_made_says_why():
+def test_what_cannot_be_made_says_why(cpu_clock):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=1000)
     (row,) = cp.compare(market, ["h-etc-r"])
     assert row.verdict is None

@@ -1,9 +1,13 @@
-"""The choice of an engine, its notes, and what is refused."""
+"""The choice of an engine, its notes, samples and what stops them, and what is refused."""
+
+import pytest
 
 import cloneproof as cp
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, PRIOR), cp.Agent("bo", 1, cp.Point(0.5))], horizon=12)
+COINS = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=6)
+UCB = cp.mechanism("ucb1")
 
 
 def test_auto_takes_the_best_engine_and_says_why_not_another():
@@ -49,3 +53,37 @@ def test_an_estimate_is_only_as_sure_as_its_parts():
     gap = sure - sampled
     assert (gap.kind, gap.method) == ("confidence", "balls; runs")
     assert gap.low <= 0.7 <= 1.3 <= gap.high
+
+
+def test_samples_cover_the_exact_payoffs():
+    """Confidence 1 - 1e-7 for each of the three: one in a million."""
+    exact = cp.evaluate(COINS, UCB, {"ana": (2, 1)})
+    found = cp.evaluate(
+        COINS, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7
+    )
+    for name, payoff in found.payoff.items():
+        assert payoff.kind == "confidence"
+        assert abs(payoff.value - exact.payoff[name].value) <= payoff.error
+    assert found.regret.low <= exact.regret.value <= found.regret.high
+    assert not found.partial
+    assert found == cp.evaluate(
+        COINS, UCB, {"ana": (2, 1)}, engine="monte-carlo", search=cp.Search(runs=300), confidence=1 - 1e-7, threads=1
+    )
+
+
+def test_budget_and_interrupts():
+    assert cp.evaluate(COINS, UCB, engine="monte-carlo", search=cp.Search(seconds=0.2)).partial
+
+    def stop(status):
+        raise KeyboardInterrupt
+
+    interrupted = cp.evaluate(COINS, UCB, engine="monte-carlo", search=cp.Search(runs=10**6), progress=stop)
+    assert interrupted.partial
+    assert interrupted.notes[-1].startswith("interrupted: partial result of")
+
+
+@pytest.mark.parametrize("options", [{"confidence": 1.0}, {"threads": 0}])
+@pytest.mark.parametrize("engine", ["auto", "monte-carlo", "tree"])
+def test_bad_input_is_one_sentence_whatever_the_engine(options, engine):
+    with pytest.raises(cp.errors.EngineError, match=r"^expected .* got "):
+        cp.evaluate(COINS, UCB, engine=engine, **options)

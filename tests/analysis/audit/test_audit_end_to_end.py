@@ -35,6 +35,7 @@ def test_everything_at_once(tmp_path, market, options, code, kind, word):
     checked = run("verify", files["proof.json"])
     assert checked.returncode == 0
     assert checked.stdout.startswith(f"{word}: ")
+    assert ("nothing is claimed" in " ".join(checked.stdout.split())) == (code == 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
     if kind == "replay record":
         made = json.loads(files["proof.json"].read_text())
