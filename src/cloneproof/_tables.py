@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from cloneproof._checks import whole
-from cloneproof.errors import CloneproofError, brief, did_you_mean
+from cloneproof._checks import known, whole
+from cloneproof.errors import CloneproofError, brief
 
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -83,11 +83,7 @@ class Tabular:
             return table
         if isinstance(columns, str) or not isinstance(columns, Sequence):
             raise CloneproofError(f"expected columns as a list of names, got {brief(columns)}; give e.g. ['value']")
-        for name in columns:
-            if name not in table:
-                known = ", ".join(table)
-                raise CloneproofError(f"unknown column {name!r}; {did_you_mean(str(name), table)}known are {known}")
-        return {name: table[name] for name in columns}
+        return {name: table[known(name, table, "column")] for name in columns}
 
 
 def _numeric(values: list[Any]) -> bool:

@@ -97,7 +97,7 @@ def test_an_error_in_point_733_is_found_beforehand_and_names_the_point():
         ({"question": "audit", "opponents": "any", "withhold": True}, "point 1 .*withhold"),
         ({"question": "gain"}, "point 1 .*expected the agent whose gain is asked for"),
         ({"copies": [{"bo": [1]}]}, "point 1 .*'bo'"),
-        ({"seeds": [1]}, "unknown key 'seeds' in block 1 of the grid; did you mean 'seed'"),
+        ({"seeds": [1]}, "unknown key in block 1 of the grid: 'seeds'; did you mean 'seed'"),
         ({"seed": []}, "expected at least one seed"),
         ({"grid": 3}, r"expected \[\[grid\]\] tables"),
         ({"seed": range(10**4), "horizon": range(1, 10**4)}, "expected at most 10000000 points, got 99990000"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cloneproof.cli.options import AsJson, check_page, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, printable, progress_bar
+from cloneproof.cli.output import new_table, note, print_json, print_table, printable, working
 from cloneproof.errors import BoardError
 from cloneproof.report.page import write_page
 
@@ -50,12 +50,10 @@ def board(
 
     read = read_board(files if len(files) > 1 else files[0], owners=owners, columns=_pairs(column), method=rating)
     kept = read if most_models is None else read.at_most(most_models)
-    with progress_bar() as bar:
-        task = bar.add_task("looking", total=None)
+    with working("looking") as tell:
         study = study_board(
-            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
-            progress=lambda done, total, what: bar.update(task, total=total, completed=done, description=what),
-        )  # fmt: skip
+            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed, progress=tell
+        )
     if as_json:
         print_json(study.to_dict())
     else:

@@ -49,9 +49,9 @@ def print_table(table: Table) -> None:
     console.print(table)
 
 
-def print_wrapped(text: str) -> None:
+def print_wrapped(text: str, **options: Any) -> None:  # noqa: ANN401 (textwrap's own)
     """Print text in lines of 100 columns."""
-    print(textwrap.fill(printable(text), width=100))
+    print(textwrap.fill(printable(text), width=100, **options))
 
 
 def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:

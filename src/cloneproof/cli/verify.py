@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, working
+from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
 from cloneproof.errors import CloneproofError
-
-if TYPE_CHECKING:
-    from cloneproof.analysis.certificate.verification import Verification
-
-WIDTH = 100  # columns
+from cloneproof.market.toml import load_market
 
 
 def verify(
@@ -48,11 +43,7 @@ def verify(
         raise CloneproofError("expected --market MARKET.toml with --mechanism, got no market; give both, as in `audit`")
     if settings and mechanism is None:
         raise CloneproofError("expected --mechanism NAME with --set, got no mechanism; name it, as in `audit`")
-    market = None
-    if market_file is not None:
-        from cloneproof.market.toml import load_market
-
-        market = load_market(market_file)
+    market = None if market_file is None else load_market(market_file)
     declared = None
     if mechanism is not None:
         declared = lambda at_horizon: chosen_mechanism(mechanism, settings, at_horizon)  # noqa: E731
@@ -61,21 +52,12 @@ def verify(
         print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
     found = verified(certificate, market=market, mechanism=declared, seconds=seconds)
     if as_json:
-        print_json({"kind": found.kind, "outcome": found.outcome, **_plain(found), "about": dict(found.about)})
+        names = ("kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds")
+        print_json({name: getattr(found, name) for name in names} | {"about": dict(found.about)})
     else:
-        print(_wrapped(f"{found.outcome}: {found.statement}"))
-        for what, how in found.about:
-            print(_wrapped(f"  {what}: {how}"))
+        for text in (f"{found.outcome}: {found.statement}", *(f"  {what}: {how}" for what, how in found.about)):
+            print_wrapped(text, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)
     raise typer.Exit(3 if found.out_of_time else 0 if found.holds else 1)
-
-
-def _wrapped(text: str) -> str:
-    return textwrap.fill(text, WIDTH, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)
-
-
-def _plain(found: Verification) -> dict[str, Any]:
-    names = ("accepted", "replayed", "out_of_time", "statement", "seconds")
-    return {name: getattr(found, name) for name in names}
 
 
 def reproduce(
@@ -89,14 +71,14 @@ def reproduce(
 
     Writes report.html, results.json and certificates.
     """
+    from cloneproof.engines.monte_carlo.sampler import available_threads
     from cloneproof.mechanisms.online.opening import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 
     checked_seed(seed)  # before a folder is made
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with working("reading") as tell:
         finish = (lambda line: None) if sys.stderr.isatty() else note  # a line a row where nobody sees a bar
-        results = run(out, only or (), "quick" if quick else "full", seed, cores, tell, finish)
+        results = run(out, only or (), "quick" if quick else "full", seed, available_threads(), tell, finish)
     if as_json:
         print_json(results)
     else:

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cloneproof._tables import fields_of, to_data
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
 from cloneproof.analysis.copying.priors import FittedPriors, condense
@@ -66,13 +67,8 @@ class LogVerdict:
         return self.audit.verdict
 
     def to_dict(self) -> dict[str, Any]:
-        worst = self.worst
-        numbers = {"honest": worst.honest, "copied": worst.copied, "gain": worst.gain}
-        return {
-            "verdict": self.verdict, "scope": self.scope, "horizon": worst.horizon, "agent": worst.agent,
-            "copies": list(worst.copies), **{name: number.to_dict() for name, number in numbers.items()},
-            "audit": self.audit.to_dict(),
-        }  # fmt: skip
+        worst = fields_of(self.worst, "horizon", "agent", "copies", "honest", "copied", "gain")
+        return fields_of(self, "verdict", "scope") | worst | fields_of(self, "audit")
 
 
 def judge_policy(
@@ -187,14 +183,12 @@ class CopyWorth:
     remark: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {"with_copies": self.copied, "once": self.once, "gain": self.gain}
         return {
             "owner": self.owner.name,
-            "accounts": list(self.owner.accounts),
-            "copies": list(self.owner.copies),
-            "originals": [[[arm.agent, arm.arm] for arm in group] for group in self.owner.originals],
-            **{key: None if value is None else value.to_dict() for key, value in numbers.items()},
-            "remark": self.remark,
+            **fields_of(self.owner, "accounts", "copies"),
+            "originals": [[list(arm.place) for arm in group] for group in self.owner.originals],
+            "with_copies": to_data(self.copied),
+            **fields_of(self, "once", "gain", "remark"),
         }
 
 

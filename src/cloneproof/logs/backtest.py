@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from cloneproof._tables import fields_of
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
@@ -58,15 +59,9 @@ class BacktestRow:
     replayed_rounds: int
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {"ips": self.ips, "snips": self.snips, "doubly_robust": self.doubly_robust}
-        return {
-            "policy": self.name,
-            **{key: value.to_dict() for key, value in numbers.items()},
-            "effective_rows": self.effective,
-            "overlap_too_thin": self.thin,
-            "replayed": None if self.replayed is None else self.replayed.to_dict(),
-            "replayed_rounds": self.replayed_rounds,
-        }
+        left = {"effective_rows": self.effective, "overlap_too_thin": self.thin}
+        numbers = fields_of(self, "ips", "snips", "doubly_robust")
+        return {"policy": self.name, **numbers, **left, **fields_of(self, "replayed", "replayed_rounds")}
 
 
 @dataclass(frozen=True)
@@ -78,8 +73,7 @@ class Backtest:
     rows: tuple[BacktestRow, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        rows = [each.to_dict() for each in self.rows]
-        return {"logged": self.logged.to_dict(), "uniform": self.uniform, "rows": rows}
+        return fields_of(self, "logged", "uniform", "rows")
 
 
 def backtest(

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from cloneproof._tables import Tabular
+from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.copying.records import Feature
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
@@ -124,15 +124,9 @@ class Log(Tabular):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """A line an arm: agent, arm, rounds, total, mean, first, last."""
-        return {
-            "agent": [arm.agent for arm in self.arms],
-            "arm": [arm.arm for arm in self.arms],
-            "rounds": [arm.rounds for arm in self.arms],
-            "total": [float(arm.total) for arm in self.arms],
-            "mean": [arm.mean for arm in self.arms],
-            "first": [arm.first for arm in self.arms],
-            "last": [arm.last for arm in self.arms],
-        }
+        names = ("agent", "arm", "rounds", "total", "mean", "first", "last")
+        columns: dict[str, list[Any]] = {name: [getattr(arm, name) for arm in self.arms] for name in names}
+        return columns | {"total": [float(total) for total in columns["total"]]}
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data for JSON; sums are fractions as text."""
@@ -145,11 +139,9 @@ class Log(Tabular):
             "faults": [asdict(fault) for fault in self.faults],
             "notes": list(self.notes),
             "arms": [
-                {
-                    "agent": arm.agent, "arm": arm.arm, "rounds": arm.rounds, "total": str(arm.total),
-                    "squares": str(arm.squares), "mean": arm.mean, "first": arm.first, "last": arm.last,
-                    "features": {key: list(v) if isinstance(v, tuple) else v for key, v in arm.features.items()},
-                }
+                fields_of(arm, "agent", "arm", "rounds")
+                | {"total": str(arm.total), "squares": str(arm.squares)}
+                | fields_of(arm, "mean", "first", "last", "features")
                 for arm in self.arms
             ],
-        }  # fmt: skip
+        }

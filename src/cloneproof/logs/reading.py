@@ -163,11 +163,9 @@ def _read(
         log = log_rows(source, columns, scale)
         sums = arm_sums(log)
     except LogError:
-        if source.kind != "csv":
+        if source.kind != "csv" or source.lenient:
             raise
-        source = source.leniently()
-        log = log_rows(source, columns, scale)
-        sums = arm_sums(log)
+        return _read(source.leniently(), columns, scale, owners, local_arms, leave_out)
     skipped, faults = skipped_lines(source)
     rows = sum(each.rows for each in sums) + skipped
     if source.lenient or any(

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
+from cloneproof._tables import fields_of, to_data
 from cloneproof.advice.comparison import NO_TIME, ComparedMechanism, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
@@ -69,11 +70,10 @@ class OwnTraffic:
     advised: Estimate
 
     def to_dict(self) -> dict[str, Any]:
-        as_logged = None if self.as_logged is None else self.as_logged.to_dict()
         return {
             "rounds": self.rounds,
             "policy_regret": self.honest.to_dict(),
-            "policy_regret_with_the_copies": as_logged,
+            "policy_regret_with_the_copies": to_data(self.as_logged),
             "advised_regret": self.advised.to_dict(),
         }
 
@@ -124,25 +124,20 @@ class LogStudy:
         return found
 
     def to_dict(self) -> dict[str, Any]:
+        columns = ("account", "owner", "rounds", "paid")
         return {
             "log": self.log.to_dict(),
             "copies": self.findings.to_dict(),
-            "horizon": self.market.horizon,
-            "share": self.market.share,
+            **fields_of(self.market, "horizon", "share"),
             "priors": {agent.name: agent.priors[0].to_dict() for agent in self.market.agents},
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
-            "worth": [each.to_dict() for each in self.worth],
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-            "mechanisms": [row.to_dict() for row in self.comparison],
-            "recommendation": None if self.recommendation is None else self.recommendation.to_dict(),
-            "own_traffic": None if self.traffic is None else self.traffic.to_dict(),
-            "accounts": [
-                dict(zip(("account", "owner", "rounds", "paid"), each, strict=True)) for each in self.accounts
-            ],
-            "backtest": None if self.backtest is None else self.backtest.to_dict(),
-            "notes": list(self.notes),
-            "seconds": self.seconds,
+            **fields_of(self, "worth", "verdict"),
+            "mechanisms": to_data(self.comparison),
+            "recommendation": to_data(self.recommendation),
+            "own_traffic": to_data(self.traffic),
+            "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
+            **fields_of(self, "backtest", "notes", "seconds"),
         }
 
 

@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from cloneproof._checks import known
 from cloneproof._files import check_place
 from cloneproof.analysis.copying.season import ArmRewards
-from cloneproof.errors import ServeError, did_you_mean
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS, ticks
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
@@ -74,17 +75,9 @@ class ReplayResult:
 def replay_all(place: str, market: str | None = None) -> list[ReplayResult]:
     """Replay one market of a file or a database, or all of them."""
     with stored_ledgers(place) as by_market:
-        if market is not None:
-            check_market(place, market, by_market)
-        return [replay_market(name, by_market[name]) for name in (by_market if market is None else [market])]
-
-
-def check_market(place: str, market: str, known: Collection[str]) -> None:
-    """Raise an error if the place has no such market."""
-    if market not in known:
-        raise ServeError(
-            f"no market {market!r} in {display_place(place)!r}; {did_you_mean(market, known)}it has {sorted(known)}"
-        )
+        where = f"market in {display_place(place)}:"
+        names = list(by_market) if market is None else [known(market, by_market, where, ServeError)]
+        return [replay_market(name, by_market[name]) for name in names]
 
 
 def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
@@ -193,11 +186,11 @@ def read_season(place: str, market: str | None = None, season: int | None = None
     with stored_ledgers(place) as by_market:
         if market is None:
             if len(by_market) != 1:
-                known = sorted(by_market) or "none yet"
-                raise ServeError(f"expected --market, since {display_place(place)!r} has {known}; name one")
+                several = sorted(by_market) or "none yet"
+                raise ServeError(f"expected --market, since {display_place(place)!r} has {several}; name one")
             market = next(iter(by_market))
-        check_market(place, market, by_market)
-        return collect_season((entry for _, entry in checked_entries(by_market[market].lines())), season)
+        stored = by_market[known(market, by_market, f"market in {display_place(place)}:", ServeError)]
+        return collect_season((entry for _, entry in checked_entries(stored.lines())), season)
 
 
 def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -> Season:

@@ -25,13 +25,13 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
 
-from cloneproof._checks import one_of, whole
+from cloneproof._checks import known, one_of, whole
 from cloneproof.analysis.audit.question import OpponentsName, checked_question
 from cloneproof.analysis.evaluate import ArithmeticName, EngineName
 from cloneproof.analysis.search import Search
 from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.sampler import check_sampling
-from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief, did_you_mean
+from cloneproof.errors import CloneproofError, MechanismError, SweepError, brief
 from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
@@ -294,11 +294,7 @@ def _settings(grid: Grid, folder: Path, source: str) -> Iterator[dict[str, Any]]
 
 def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict[str, list[Any]]:
     for key, value in block.items():
-        if key not in AXES:
-            raise SweepError(
-                f"unknown key {key!r} in block {number} of {source}; {did_you_mean(str(key), AXES)}"
-                f"known are {', '.join(AXES)}"
-            )
+        known(key, AXES, f"key in block {number} of {source}:", SweepError)
         if isinstance(value, list | tuple | range) and len(value) == 0:
             raise SweepError(f"expected at least one {key} in block {number} of {source}, got an empty list; fill it")
     for key in ("market", "mechanism"):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -20,7 +19,7 @@ import numpy as np
 
 from cloneproof._checks import one_of
 from cloneproof._files import write_whole
-from cloneproof._tables import Tabular
+from cloneproof._tables import Tabular, to_data
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -203,8 +202,7 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """The rows and the summary as data for JSON, which has no infinity: None stands in its place."""
-        rows = [{name: _finite(value) for name, value in row.items()} for row in self.rows]
-        return {"rows": rows, "summary": None if self.summary is None else asdict(self.summary)}
+        return {"rows": to_data(self.rows), "summary": None if self.summary is None else asdict(self.summary)}
 
     def to_csv(self) -> str:
         """The table as CSV; numbers are written so that reading them gives the same bits.
@@ -228,10 +226,6 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def point_rows(point: GridPoint, answer: PointAnswer) -> Iterator[dict[str, Any]]:
