@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
-from operator import itemgetter
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -111,43 +110,28 @@ ROUTES: Final = (
 )
 
 
-class Resolved(NamedTuple):
-    """A route with its body's decoder, and the fixed and variable parts of its path."""
-
-    route: Route
-    decode: Callable[[bytes], Any] | None
-    fixed: itemgetter[Any]
-    wanted: tuple[str, ...]
-    names: tuple[tuple[int, str], ...]
-
-    @classmethod
-    def of(cls, route: Route) -> Resolved:
-        parts = list(enumerate(route.path.split("/")))
-        fixed = itemgetter(*(at for at, part in parts if part[:1] != "{"))  # two at least: "" is the first
-        names = tuple((at, part[1:-1]) for at, part in parts if part[:1] == "{")
-        decode: Callable[[bytes], Any] | None = None if route.body is None else msgspec.json.Decoder(route.body).decode
-        return cls(route, decode, fixed, fixed(route.path.split("/")), names)
+Decode = Callable[[bytes], Any] | None
 
 
-class Router:
-    """Finds the route of a call by the parts of its path."""
+def _compiled(route: Route) -> tuple[re.Pattern[str], Route, Decode]:
+    decode: Decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]*)", route.path)), route, decode
 
-    def __init__(self, routes: tuple[Route, ...] = ROUTES) -> None:
-        self._routes = defaultdict[tuple[str, int], list[Resolved]](list)
-        for route in routes:
-            self._routes[route.method, route.path.count("/")].append(Resolved.of(route))
-        self._methods = sorted({route.method for route in routes})
 
-    def find(self, method: str, path: str) -> tuple[Resolved, dict[str, str]] | None:
-        """The route of a call and the variables of its path."""
-        parts = path.split("/")
-        for resolved in self._routes.get((method, len(parts) - 1), ()):
-            if resolved.fixed(parts) == resolved.wanted:
-                return resolved, {name: parts[at] for at, name in resolved.names}
-        return None
+_METHODS: Final = sorted({route.method for route in ROUTES})
+_COMPILED: Final = {method: [_compiled(route) for route in ROUTES if route.method == method] for method in _METHODS}
 
-    def methods(self, path: str) -> list[str]:
-        return [method for method in self._methods if self.find(method, path) is not None]
+
+def find_route(method: str, path: str) -> tuple[Route, Decode, dict[str, str]] | None:
+    """The route of a call, the decoder of its body, and the variables of its path."""
+    for pattern, route, decode in _COMPILED.get(method, ()):
+        if match := pattern.fullmatch(path):
+            return route, decode, match.groupdict()
+    return None
+
+
+def _methods_of(path: str) -> list[str]:
+    return [method for method in _METHODS if find_route(method, path) is not None]
 
 
 _REFUSALS: Final = {
@@ -248,7 +232,6 @@ class App:
     def __init__(self, make_service: Callable[[], Service]) -> None:
         self._make_service = make_service
         self._service: Service | None = None
-        self._router = Router()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -282,13 +265,13 @@ class App:
         begun, service = time.perf_counter(), self._service
         assert service is not None
         method, path = scope["method"], scope["path"]
-        resolved = self._router.find(method, path)
+        found = find_route(method, path)
         name = "other"
         kind: tuple[Header, ...] = (_JSON,)
         try:
-            if resolved is not None:
-                name = resolved[0].route.name
-                status, reply = await self._answer(service, *resolved, scope, receive)
+            if found is not None:
+                name = found[0].name
+                status, reply = await self._answer(service, *found, scope, receive)
                 text = _encode(reply)
             else:
                 status, text, kind = await self._answer_fixed(service, method, path, scope)
@@ -308,15 +291,15 @@ class App:
         elif status == 401:
             headers.append((b"www-authenticate", b"Bearer"))
         elif status == 405:
-            headers.append((b"allow", ", ".join(self._router.methods(path)).encode()))
+            headers.append((b"allow", ", ".join(_methods_of(path)).encode()))
         with suppress(RuntimeError):  # the connection was closed meanwhile
             await send({"type": "http.response.start", "status": status, "headers": headers})
             await send({"type": "http.response.body", "body": text})
 
     async def _answer(
-        self, service: Service, resolved: Resolved, params: dict[str, str], scope: Scope, receive: Receive
+        self, service: Service, route: Route, decode: Decode, params: dict[str, str], scope: Scope, receive: Receive
     ) -> tuple[int, Any]:
-        route, body, caller = resolved.route, None, None
+        body, caller = None, None
         scope["market"] = params.get("market")
         if route.roles:
             caller = scope["caller"] = await service.caller(_header(scope, b"authorization"))
@@ -326,9 +309,9 @@ class App:
         text = await _body(receive)
         if caller is not None:  # again: the key may have been revoked while the body arrived
             await service.check_still_valid(caller)
-        if resolved.decode is not None:
+        if decode is not None:
             try:
-                body = resolved.decode(text or b"{}")
+                body = decode(text or b"{}")
             except msgspec.ValidationError as problem:
                 raise invalid(str(problem)) from None
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -341,9 +324,9 @@ class App:
         self, service: Service, method: str, path: str, scope: Scope
     ) -> tuple[int, bytes, tuple[Header, ...]]:
         """The page, the document or the metrics; else a refusal."""
-        if path not in (*_FILES, "/v1/openapi.json", "/metrics") and not self._router.methods(path):
+        if path not in (*_FILES, "/v1/openapi.json", "/metrics") and not _methods_of(path):
             raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all of them")
-        if method != "GET" or self._router.methods(path):
+        if method != "GET" or _methods_of(path):
             raise Refused(405, "method_not_allowed", f"{method} is no method of this path")
         if path in _FILES:
             return 200, *page_file(path)

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -90,11 +90,10 @@ class Metrics:
 
     def __init__(self, writer: Writer) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
-        own = CollectorRegistry()
-        calls = Counter("cloneproof_calls", "Calls by route and status.", ["route", "status"], registry=own)
-        seconds = Histogram("cloneproof_call_seconds", "Time of a call.", ["route"], buckets=BUCKETS, registry=own)
-        own.register(_WriterMetrics(writer))
-        self._registries = own, writer.waits.registry
+        self._registry = every = writer.waits.registry
+        calls = Counter("cloneproof_calls", "Calls by route and status.", ["route", "status"], registry=every)
+        seconds = Histogram("cloneproof_call_seconds", "Time of a call.", ["route"], buckets=BUCKETS, registry=every)
+        every.register(_WriterMetrics(writer))
         self._labelled = cache(lambda route, status: (calls.labels(route, status), seconds.labels(route)))
 
     def count(self, route: str, status: int, seconds: float) -> None:
@@ -103,7 +102,7 @@ class Metrics:
         times.observe(seconds)
 
     def text(self) -> bytes:
-        return b"".join(generate_latest(registry) for registry in self._registries)
+        return generate_latest(self._registry)
 
 
 LOG_FORMATS: Final = ("text", "json")

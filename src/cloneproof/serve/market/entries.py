@@ -16,7 +16,6 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec
 
@@ -232,18 +231,6 @@ def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
     for line in lines:
         hash_before = sha256(hash_before + line).digest()
         yield hash_before
-
-
-def check_block(first: int, expected: bytes, hash_before: bytes, hash_after: bytes, lines: Sequence[bytes]) -> None:
-    """Raise an error if a stored block of lines does not follow the expected hash, or does not fit its own."""
-    hash_now = hash_before
-    for hash_now in chain_hashes(hash_before, lines):  # noqa: B007 (the last one counts)
-        pass
-    if hash_before != expected or hash_now != hash_after:
-        raise ServeError(
-            f"the hash chain is broken in entries {first} to {first + len(lines) - 1}; "
-            "`cloneproof replay` names the line; restore a copy"
-        )
 
 
 def payment(reward_ticks: int, share_micro: int) -> int:

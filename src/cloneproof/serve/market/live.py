@@ -106,7 +106,6 @@ class LiveMarket:
         """Register an agent, or nothing if it is known already."""
         if agent in self.registry:
             return None
-        self.registry.check_room_for_agent(agent)
         self.registry.add_agent(agent, self.next_registration)
         return self._append(ledger.AgentRegistered, at, agent, self.next_registration)
 

@@ -51,10 +51,6 @@ class Registry:
             raise Refused(404, "unknown_agent", f"expected a registered agent, got {name!r}; register it first")
         return self.agents[name]
 
-    def check_room_for_agent(self, agent: str) -> None:
-        if len(self.agents) >= self.max_agents:
-            raise Refused(409, "quota", f"expected at most {self.max_agents} agents, got {agent!r} as one more")
-
     def check_room_for_arm(self, agent: str, arm: str) -> bool:
         """Whether the arm is new; refuse one more than the quota."""
         arms = self.agent(agent).arms
@@ -65,6 +61,8 @@ class Registry:
         return True
 
     def add_agent(self, agent: str, season: int) -> None:
+        if len(self.agents) >= self.max_agents:
+            raise Refused(409, "quota", f"expected at most {self.max_agents} agents, got {agent!r} as one more")
         self.agents[agent] = AgentRecord(agent, season, [])
 
     def add_arm(self, agent: str, arm: str, season: int) -> None:

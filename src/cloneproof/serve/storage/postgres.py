@@ -298,21 +298,19 @@ class PostgresStorage(SharedStorage):
             clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
             self.turn_time = int(clock.fetchall()[0][0])
             rows = connection.execute(  # READ COMMITTED, so that it sees everything up to the lock
-                "SELECT place >> 40, place & ((1::bigint << 40) - 1), seq, hash_after, lines FROM ledger WHERE seq > %s"
-                " ORDER BY seq LIMIT %s",
+                "SELECT number, place & ((1::bigint << 40) - 1), seq, hash_after, lines, secret FROM ledger"
+                " JOIN markets ON number = place >> 40 WHERE seq > %s ORDER BY seq LIMIT %s",
                 (self._seq, _PAGE),
             ).fetchall()
             if len(rows) == _PAGE:
                 connection.execute("ROLLBACK")  # others should not wait while this process catches up
-            new = [market for market, first, *_ in rows if first == 1]
-            secrets = dict(_secrets(connection, new)) if new else {}
         found = []
-        for market, first, seq, hash_, text in rows:
+        for market, first, seq, hash_, text, secret in rows:
             lines = text.encode().split(b"\n")
             last = first + len(lines) - 1
             if last > self._heads.get(market, 0):  # else it was read when this process started
                 entries: list[Entry] = [decode(line) for line in lines]
-                found.append(RemoteBlock(market, entries, hash_, secrets.get(market)))
+                found.append(RemoteBlock(market, entries, hash_, secret))
                 self._heads[market] = last
             self._seq = seq
         return found
@@ -350,10 +348,6 @@ class PostgresStorage(SharedStorage):
     def close(self) -> None:
         for link in (self._key_link, self._reader, self._writer):
             link.close()
-
-
-def _secrets(connection: psycopg.Connection, markets: list[int]) -> Iterator[tuple[int, bytes | None]]:
-    yield from connection.execute("SELECT number, secret FROM markets WHERE number = ANY(%s)", (markets,))
 
 
 @contextmanager

@@ -58,12 +58,12 @@ class Line(NamedTuple):
 
 
 class RemoteBlock(NamedTuple):
-    """Entries that another process appended to a market's ledger, the last hash, and the secret of a new market."""
+    """Entries that another process appended to a market's ledger, the last hash, and the market's secret."""
 
     market: int
     entries: list[Entry]
     hash: bytes
-    secret: bytes | None = None
+    secret: bytes | None
 
 
 class KeyRecord(msgspec.Struct, frozen=True):
@@ -108,31 +108,6 @@ def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[Ledger
             ids += id_rows(market, place, new.entries[start : start + BLOCK])
             before = after
     return rows, ids
-
-
-def lines_after(head: Head, rows: Iterable[tuple[int, bytes, bytes, str]]) -> Iterator[tuple[int, list[bytes]]]:
-    """The checked lines after a head in stored blocks (first, hash before, hash after, text), with their number."""
-    after, expected = head
-    for first, before, hash_after, text in rows:
-        lines = text.encode().split(b"\n")
-        if first + len(lines) - 1 <= after:
-            continue  # before the head
-        ledger.check_block(first, expected, before, hash_after, lines)
-        expected = hash_after
-        yield max(first, after + 1), lines[max(0, after + 1 - first) :]
-
-
-def page_of(rows: Iterable[tuple[int, bytes, str]], after: int, limit: int) -> list[Line]:
-    """The lines from number `after` + 1 on, at most `limit`, of stored blocks (first, hash before, text)."""
-    page = list[Line]()
-    for first, before, text in rows:
-        block = text.encode().split(b"\n")
-        for number, (line, hash_) in enumerate(zip(block, ledger.chain_hashes(before, block), strict=True), first):
-            if after < number <= after + limit:
-                page.append(Line(number, line, hash_))
-        if first + len(block) > after + limit:
-            break
-    return page
 
 
 def index_keys(entry: Entry) -> tuple[str, ...]:
@@ -263,9 +238,21 @@ class Storage(ABC):
         return rows[0][1] if rows and rows[0][0] == place else None
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        for first, lines in lines_after(head, self._blocks(market, head.n + 1)):
-            self._heads[market] = first + len(lines) - 1
-            yield from lines
+        """The lines after a head, each block checked."""
+        expected = head.hash
+        for first, before, after, text in self._blocks(market, head.n + 1):
+            lines = text.encode().split(b"\n")
+            last = first + len(lines) - 1
+            if last <= head.n:
+                continue
+            *_, hash_ = ledger.chain_hashes(before, lines)
+            if (before, hash_) != (expected, after):
+                raise ServeError(
+                    f"the hash chain is broken in entries {first} to {last}; `cloneproof replay` names the line; "
+                    "restore a copy"
+                )
+            expected, self._heads[market] = after, last
+            yield from lines[max(0, head.n + 1 - first) :]
 
     def _blocks(self, market: int, entry: int) -> Iterator[tuple[int, bytes, bytes, str]]:
         """Stored blocks (first entry, hashes before and after, lines) from the one that has this entry on."""
@@ -340,7 +327,14 @@ class Storage(ABC):
             " ORDER BY place LIMIT ?",
             base, base + (1 << SHIFT), base, base + after + 1, limit + 1,
         )  # fmt: skip
-        return page_of(((place - base, before, text) for place, before, text in rows), after, limit)
+        page = list[Line]()
+        for place, before, text in rows:
+            block = text.encode().split(b"\n")
+            hashed = zip(block, ledger.chain_hashes(before, block), strict=True)
+            page += [Line(number, *each) for number, each in enumerate(hashed, place - base) if number > after]
+            if len(page) >= limit:
+                break
+        return page[:limit]
 
     def keys(self) -> list[KeyRecord]:
         rows = self._read("SELECT id, role, agent, hash, created, revoked FROM api_keys")

@@ -24,7 +24,6 @@ class ServedMarkets:
         self.by_name: dict[str, LiveMarket] = {}
         self.numbers: dict[str, int] = {}
         self.names: dict[int, str] = {}  # by number
-        self.awaiting: set[str] = set()  # those that run, so that wait windows may end
         self.out_of_time: Callable[[], bool] | None = None  # whether the running command has used up its time
         self.stored: set[str] = set()  # those whose opening is stored
         self.held: set[str] = set()  # those that are being read back or copied, and must not change
@@ -42,12 +41,12 @@ class ServedMarkets:
     def enter(self, number: int, market: LiveMarket) -> None:
         name = market.spec.market
         self.by_name[name], self.numbers[name], self.names[number] = market, number, name
-        self.look(name)
         self.mark_changed(name)
 
-    def look(self, name: str) -> None:
-        """Update whether windows may end in a market."""
-        (self.awaiting.add if self.by_name[name].session is not None else self.awaiting.discard)(name)
+    @property
+    def awaiting(self) -> set[str]:
+        """Those that run, so that wait windows may end."""
+        return {name for name, market in self.by_name.items() if market.session is not None}
 
     def market(self, name: str, agent: str | None = None) -> LiveMarket:
         """A market by name, which the caller may change; for an agent's key only if the agent is registered there."""
@@ -121,7 +120,6 @@ class ServedMarkets:
             market = self.by_name[name]
             new = None if name in self.held else market.chain.take()
             if new is not None:
-                self.look(name)
                 self.mark_changed(name)
                 if new.first == 1:
                     new = new._replace(secret=market.dice.secret)

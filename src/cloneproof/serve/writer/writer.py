@@ -181,8 +181,9 @@ class Writer:
     def _overdue(self) -> bool:
         """Whether a window is over in any market; asked without calls."""
         now, wall = self._times()
-        self.markets.follow(now, wall, self.markets.awaiting)
-        return any(self.markets.by_name[name].overdue(now) for name in self.markets.awaiting)
+        awaiting = self.markets.awaiting
+        self.markets.follow(now, wall, awaiting)
+        return any(self.markets.by_name[name].overdue(now) for name in awaiting)
 
     async def _run(self) -> None:
         while not (self._stopping and not self._queue and not (self._checkpoint and self._checkpoint.held)):
@@ -349,7 +350,6 @@ class Writer:
     def _enter_released(self, name: str, market: LiveMarket) -> None:
         market.ahead = self.markets.by_name[name].ahead  # its time continues
         self.markets.by_name[name] = market
-        self.markets.look(name)
         self.markets.held.discard(name)
 
     async def _find_known(self, commands: Sequence[Command]) -> KnownEntries:
