@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -67,24 +67,14 @@ def mabwiser(
             f"expected a policy without context, got {learning_policy!r}; our rounds have none, so pick another one"
         )
     kind = type(learning_policy).__name__
-    return BlackBox(_Bandits(learning_policy, first_pulls), name or f"MABWiser {kind}")
-
-
-@dataclass(frozen=True)
-class _Bandits:
-    """The factory; a class, so that it can be sent to worker processes."""
-
-    learning_policy: Any
-    first_pulls: int
-
-    def __call__(self, view: View) -> _MabwiserPolicy:
-        mab = optional("mabwiser.mab", extra="mabwiser").MAB
-        return _MabwiserPolicy(mab(list(view.arms), self.learning_policy, seed=view.seed), view, self.first_pulls)
+    factory = partial(_MabwiserPolicy, learning_policy, first_pulls)  # which can be sent to worker processes
+    return BlackBox(factory, name or f"MABWiser {kind}")
 
 
 class _MabwiserPolicy:
-    def __init__(self, mab: Any, view: View, first_pulls: int) -> None:  # noqa: ANN401
-        self.mab = mab
+    def __init__(self, learning_policy: Any, first_pulls: int, view: View) -> None:  # noqa: ANN401
+        mab = optional("mabwiser.mab", extra="mabwiser").MAB
+        self.mab = mab(list(view.arms), learning_policy, seed=view.seed)
         self.waiting = [arm for arm in view.arms for _ in range(first_pulls)][::-1]
         self.decisions: list[int] = []
         self.rewards: list[float] = []
@@ -130,23 +120,13 @@ def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is op
         raise EngineError(
             f"expected a policy without context, got {type(policy).__name__}; our rounds have none, so pick another one"
         )
-    return BlackBox(_Clones(policy), name or f"river {type(policy).__name__}")
-
-
-@dataclass(frozen=True)
-class _Clones:
-    """The factory; a class, so that it can be sent to worker processes."""
-
-    prototype: Any
-
-    def __call__(self, view: View) -> _RiverPolicy:
-        seeded = "seed" in inspect.signature(type(self.prototype)).parameters
-        return _RiverPolicy(self.prototype.clone({"seed": view.seed} if seeded else None), list(view.arms))
+    return BlackBox(partial(_RiverPolicy, policy), name or f"river {type(policy).__name__}")
 
 
 class _RiverPolicy:
-    def __init__(self, policy: Any, arms: list[int]) -> None:  # noqa: ANN401
-        self.policy, self.arms = policy, arms
+    def __init__(self, prototype: Any, view: View) -> None:  # noqa: ANN401
+        seeded = "seed" in inspect.signature(type(prototype)).parameters
+        self.policy, self.arms = prototype.clone({"seed": view.seed} if seeded else None), list(view.arms)
 
     def select(self) -> int:
         return self.policy.pull(self.arms)  # type: ignore[no-any-return]  # checked by the caller

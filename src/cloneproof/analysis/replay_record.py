@@ -113,7 +113,7 @@ class ReplayTimeOver(CertificateError):  # noqa: N818 (it names what happened)
     """The time for a replay ran out."""
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """About how long, in the largest unit that fits."""
     for name, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * size:
@@ -213,7 +213,7 @@ def _time_over(clock: Deadline, done: int, rounds: int, checked: int, of: int) -
     words = f"{clock.budget:g} s were over after {done:.3g} of {rounds:.3g} rounds; "
     words += f"{checked} of {of} deviations were drawn whole and came out the same to the last bit"
     if done:
-        words += f"; all of it takes about {_duration(clock.seconds * rounds / done)} here: allow that much"
+        words += f"; all of it takes about {duration(clock.seconds * rounds / done)} here: allow that much"
     return ReplayTimeOver(words)
 
 

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._checks import one_of
+from cloneproof._checks import known, one_of
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json, printable
-from cloneproof.errors import CloneproofError, FileError, brief, did_you_mean
+from cloneproof.errors import CloneproofError, FileError, brief
 
 _KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {  # by the kind of the default
     int: ((int,), "a whole number"),
@@ -30,13 +30,10 @@ CliCommand = Any  # click's, or the copy of it that newer versions of typer brin
 
 def settings(command: CliCommand) -> dict[str, Any]:
     """The settings of a command by their names in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
-    found = {}
     prefix = f"CLONEPROOF_{(command.name or '').upper()}_"
-    for parameter in command.params:
-        if isinstance(parameter.envvar, str) and parameter.envvar.startswith(prefix):
-            found[parameter.envvar.removeprefix(prefix).lower()] = parameter
-    found.pop("config", None)  # a file does not name itself
-    return found
+    named = {str(each.envvar): each for each in command.params if str(each.envvar).startswith(prefix)}
+    found = {name.removeprefix(prefix).lower(): each for name, each in named.items()}
+    return {name: each for name, each in found.items() if name != "config"}  # a file does not name itself
 
 
 def read_config(context: typer.Context, path: str | None) -> str | None:
@@ -57,14 +54,13 @@ def config_values(command: CliCommand, path: str) -> dict[str, Any]:
     table = data.get(command.name or "")
     if set(data) != {command.name} or not isinstance(table, dict):
         raise FileError(f"expected one table, [{command.name}], in {path!r}, got {sorted(data)}; put everything in it")
-    known, values = settings(command), {}
+    there, values = settings(command), {}
     for name, value in table.items():
-        if name not in known:
-            raise FileError(f"unknown setting {name!r} in {path!r}; {did_you_mean(name, known)}it takes {[*known]}")
-        types, words = _KINDS.get(type(known[name].default), _TEXT)
+        parameter = there[known(name, there, f"setting in {path!r}:", FileError)]
+        types, words = _KINDS.get(type(parameter.default), _TEXT)
         if not isinstance(value, types) or isinstance(value, bool):
             raise FileError(f"expected {words} as {name} in {path!r}, got {brief(value)}; correct it")
-        values[str(known[name].name)] = value
+        values[str(parameter.name)] = value
     return values
 
 

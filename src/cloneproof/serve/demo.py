@@ -14,7 +14,6 @@ import signal
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
 from typing import Final
 
 from cloneproof.serve import calls
@@ -47,7 +46,7 @@ PAUSE: Final = 0.1
 
 def main() -> None:
     """Serve and simulate until Ctrl-C."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with TemporaryDirectory(prefix="cloneproof-demo-") as folder:
             place = str(Path(folder) / "market.db")
@@ -57,10 +56,6 @@ def main() -> None:
                 _run_seasons(api)
     except KeyboardInterrupt:
         print("ended; nothing is kept.", flush=True)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _run_seasons(api: Client) -> None:

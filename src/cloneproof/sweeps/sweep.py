@@ -27,6 +27,7 @@ from typing import Any
 from cloneproof._checks import count
 from cloneproof._processes import process_pool
 from cloneproof._sources import code_version
+from cloneproof.analysis.replay_record import duration
 from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.errors import CloneproofError, SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
@@ -87,8 +88,6 @@ class Agenda:
 class SweepState:
     """How far a sweep is: what was stored before, what was computed now, and what is left as far as one can tell."""
 
-    points: int
-    parts: int
     missing: int  # parts of which something was or became missing
     reused: int  # chunks that were there
     begun: float = field(default_factory=time.monotonic)
@@ -112,11 +111,11 @@ class SweepState:
     def line(self) -> str:
         """Throughput and time left, for a terminal's bar and for the log.
 
-        >>> state = SweepState(points=200, parts=200, missing=200, reused=0, begun=time.monotonic() - 100)
+        >>> state = SweepState(missing=200, reused=0, begun=time.monotonic() - 100)
         >>> state.finished, state.fraction, state.chunks, state.runs, state.workers = 40, 40.0, 61, 1_200_000, 2
         >>> state.busy_seconds = 200
         >>> state.line
-        '40 of 200 parts, 61 chunks, 1.2e+06 runs, 1.2e+04 runs/s on 2 workers, 6 min 40 s left'
+        '40 of 200 parts, 61 chunks, 1.2e+06 runs, 1.2e+04 runs/s on 2 workers, 7 minutes left'
         """
         text = f"{self.finished} of {self.missing} parts, {self.chunks} chunks"
         if self.runs:
@@ -130,31 +129,17 @@ class SweepState:
 SweepCallback = Callable[[SweepState], None]
 
 
-def duration(seconds: float) -> str:
-    """Two units of time.
-
-    >>> duration(7.6), duration(61), duration(100_000)
-    ('8 s', '1 min 1 s', '1 d 3 h')
-    """
-    left, words = round(seconds), list[str]()
-    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
-        if left >= unit:
-            words.append(f"{left // unit} {name}")
-            left %= unit
-        elif words:
-            break
-    return " ".join(words[:2]) or "0 s"
-
-
 class ProgressLog:
     """A line when the sweep begins, one a minute, one at the end; a log that cannot be written stops nothing."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._last = path, time.monotonic()
+    def __init__(self, path: Path, progress: SweepCallback | None) -> None:
+        self.path, self.progress, self._last = path, progress, time.monotonic()
 
     def __call__(self, state: SweepState) -> None:
         if time.monotonic() - self._last >= LOG_SECONDS:
             self.say(state.line)
+        if self.progress is not None:
+            self.progress(state)
 
     def say(self, text: str) -> None:
         self._last = time.monotonic()
@@ -356,15 +341,9 @@ def sweep(
     points = points_of(grid, rules=rules) if isinstance(grid, Mapping) else load_grid(grid, rules)
     name = "a mapping" if isinstance(grid, Mapping) else str(grid)
     with open_store(store, code_version()) as shelf:
-        log = ProgressLog(shelf.folder / LOG)
-
-        def report(now: SweepState) -> None:
-            log(now)
-            if progress is not None:
-                progress(now)
-
+        log = ProgressLog(shelf.folder / LOG, progress)
         try:
-            return _answered(points, name, shelf, sizes or Sizes(), (workers, device), log, report)
+            return _answered(points, name, shelf, sizes or Sizes(), (workers, device), log)
         except DamagedChunk as damage:
             raise SweepError(f"{damage} (it went bad while the sweep ran, and is computed again then)") from None
         except KeyboardInterrupt as stopped:
@@ -380,7 +359,6 @@ def _answered(
     sizes: Sizes,
     place: tuple[int | None, DeviceName],
     log: ProgressLog,
-    report: SweepCallback,
 ) -> SweepTable:
     """The table, after what is missing was computed; what turns out to be missing only then, next."""
     parts, needs = parts_by_key(points, store.version)
@@ -389,7 +367,7 @@ def _answered(
     for chunk in damaged:
         store.discard(chunk)
         log.say(f"damaged, computed again: {chunk.name}")
-    state = SweepState(len(points), len(parts), 0, sum(map(len, index.chunks.values())))
+    state = SweepState(0, sum(map(len, index.chunks.values())))
     log.say(f"{name}: {len(points)} points, {state.reused} chunks there, {len(damaged)} damaged")
     missing = index.missing(needs)
     if missing:
@@ -399,7 +377,7 @@ def _answered(
             device = "cpu"  # processes would share the card
         with this_machine(1 if device == "gpu" else workers, sampled_only) as somewhere:
             while index.missing(needs):
-                Driver(index, needs, parts, sizes, state, report).run(somewhere, device)
+                Driver(index, needs, parts, sizes, state, log).run(somewhere, device)
     pairs = zip(points, needs, strict=True)
     rows = [row for point, need in pairs for row in point_rows(point, answer(point, need, index))]
     done = f": {state.line}" if state.chunks else ", nothing was missing"

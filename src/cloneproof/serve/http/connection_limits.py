@@ -87,7 +87,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
         self._messages = self._received = self._body_bytes = self._chunks = 0
-        self._refusal: ItemError | None = None
+        self._refusal: tuple[int, str, str] | None = None
         self._refused = False
         self._unread = self._stuck = 0
 
@@ -108,7 +108,8 @@ class LimitedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
-            self._refuse_malformed()
+            malformed = (400, "malformed", "expected a request of HTTP/1.1; check the client")
+            self.refuse(*(self._refusal or malformed), linger=True)
             return
         except httptools.HttpParserUpgrade:
             pass  # the request is answered as if it had not asked for an upgrade
@@ -181,12 +182,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _stop(self, status: int, code: str, message: str) -> None:
         """Refuse while parsing; the error stops the parser."""
-        self._refusal = ItemError(status, code, message)
+        self._refusal = status, code, message
         raise ValueError(message)
-
-    def _refuse_malformed(self) -> None:
-        refusal = self._refusal or ItemError(400, "malformed", "expected a request of HTTP/1.1; check the client")
-        self.refuse(refusal.status, refusal.error, refusal.message, linger=True)
 
     def refuse(self, status: int, code: str, message: str, linger: bool = False) -> None:
         """Send the refusal, if no answer has begun, and close.

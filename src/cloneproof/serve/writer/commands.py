@@ -174,13 +174,7 @@ def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Kno
     An item that shares its event or decision with an earlier one is left for later, so that their order decides.
     """
     allowed = {value: market.allows(value) for value in {item.value for item in items}}
-    events, decisions = {item.event_id for item in items}, {item.decision for item in items}
-    distinct = len(events) == len(decisions) == len(items) and seen.events.keys().isdisjoint(events)
-    if distinct and all(allowed.values()) and all(market.asked(item.decision, item.request_id) for item in items):
-        return range(len(items))
-    events.clear()
-    decisions.clear()
-    simple = []
+    events, decisions, simple = set[str](), set[int](), []
     for at, item in enumerate(items):
         event, decision = item.event_id, item.decision
         first = event not in events and decision not in decisions
