@@ -101,7 +101,7 @@ class Desk:
 
     def open(self) -> None:
         async def opened() -> None:
-            self.app = App(lambda: Service.from_writer(self.writer(), self.agent_rate))
+            self.app = App(lambda: Service(self.writer(), self.agent_rate))
             self.app.open()
             if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
                 for task in self.app._service.writer._beside:  # tick began: then nobody else could have one
@@ -223,7 +223,7 @@ def in_thread(storage: Storage | None = None) -> Iterator[tuple[str, str]]:
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service.from_writer(make_writer(storage)))
+    app = App(lambda: Service(make_writer(storage)))
     server = uvicorn.Server(
         uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
     )

@@ -65,17 +65,16 @@ def evaluate(
     with progress_bar() as bar:
         task = bar.add_task(f"evaluating {name}", total=None)
         if horizons is None:
-            chosen = made(market)
 
             def report(status: SamplingStatus) -> None:
                 rate = status.totals.runs * market.horizon / max(status.seconds, 1e-9)
                 words = f"{name}, {rate:.2g} pulls/s"
                 bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
-            how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic}
-            how |= {"confidence": confidence, "threads": threads, "progress": report}
+            how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic, "confidence": confidence}
             search = Search(seconds=budget, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
-            found = {market.horizon: evaluate_once(market, chosen, full, search=search, **how)}
+            how |= {"threads": threads, "search": search, "progress": report}
+            found = {market.horizon: evaluate_once(market, made(market), full, **how)}
         else:
             if arithmetic != "float":
                 raise EngineError(

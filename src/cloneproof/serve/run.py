@@ -46,7 +46,7 @@ def run(
         with _address_errors(host, port):
             socket_.listen(2048)
         undo.pop_all()
-    app = App(lambda: Service.from_writer(writer, agent_rate))
+    app = App(lambda: Service(writer, agent_rate))
     sys.setswitchinterval(0.001)  # so that computing threads do not delay the event loop
     gc.set_threshold(100_000, 20, 100)  # a group makes thousands of small objects and hardly any cycles
     config = uvicorn.Config(

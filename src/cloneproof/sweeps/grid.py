@@ -124,7 +124,7 @@ class Builder:
 
     def __init__(self, folder: Path, rules: Collection[str]) -> None:
         self.folder, self.rules = folder, rules
-        self._made: dict[Hashable, Any] = {}
+        self._made: dict[tuple[Hashable, ...], Any] = {}
         self._kept: dict[int, Any] = {}  # a value that is remembered by its id must live on
 
     def point(self, number: int, settings: Mapping[str, Any]) -> GridPoint:
@@ -158,7 +158,7 @@ class Builder:
             strata = self._once(("strata", *market_key), lambda: len(strata_of(market).weights))
         return GridPoint(number, question, label, market, mechanism, texts, copies, options, strata)
 
-    def _once(self, key: Hashable, make: Callable[[], T]) -> T:
+    def _once(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
         if key not in self._made:
             self._made[key] = make()
         value: T = self._made[key]
@@ -172,12 +172,13 @@ class Builder:
         return "at", id(value)
 
     def _market(self, given: Any) -> tuple[str, Market]:  # noqa: ANN401
-        if isinstance(given, Market):
-            return f"market {_count(self._made, 'base')}", given
         if isinstance(given, str | Path):
             return str(given), load_market(self.folder / given)
+        label = f"market {1 + sum(key[0] == 'base' for key in self._made)}"
+        if isinstance(given, Market):
+            return label, given
         if isinstance(given, Mapping):
-            return f"market {_count(self._made, 'base')}", market_from_toml(tomli_w.dumps(dict(given)), "the market")
+            return label, market_from_toml(tomli_w.dumps(dict(given)), "the market")
         raise SweepError(f"expected a market file or a table of a market, got {brief(given)}; name a file")
 
     def _mechanism(self, given: Any, market: Market) -> Mechanism:  # noqa: ANN401
@@ -236,10 +237,6 @@ def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
     """A whole number as one: 1e4 runs are 10000, and the same point."""
     number = whole(value) if key in ("seed", "runs", "max_copies") else None
     return value if number is None else number
-
-
-def _count(made: Mapping[Any, Any], kind: str) -> int:
-    return 1 + sum(1 for key in made if key[0] == kind)
 
 
 def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:

@@ -27,7 +27,7 @@ from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import sample
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.grid import GridPoint
-from cloneproof.sweeps.store import Index, Need, Store
+from cloneproof.sweeps.store import Index, Need
 from cloneproof.sweeps.tasks import Chunk
 
 COLUMNS: Final = (
@@ -53,9 +53,12 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     """What is known of a point whose needs are met; `DamagedChunk` where a chunk went bad meanwhile."""
     refusals: list[str] = []
     if need.whole:
-        stored_answer, refusals = _whole_answer(point, Chunk(need.whole, 0, 0), index.store)
-        if stored_answer is not None:
-            return stored_answer
+        data = json.loads(index.store.read(Chunk(need.whole, 0, 0)))
+        refusals = data["refusals"]
+        if "evaluation" in data:
+            return _evaluation_answer(_evaluation(point, data["evaluation"], refusals))
+        if "verdict" in data:
+            return _audit_answer(data)
         if not need.sampled:
             return PointAnswer({}, "refused", tuple(refusals))
     stored = [StoredRuns(index, key, 2 * len(point.market.agents) + 1) for key in need.sampled]
@@ -80,15 +83,6 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
     found_gain = sampled_gain(point.market, point.mechanism, agent, dict(point.copies), sampling)
     by_name = {"gain": found_gain.estimate, "honest": found_gain.honest, "copied": found_gain.copied}
     return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
-
-
-def _whole_answer(point: GridPoint, chunk: Chunk, store: Store) -> tuple[PointAnswer | None, list[str]]:
-    """The answer of a part that was computed whole, None where it was refused, and the refusals."""
-    data = json.loads(store.read(chunk))
-    refusals = data["refusals"]
-    if "evaluation" in data:
-        return _evaluation_answer(_evaluation(point, data["evaluation"], refusals)), refusals
-    return (_audit_answer(data) if "verdict" in data else None), refusals
 
 
 class StoredRuns:

@@ -133,14 +133,13 @@ def show_market(market: LiveMarket, params: Params) -> m.MarketView:
 @reads
 def show_progress(market: LiveMarket, params: Params) -> m.Progress:
     """The progress of the season, with every agent's and arm's statistics."""
-    running = market.session
     return m.Progress(
         market.spec.market,
         market.season,
         market.state,
         market.spec.horizon,
-        0 if running is None else running.round,
-        0 if running is None else len(running.pending),
+        market.round,
+        len(market.requests),
         market.decisions,
         market.chain.n,
         market.chain.hash.hex(),

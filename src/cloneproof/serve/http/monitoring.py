@@ -31,29 +31,20 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.writer.queue import BUCKETS
 from cloneproof.serve.writer.writer import Writer
 
-_GAUGES: Final[dict[str, tuple[str, Callable[[LiveMarket], int]]]] = {
-    "cloneproof_ledger_entries": ("Entries of the ledger.", lambda market: market.chain.n),
-    "cloneproof_season": ("The present season.", lambda market: market.season),
-    "cloneproof_season_horizon": ("Rounds of a season.", lambda market: market.spec.horizon),
-    "cloneproof_season_rounds": (
-        "Rounds decided in the season that runs.",
-        lambda market: 0 if market.session is None else market.session.round,
-    ),
-    "cloneproof_rewards_awaited": (
-        "Decisions that await their reward.",
-        lambda market: 0 if market.session is None else len(market.session.pending),
-    ),
-    "cloneproof_paid_micro_units": (
+_Family = type[GaugeMetricFamily] | type[CounterMetricFamily]
+_OF_MARKETS: Final[dict[str, tuple[_Family, str, Callable[[LiveMarket], int]]]] = {
+    "ledger_entries": (GaugeMetricFamily, "Entries of the ledger.", lambda market: market.chain.n),
+    "season": (GaugeMetricFamily, "The present season.", lambda market: market.season),
+    "season_horizon": (GaugeMetricFamily, "Rounds of a season.", lambda market: market.spec.horizon),
+    "season_rounds": (GaugeMetricFamily, "Rounds decided in the season that runs.", lambda market: market.round),
+    "rewards_awaited": (GaugeMetricFamily, "Decisions that await their reward.", lambda market: len(market.requests)),
+    "paid_micro_units": (
+        GaugeMetricFamily,
         "Paid to agents over all seasons, in micro-units.",
         lambda market: sum(record.balance for record in market.registry.agents.values()),
     ),
-}
-_COUNTERS: Final[dict[str, tuple[str, Callable[[LiveMarket], int]]]] = {
-    "cloneproof_rewards_late": ("Rewards that came after their window.", lambda market: market.late),
-    "cloneproof_rewards_defaulted": (
-        "Rewards that never came in time and were replaced by the default.",
-        lambda market: market.defaulted,
-    ),
+    "rewards_late": (CounterMetricFamily, "Rewards that came after their window.", lambda market: market.late),
+    "rewards_defaulted": (CounterMetricFamily, "Rewards that the default replaced.", lambda market: market.defaulted),
 }
 
 
@@ -69,12 +60,11 @@ class _WriterMetrics(Collector):
         yield CounterMetricFamily("cloneproof_commands", "Commands done in them.", value=writer.commands)
         yield GaugeMetricFamily("cloneproof_ready", "Whether the service is ready.", value=int(writer.ready))
         markets = sorted(writer.markets.by_name.items())
-        for family, metrics in ((GaugeMetricFamily, _GAUGES), (CounterMetricFamily, _COUNTERS)):
-            for name, (words, number) in metrics.items():
-                metric = family(name, words, labels=["market"])
-                for market, live in markets:
-                    metric.add_metric([market], number(live))
-                yield metric
+        for name, (family, words, number) in _OF_MARKETS.items():
+            metric = family(f"cloneproof_{name}", words, labels=["market"])
+            for market, live in markets:
+                metric.add_metric([market], number(live))
+            yield metric
         phases = GaugeMetricFamily(
             "cloneproof_phase",
             "1 for the phase of the last decision, or the season's state.",

@@ -14,7 +14,6 @@ import re
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -137,26 +136,15 @@ _PROBE_SECONDS: Final = 2.0  # how long storage may take for a test write
 _KEYS_PAUSE: Final = 0.1  # seconds between two readings of keys because of an unknown one
 
 
-@dataclass
 class Service:
-    """Everything that a handler may need."""
+    """Everything that a handler may need: a writer, the keys of its storage, the rate limit of agents, the metrics."""
 
-    writer: Writer
-    keys: KeyRing
-    agent_limit: RateLimit = field(default_factory=lambda: RateLimit(20.0))
-    metrics: Metrics = field(init=False)
-    keys_read: float = field(default_factory=time.monotonic)
-    reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
-    probe: asyncio.Task[None] | None = None  # a test write
-    probed: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.metrics = Metrics(self.writer)
-
-    @classmethod
-    def from_writer(cls, writer: Writer, agent_rate: float | None = 20.0) -> Service:
-        """A service over a writer, with the keys of its storage."""
-        return cls(writer, KeyRing(writer.storage.keys()), RateLimit(agent_rate))
+    def __init__(self, writer: Writer, agent_rate: float | None = 20.0) -> None:
+        self.writer, self.metrics, self.agent_limit = writer, Metrics(writer), RateLimit(agent_rate)
+        self.keys, self.keys_read = KeyRing(writer.storage.keys()), time.monotonic()
+        self.reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
+        self.probe: asyncio.Task[None] | None = None  # a test write
+        self.probed = 0.0
 
     async def caller(self, header: bytes | None) -> Caller:
         """The sender of this Authorization header; other processes may make and revoke keys too."""

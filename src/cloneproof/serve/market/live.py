@@ -95,7 +95,12 @@ class LiveMarket:
     @property
     def decisions(self) -> int:
         """How many decisions were made in all seasons."""
-        return self.before + (self.session.round if self.session is not None else 0)
+        return self.before + self.round
+
+    @property
+    def round(self) -> int:
+        """How many of them in the season that runs."""
+        return 0 if self.session is None else self.session.round
 
     @property
     def next_registration(self) -> int:

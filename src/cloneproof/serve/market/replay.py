@@ -257,10 +257,9 @@ def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
         yield f"request {entry.request}", False
     elif isinstance(entry, ledger.Rewarded | ledger.Late):
         yield f"event {entry.event}", False
-    if isinstance(entry, ledger.Defaulted):
-        yield f"default of {entry.id} for {entry.agent} {entry.arm}", False
+    if isinstance(entry, ledger.Defaulted | ledger.Late):
+        yield f"default of {entry.id} for {entry.agent} {entry.arm}", isinstance(entry, ledger.Late)
     if isinstance(entry, ledger.Late):
-        yield f"default of {entry.id} for {entry.agent} {entry.arm}", True
         yield f"late reward of {entry.id}", False
 
 

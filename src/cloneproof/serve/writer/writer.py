@@ -437,10 +437,8 @@ class SharedWriter(Writer):
 
     storage: SharedStorage
 
-    def __init__(
-        self, storage: Storage, clock: Callable[[], int] | None = None, wall: Callable[[], int] | None = None
-    ) -> None:
-        super().__init__(storage, clock, wall)
+    def __init__(self, *arguments: Any) -> None:  # noqa: ANN401 (as the writer's)
+        super().__init__(*arguments)
         self._missed: list[RemoteBlock] = []  # of markets that are read back at the moment
 
     def _times(self) -> tuple[int, int | None]:
