@@ -56,7 +56,7 @@ def config_values(command: CliCommand, path: str) -> dict[str, Any]:
         raise FileError(f"expected one table, [{command.name}], in {path!r}, got {sorted(data)}; put everything in it")
     there, values = settings(command), {}
     for name, value in table.items():
-        parameter = there[known(name, there, f"setting in {path!r}:", FileError)]
+        parameter = there[known(name, there, "setting", FileError)]
         types, words = _KINDS.get(type(parameter.default), _TEXT)
         if not isinstance(value, types) or isinstance(value, bool):
             raise FileError(f"expected {words} as {name} in {path!r}, got {brief(value)}; correct it")

@@ -26,7 +26,6 @@ from cloneproof.logs.statistics import (
     arm_sums,
     checked_scale,
     exactness,
-    log_rows,
     propensity_sums,
 )
 
@@ -160,7 +159,7 @@ def _read(
 ) -> Log:
     """Read CSV files leniently if some lines cannot be split."""
     try:
-        log = log_rows(source, columns, scale)
+        log = LogRows(source, columns, scale)
         sums = arm_sums(log)
     except LogError:
         if source.kind != "csv" or source.lenient:

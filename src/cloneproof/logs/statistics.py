@@ -84,7 +84,6 @@ def time_of(column: LogColumn, source: LogSource) -> str | None:
     return f"TRY_CAST({column.sql} AS TIMESTAMP)" if times else None
 
 
-@dataclass(frozen=True)
 class LogRows:
     """The rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
@@ -93,45 +92,31 @@ class LogRows:
     usable   which rows are valid
     """
 
-    source: LogSource
-    columns: LogColumns
-    scale: RewardScale
-    agent: str
-    arm: str
-    reward: str
-    whole: bool
-    count: str
-    time: str | None
-    propensity: str
-    usable: str
-
-
-def log_rows(source: LogSource, columns: LogColumns, scale: RewardScale) -> LogRows:
-    """The rows with their terms."""
-    known = source.columns
-    agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
-    arm = key_of(known[columns.arm], "the arm")
-    value = known[columns.value]
-    reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
-    reward = f"-({reward})" if columns.is_cost else reward
-    low, high = float(scale.low), float(scale.high)
-    count, time, propensity = "1", None, ""
-    if columns.count is not None:
-        count = number_of(known[columns.count], "the number of rounds")
-        usable = (
-            f"({count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
-            f"{reward} <= {high!r} * {count})"
-        )
-    else:
-        usable = f"({reward} >= {low!r} AND {reward} <= {high!r})"
-    if columns.time is not None:
-        time = time_of(known[columns.time], source)
-        usable += "" if time is None else f" AND ({time}) IS NOT NULL"
-    if columns.propensity is not None:
-        propensity = number_of(known[columns.propensity], "the propensity")
-        usable += f" AND {propensity} > 0 AND {propensity} <= 1"
-    whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
-    return LogRows(source, columns, scale, agent, arm, reward, whole, count, time, propensity, usable)
+    def __init__(self, source: LogSource, columns: LogColumns, scale: RewardScale) -> None:
+        self.source, self.columns, self.scale = source, columns, scale
+        known = source.columns
+        self.agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
+        self.arm = key_of(known[columns.arm], "the arm")
+        value = known[columns.value]
+        reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
+        self.reward = reward = f"-({reward})" if columns.is_cost else reward
+        low, high = float(scale.low), float(scale.high)
+        self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
+        self.count, self.time, self.propensity = "1", None, ""
+        usable = f"{reward} >= {low!r} AND {reward} <= {high!r}"
+        if columns.count is not None:
+            self.count = count = number_of(known[columns.count], "the number of rounds")
+            usable = (
+                f"{count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
+                f"{reward} <= {high!r} * {count}"
+            )
+        if columns.time is not None:
+            self.time = time_of(known[columns.time], source)
+            usable += "" if self.time is None else f" AND ({self.time}) IS NOT NULL"
+        if columns.propensity is not None:
+            self.propensity = number_of(known[columns.propensity], "the propensity")
+            usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
+        self.usable = f"({usable})"
 
 
 def arm_sums(log: LogRows) -> list[ArmSums]:

@@ -15,7 +15,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
@@ -244,7 +244,7 @@ class PostgresStorage(SharedStorage):
     def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:
         super().__init__()
         self._seq = 0  # entries of all markets that this process has seen
-        self._interval, self._checkpoint_due = interval, False
+        self._interval = interval
         self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
         try:
             with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
@@ -333,17 +333,9 @@ class PostgresStorage(SharedStorage):
                     columns = [self._list(column) for column in zip(*sorted(set(ids)), strict=True)]
                     cursor.execute("INSERT INTO ids SELECT * FROM unnest(%s::bigint[], %s::bigint[])", columns)
                 cursor.execute("COMMIT")
-        self._checkpoint_due |= seq // self._interval > self._seq // self._interval
+        self.checkpoint_due |= seq // self._interval > self._seq // self._interval
         self._seq = seq
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
-
-    @property
-    def checkpoint_due(self) -> bool:
-        return self._checkpoint_due
-
-    def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
-        super().checkpoint(snapshots)
-        self._checkpoint_due = False
 
     def close(self) -> None:
         for link in (self._key_link, self._reader, self._writer):

@@ -166,6 +166,7 @@ class Storage(ABC):
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
         self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
+        self.checkpoint_due = False  # whether the next start would take long without new snapshots
 
     @abstractmethod
     def check(self) -> None:
@@ -174,11 +175,6 @@ class Storage(ABC):
     @abstractmethod
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         """Store new entries of markets (number, name), all or none; durable when the call returns."""
-
-    @property
-    @abstractmethod
-    def checkpoint_due(self) -> bool:
-        """Whether the next start would take long without new snapshots."""
 
     @abstractmethod
     def probe(self) -> None:
@@ -318,6 +314,7 @@ class Storage(ABC):
                 [(market, found.head.n, body) for market, body in snapshots.items() if (found := ledger.unseal(body))],
             )
         self._damaged.clear()
+        self.checkpoint_due = False
 
     def lines(self, market: int, after: int, limit: int) -> list[Line]:
         """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""

@@ -286,7 +286,7 @@ class SqliteStorage(Storage):
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
         """The lines after the snapshot; then adds the ids that are not in the table."""
         yield from super()._tail(market, head)
-        self._since += self._heads[market] - head.n
+        self._count(self._heads[market] - head.n)
         for first, _, _, text in self._blocks(market, self._indexed[market] + 1):
             self._ids.add(id_rows(market, (market << SHIFT) + first, map(decode, text.split("\n"))))
 
@@ -304,7 +304,7 @@ class SqliteStorage(Storage):
         if stored:
             self._ids.mark_stored()
         self._ids.add(ids)
-        self._since += sum(len(new.lines) for _, _, new in appended)
+        self._count(sum(len(new.lines) for _, _, new in appended))
         self._heads |= {market: new.first + len(new.lines) - 1 for market, _, new in appended}
 
     @staticmethod
@@ -322,9 +322,9 @@ class SqliteStorage(Storage):
             return False
         return True
 
-    @property
-    def checkpoint_due(self) -> bool:
-        return self._since >= self._interval
+    def _count(self, entries: int) -> None:
+        self._since += entries
+        self.checkpoint_due = self._since >= self._interval
 
     def checkpoint(self, snapshots: Mapping[int, bytes]) -> None:
         super().checkpoint(snapshots)
