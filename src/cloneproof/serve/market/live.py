@@ -7,7 +7,7 @@ and passes them in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final, Literal, TypeVar
 
@@ -240,11 +240,6 @@ class LiveMarket:
     def awaits(self, decision: int) -> bool:
         """Whether a decision awaits its reward."""
         return self.session is not None and decision - self.before in self.session.pending
-
-    def not_awaited(self, decisions: Iterable[int]) -> list[int]:
-        """Those of the decisions that do not await a reward."""
-        pending, before = {} if self.session is None else self.session.pending, self.before
-        return [decision for decision in decisions if decision - before not in pending]
 
     def asked(self, decision: int, request: str) -> bool:
         """Whether a decision awaits its reward and was made for this request."""

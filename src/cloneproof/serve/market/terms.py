@@ -136,8 +136,9 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
     parameters: dict[str, Any] = spec.parameters
     if spec.mechanism == "reservoir-index" and spec.ends == "at-horizon":
         raise invalid("mechanism 'reservoir-index' expects a market that ends at random; declare ends 'at-random'")
-    if spec.family.low < 0 or spec.family.high > 1:
-        _check_bounded_rewards(spec.mechanism, parameters)
+    unbounded = spec.mechanism in CATALOGUE and (spec.family.low < 0 or spec.family.high > 1)
+    if unbounded and any(rule.binarise for rule in mechanism(spec.mechanism, **parameters).rules):
+        raise invalid(f"mechanism {spec.mechanism!r} expects rewards in [0, 1]; use another one")
     if spec.gap is None and spec.max_originals is None:
         return mechanism(spec.mechanism, **parameters)
     agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
@@ -151,8 +152,3 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
         ends=spec.ends,
     )
     return mechanism(spec.mechanism, market=declared, **parameters)
-
-
-def _check_bounded_rewards(name: str, parameters: dict[str, Any]) -> None:
-    if name in CATALOGUE and any(rule.binarise for rule in mechanism(name, **parameters).rules):
-        raise invalid(f"mechanism {name!r} expects rewards in [0, 1]; use another one")

@@ -7,8 +7,9 @@ tell in which order calls were taken. All other commands keep their place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
@@ -144,8 +145,8 @@ class Reward(Batch[RewardItem]):
     __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        market, decisions = markets.by_name.get(self.market), [item.decision for item in self.items]
-        late = [] if market is None else market.not_awaited(decisions)
+        market = markets.by_name.get(self.market)
+        late = [item.decision for item in self.items if market is not None and not market.awaits(item.decision)]
         return Wanted(events=[item.event_id for item in self.items], decisions=late)
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[RewardReply | ItemError]:
@@ -214,23 +215,15 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
     return RewardReply(200, "late", decision, 0)
 
 
-def merge(commands: Sequence[Command]) -> Iterator[tuple[Command, list[int]]]:
+def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
     """The commands with decisions and rewards of a market joined, each with the positions of its parts."""
-    places: dict[tuple[type, str], list[int]] = {}
-    for at, command in enumerate(commands):
-        if isinstance(command, Batch):
-            places.setdefault((type(command), command.market), []).append(at)
-        else:
-            yield from _join_at(commands, places)
-            places.clear()
-            yield command, [at]
-    yield from _join_at(commands, places)
-
-
-def _join_at(commands: Sequence[Any], places: Mapping[Any, list[int]]) -> Iterator[tuple[Command, list[int]]]:
-    for positions in places.values():
-        first, *others = (commands[at] for at in positions)
-        yield (first.join(others) if others else first), positions
+    for _, run in groupby(range(len(commands)), lambda at: -1 if isinstance(commands[at], Batch) else at):
+        places: dict[tuple[type, str], list[int]] = {}
+        for at in run:
+            places.setdefault((type(commands[at]), commands[at].market), []).append(at)
+        for positions in places.values():
+            first, *others = (commands[at] for at in positions)
+            yield (first.join(others) if others else first), positions
 
 
 def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401

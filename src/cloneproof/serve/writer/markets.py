@@ -27,7 +27,7 @@ class ServedMarkets:
         self.out_of_time: Callable[[], bool] | None = None  # whether the running command has used up its time
         self.stored: set[str] = set()  # those whose opening is stored
         self.held: set[str] = set()  # those that are being read back or copied, and must not change
-        self._changed: set[str] = set()  # since the last checkpoint
+        self.changed: set[str] = set()  # since their last snapshot
         self._touched: set[str] = set()  # since entries were taken
         self._clocks: tuple[int, int | None] | None = None  # as they were shown last
 
@@ -109,7 +109,7 @@ class ServedMarkets:
 
     def mark_changed(self, name: str) -> None:
         """Note that a market has new entries in storage, so that the next checkpoint takes a snapshot of it."""
-        self._changed.add(name)
+        self.changed.add(name)
         self.stored.add(name)
 
     def take(self) -> list[tuple[int, str, Appended]]:
@@ -126,22 +126,14 @@ class ServedMarkets:
                 appended.append((self.numbers[name], name, new))
         return appended
 
-    def mark_unchanged(self, name: str) -> None:
-        """Note that a snapshot of a market is about to be taken."""
-        self._changed.discard(name)
-
-    def changed(self) -> list[str]:
-        """The markets that changed since their last snapshot."""
-        return sorted(self._changed, reverse=True)
-
     def snapshot_possible(self, name: str) -> bool:
         """Whether a snapshot can be taken: not while a market is being settled or read back."""
         return name not in self.held and not self.by_name[name].settling
 
     def take_snapshots(self) -> dict[int, bytes]:
         """Snapshots of the markets that changed since the last call, if possible now."""
-        taken = [name for name in self.changed() if self.snapshot_possible(name)]
-        self._changed.difference_update(taken)
+        taken = [name for name in self.changed if self.snapshot_possible(name)]
+        self.changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
 
 

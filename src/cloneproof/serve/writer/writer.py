@@ -86,7 +86,7 @@ class Checkpoint:
     """The snapshots of one checkpoint, taken in a thread, one market at a time; only that market waits."""
 
     def __init__(self, markets: ServedMarkets) -> None:
-        self.markets, self._names = markets, markets.changed()
+        self.markets, self._names = markets, sorted(markets.changed, reverse=True)
         self.snapshots: dict[int, bytes] = {}
         self.held: str | None = None  # the market that waits for its snapshot
         self.complete = False
@@ -98,20 +98,10 @@ class Checkpoint:
             if self.markets.snapshot_possible(name):  # else it stays among the changed ones, for the next checkpoint
                 self.held = name
                 self.markets.held.add(name)
-                self.markets.mark_unchanged(name)
+                self.markets.changed.discard(name)
                 return name
         self.complete = self.held is None
         return None
-
-    def take(self, name: str) -> None:
-        """Take the snapshot of the market that is held."""
-        self.snapshots[self.markets.numbers[name]] = take_snapshot(self.markets.by_name[name])
-
-    def release(self, name: str) -> None:
-        """Stop holding the market, after its snapshot was taken or failed."""
-        self.held = None
-        if self.markets.numbers[name] not in self.snapshots:
-            self.markets.mark_changed(name)  # the next checkpoint tries it again
 
 
 class Writer:
@@ -339,12 +329,15 @@ class Writer:
 
     async def _take_snapshot(self, checkpoint: Checkpoint, name: str) -> None:
         """Take a snapshot in a thread, then release its market."""
+        markets = checkpoint.markets
         try:
-            await self.threads.market(partial(checkpoint.take, name))
+            taken = await self.threads.market(partial(take_snapshot, markets.by_name[name]))
+            checkpoint.snapshots[markets.numbers[name]] = taken
         except Exception as problem:
             _log_failure("a snapshot failed; the next start reads more of the ledger", problem)
-        checkpoint.release(name)
-        self._released.append((checkpoint.markets, name, checkpoint.markets.by_name[name]))
+            markets.changed.add(name)  # the next checkpoint tries it again
+        checkpoint.held = None
+        self._released.append((markets, name, markets.by_name[name]))
         self._wake.set()
 
     def _enter_released(self, name: str, market: LiveMarket) -> None:
