@@ -23,8 +23,9 @@ from cloneproof.errors import Refused
 from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.monitoring import log_call
-from cloneproof.serve.http.service import MOST_BYTES, Caller, Service
+from cloneproof.serve.http.service import MOST_BYTES, Service
 from cloneproof.serve.market.terms import MarketSpec, Role, invalid
+from cloneproof.serve.storage.sql import KeyRecord
 
 Header = tuple[bytes, bytes]
 
@@ -338,7 +339,7 @@ class App:
         return 200, service.metrics.text(), (_TEXT,)
 
 
-def _check_role(caller: Caller, route: Route, params: dict[str, str]) -> None:
+def _check_role(caller: KeyRecord, route: Route, params: dict[str, str]) -> None:
     """Refuse a role that the route does not allow, and an agent's key for what belongs to another agent."""
     if caller.role not in route.roles:
         raise Refused(403, "forbidden", f"a key of role {caller.role} may not do this")

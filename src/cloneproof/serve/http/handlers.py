@@ -19,7 +19,7 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
-from cloneproof.serve.http.service import Caller, Service, new_key
+from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import live
 from cloneproof.serve.market.dice import season_keys
 from cloneproof.serve.market.entries import decode
@@ -37,12 +37,12 @@ HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
 
 
-async def health(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
+async def health(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
     """Whether the process is alive."""
     return 200, m.Health("alive")
 
 
-async def ready(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
+async def ready(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
     """Whether calls are accepted: the markets are read and storage can be written to."""
     try:
         await service.check_ready()
@@ -51,7 +51,7 @@ async def ready(service: Service, caller: Caller | None, params: Params, body: N
     return 200, m.Health("ready")
 
 
-async def version(service: Service, caller: Caller | None, params: Params, body: None) -> HttpAnswer:
+async def version(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
     """The version of cloneproof; needs no key."""
     return 200, m.Version(__version__, 1)
 
@@ -59,7 +59,7 @@ async def version(service: Service, caller: Caller | None, params: Params, body:
 T = TypeVar("T")
 
 
-async def _on_market(service: Service, caller: Caller, params: Params, work: Callable[[LiveMarket, int], T]) -> T:
+async def _on_market(service: Service, caller: KeyRecord, params: Params, work: Callable[[LiveMarket, int], T]) -> T:
     """Run work on the market of a call between two transactions; its result, once the effects are durable."""
     name, agent = params["market"], caller.agent
     reply: T = await service.writer.submit(Do(name, lambda markets, now: work(markets.market(name, agent), now)))
@@ -70,7 +70,7 @@ def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[
     """The handler that shows a view of a market."""
 
     @wraps(view)
-    async def handler(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+    async def handler(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
         return 200, await _on_market(service, caller, params, lambda market, now: view(market, params))
 
     return handler
@@ -99,7 +99,7 @@ def agent_view(record: AgentRecord) -> m.AgentView:
     return m.AgentView(record.agent, record.season, record.balance, arms)
 
 
-async def create_market(service: Service, caller: Caller, params: Params, body: MarketSpec) -> HttpAnswer:
+async def create_market(service: Service, caller: KeyRecord, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market, whose mechanism and terms are public and fixed."""
     live.check_declaration(body)  # before waiting for the thread
     declared = await service.writer.threads.compute(lambda: live.declared_market(body))
@@ -112,7 +112,7 @@ async def create_market(service: Service, caller: Caller, params: Params, body: 
     return 201 if fresh else 200, view
 
 
-async def list_markets(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def list_markets(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """The names of all markets; for an agent's key, of the markets in which the agent is registered."""
 
     def work(markets: ServedMarkets, now: int) -> m.Markets:
@@ -172,7 +172,7 @@ def show_balances(market: LiveMarket, params: Params) -> m.Balances:
     return m.Balances({name: record.balance for name, record in market.registry.agents.items()})
 
 
-async def register_agent(service: Service, caller: Caller, params: Params, body: m.AgentRequest) -> HttpAnswer:
+async def register_agent(service: Service, caller: KeyRecord, params: Params, body: m.AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
 
     def work(market: LiveMarket, now: int) -> m.Registered:
@@ -185,7 +185,7 @@ async def register_agent(service: Service, caller: Caller, params: Params, body:
     return 200 if reply.duplicate else 201, reply
 
 
-async def register_arm(service: Service, caller: Caller, params: Params, body: m.ArmRequest) -> HttpAnswer:
+async def register_arm(service: Service, caller: KeyRecord, params: Params, body: m.ArmRequest) -> HttpAnswer:
     """Register an arm of an agent: for this season while it is open, else for the next."""
     agent = params["agent"]
 
@@ -200,7 +200,7 @@ async def register_arm(service: Service, caller: Caller, params: Params, body: m
     return 200 if reply.duplicate else 201, reply
 
 
-async def start(service: Service, caller: Caller, params: Params, body: m.StartRequest) -> HttpAnswer:
+async def start(service: Service, caller: KeyRecord, params: Params, body: m.StartRequest) -> HttpAnswer:
     """Close registration and start the mechanism."""
 
     def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
@@ -226,12 +226,12 @@ async def start(service: Service, caller: Caller, params: Params, body: m.StartR
     return 200, await _on_market(service, caller, params, work)
 
 
-async def settle(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def settle(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """End the season: missing rewards get the default, and balances are final."""
     return 200, await service.writer.submit(Settle(params["market"], market_view))
 
 
-async def open_season(service: Service, caller: Caller, params: Params, body: m.SeasonRequest) -> HttpAnswer:
+async def open_season(service: Service, caller: KeyRecord, params: Params, body: m.SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
 
     def work(market: LiveMarket, now: int) -> tuple[m.MarketView, bool]:
@@ -242,30 +242,30 @@ async def open_season(service: Service, caller: Caller, params: Params, body: m.
     return 201 if fresh else 200, view
 
 
-async def decide(service: Service, caller: Caller, params: Params, body: m.DecisionRequest) -> HttpAnswer:
+async def decide(service: Service, caller: KeyRecord, params: Params, body: m.DecisionRequest) -> HttpAnswer:
     """Whom to serve now; the same `request_id` again gets the same decision."""
     (reply,) = await service.writer.submit(Decide(params["market"], (body.request_id,)))
     return reply.status, reply
 
 
-async def decide_batch(service: Service, caller: Caller, params: Params, body: m.DecisionBatch) -> HttpAnswer:
+async def decide_batch(service: Service, caller: KeyRecord, params: Params, body: m.DecisionBatch) -> HttpAnswer:
     """Up to 1,000 decisions, a result for each."""
     requests = [item.request_id for item in body.items]
     return 200, m.Decisions(await service.writer.submit(Decide(params["market"], requests)))
 
 
-async def reward(service: Service, caller: Caller, params: Params, body: m.RewardItem) -> HttpAnswer:
+async def reward(service: Service, caller: KeyRecord, params: Params, body: m.RewardItem) -> HttpAnswer:
     """Enter a reward, which is final, and durable before the reply."""
     (reply,) = await service.writer.submit(Reward(params["market"], (body,)))
     return reply.status, reply
 
 
-async def reward_batch(service: Service, caller: Caller, params: Params, body: m.RewardBatch) -> HttpAnswer:
+async def reward_batch(service: Service, caller: KeyRecord, params: Params, body: m.RewardBatch) -> HttpAnswer:
     """Up to 1,000 rewards, a result for each."""
     return 200, m.Rewards(await service.writer.submit(Reward(params["market"], body.items)))
 
 
-async def show_ledger(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def show_ledger(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """Lines of the ledger after a number; an agent gets the lines about itself, without what counts others' lines."""
     limit, name, agent = max(1, _number(params, "limit", 100, MOST_ITEMS)), params["market"], caller.agent
     if agent is not None:
@@ -339,7 +339,7 @@ def _keyed(key: bytes, what: bytes, number: int | None = None) -> bytes:
     return blake2b(what + (b"" if number is None else number.to_bytes(8, "big")), key=key, digest_size=8).digest()
 
 
-async def create_key(service: Service, caller: Caller, params: Params, body: m.KeyRequest) -> HttpAnswer:
+async def create_key(service: Service, caller: KeyRecord, params: Params, body: m.KeyRequest) -> HttpAnswer:
     """Make an API key; it is shown this once."""
     key, record = new_key(body.role, body.agent, milliseconds())
     await service.writer.threads.storage(lambda: service.writer.storage.put_key(record))
@@ -347,12 +347,12 @@ async def create_key(service: Service, caller: Caller, params: Params, body: m.K
     return 201, m.NewKey(key, record.id, record.role, record.agent)
 
 
-async def list_keys(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def list_keys(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """All keys, without their secrets."""
     return 200, m.Keys([_key(record) for record in service.keys.records.values()])
 
 
-async def revoke_key(service: Service, caller: Caller, params: Params, body: None) -> HttpAnswer:
+async def revoke_key(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
     """Revoke a key."""
     record = service.keys.records.get(params["key"])
     if record is None:

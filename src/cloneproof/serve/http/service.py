@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
@@ -27,14 +27,6 @@ log = logging.getLogger("cloneproof.serve")
 _NOBODY = bytes(32)
 _WHOLE = re.compile(r"cp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST = 4096  # characters of a file with a key
-
-
-class Caller(NamedTuple):
-    """The caller: the key's id, its role, and its agent if it is an agent's key."""
-
-    id: str
-    role: Role
-    agent: str | None
 
 
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
@@ -83,8 +75,8 @@ class KeyRing:
     def __init__(self, records: list[KeyRecord]) -> None:
         self.records = {record.id: record for record in records}
 
-    def caller(self, header: bytes | None) -> Caller:
-        """The sender of this Authorization header; the comparison takes the same time for every wrong key."""
+    def caller(self, header: bytes | None) -> KeyRecord:
+        """The key in this Authorization header; the comparison takes the same time for every wrong key."""
         text = (header or b"").decode("latin-1")
         scheme, _, key = text.partition(" ")
         prefix, _, rest = key.strip().partition("_")
@@ -94,9 +86,9 @@ class KeyRing:
         fits = hmac.compare_digest(sha256(secret.encode("utf-8")).digest(), expected)
         if not fits or record is None or record.revoked or scheme.lower() != "bearer" or prefix != "cp":
             raise _unauthorized()
-        return Caller(record.id, record.role, record.agent)
+        return record
 
-    def check_still_valid(self, caller: Caller) -> None:
+    def check_still_valid(self, caller: KeyRecord) -> None:
         """Refuse a caller whose key was revoked since `caller` was asked."""
         record = self.records.get(caller.id)
         if record is None or record.revoked:
@@ -146,8 +138,8 @@ class Service:
         self.probe: asyncio.Task[None] | None = None  # a test write
         self.probed = 0.0
 
-    async def caller(self, header: bytes | None) -> Caller:
-        """The sender of this Authorization header; other processes may make and revoke keys too."""
+    async def caller(self, header: bytes | None) -> KeyRecord:
+        """The key in this Authorization header; other processes may make and revoke keys too."""
         if not isinstance(self.writer, SharedWriter):
             return self.keys.caller(header)
         if time.monotonic() - self.keys_read > _KEYS_AGE:
@@ -160,7 +152,7 @@ class Service:
         await self._read_keys()
         return self.keys.caller(header)
 
-    async def check_still_valid(self, caller: Caller) -> None:
+    async def check_still_valid(self, caller: KeyRecord) -> None:
         """Refuse a caller whose key was revoked since it was checked."""
         if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > _KEYS_AGE:
             await self._read_keys()

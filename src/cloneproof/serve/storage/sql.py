@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from struct import unpack
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -38,15 +38,8 @@ SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number o
 _PAGE: Final = 500  # blocks that are read at a time
 IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
-
-
-class StoredMarket(NamedTuple):
-    """A market at the start: its last snapshot, the lines after it, and the secret of its dice."""
-
-    number: int
-    snapshot: bytes | None
-    lines: Iterable[bytes]
-    secret: bytes | None = None
+StoredMarket = tuple[int, bytes | None, Iterable[bytes], bytes | None]  # number, snapshot, lines after it, secret
+Statements = Any  # a connection or cursor with `execute` and `executemany`; parameters are question marks
 
 
 class Line(NamedTuple):
@@ -147,16 +140,6 @@ def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
     return [(hash_, place) for hash_ in hash_keys(market, keys)]
 
 
-class Statements(Protocol):
-    """The methods of a connection that a transaction uses; parameters are question marks."""
-
-    def execute(self, statement: str, values: Any = ..., /) -> Any:  # noqa: ANN401
-        """Run one statement."""
-
-    def executemany(self, statement: str, rows: Any, /) -> Any:  # noqa: ANN401
-        """Run one statement for every row."""
-
-
 class Storage(ABC):
     """What the service asks of a storage, in SQL; abstract methods differ between SQLite and PostgreSQL."""
 
@@ -215,14 +198,14 @@ class Storage(ABC):
             "SELECT number, name, entry, body, secret FROM markets"
             " LEFT JOIN snapshots ON market = number ORDER BY number"
         )
-        markets = []
+        markets = list[StoredMarket]()
         for number, name, entry, body, secret in rows:
             head = usable_head(name, body, entry, None if body is None else self._hash_after(number, entry))
             self._heads[number] = head.n
             if body is not None and head is EMPTY:
                 self._damaged.add(number)
             snapshot = None if head is EMPTY else body
-            markets.append(StoredMarket(number, snapshot, self._tail(number, head), secret))
+            markets.append((number, snapshot, self._tail(number, head), secret))
         return markets
 
     def _hash_after(self, market: int, entry: int) -> bytes | None:

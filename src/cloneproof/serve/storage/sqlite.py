@@ -11,7 +11,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -22,7 +23,6 @@ from cloneproof.serve.storage.sql import (
     ENTRIES_PER_CHECKPOINT,
     SHIFT,
     IdRow,
-    Statements,
     Storage,
     StoredMarket,
     id_rows,
@@ -124,11 +124,7 @@ SCHEMA: Final = """
 """
 
 
-class Connection(Statements, Protocol):
-    """The methods of a connection that are used; `sqlite3` and `apsw` both have them."""
-
-    def close(self) -> None:
-        """Close it."""
+Connection = Any  # of `sqlite3` or of `apsw`
 
 
 def is_service_file(connection: Connection) -> bool:
@@ -184,10 +180,7 @@ class NewIds:
             self._full = {}
 
 
-def open_connection(path: str) -> Connection:
-    """A connection of the standard library."""
-    connection: Any = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-    return connection  # type: ignore[no-any-return]
+open_connection = partial(sqlite3.connect, isolation_level=None, check_same_thread=False, timeout=30)
 
 
 class SqliteStorage(Storage):
