@@ -10,6 +10,7 @@ import inspect
 import logging
 import re
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -113,19 +114,21 @@ ROUTES: Final = (
 
 Decode = Callable[[bytes], Any] | None
 
-
-def _compiled(route: Route) -> tuple[re.Pattern[str], Route, Decode]:
-    decode: Decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
-    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]*)", route.path)), route, decode
-
-
 _METHODS: Final = sorted({route.method for route in ROUTES})
-_COMPILED: Final = {method: [_compiled(route) for route in ROUTES if route.method == method] for method in _METHODS}
+_COMPILED: Final = defaultdict[tuple[str, int], list[tuple[re.Pattern[str], Route, Decode]]](list)
+for _route in ROUTES:
+    _COMPILED[_route.method, _route.path.count("/")].append(
+        (
+            re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]*)", _route.path)),
+            _route,
+            None if _route.body is None else msgspec.json.Decoder(_route.body).decode,
+        )
+    )
 
 
 def find_route(method: str, path: str) -> tuple[Route, Decode, dict[str, str]] | None:
     """The route of a call, the decoder of its body, and the variables of its path."""
-    for pattern, route, decode in _COMPILED.get(method, ()):
+    for pattern, route, decode in _COMPILED.get((method, path.count("/")), ()):
         if match := pattern.fullmatch(path):
             return route, decode, match.groupdict()
     return None
