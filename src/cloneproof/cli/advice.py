@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._files import check_place
+from cloneproof._files import check_place, write_whole
 from cloneproof.advice.comparison import SECONDS, ComparedMechanism
-from cloneproof.advice.recommendation import Recommendation
+from cloneproof.advice.recommendation import Recommendation, terms_toml
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, option, own_by_name
@@ -221,19 +221,19 @@ def recommend(
     else:
         show_recommendation(found, market_file)
     if toml is not None:
-        from cloneproof._files import write_whole
-        from cloneproof.advice.recommendation import terms_toml
-
-        if not found.ranked:
-            raise CloneproofError(
-                "expected a mechanism to write terms for, got none that is clone-proof here; see above"
-            )
-        write_whole(toml, terms_toml(found.market, found.choice))
+        write_terms(found, toml)
     if html is not None:
         from cloneproof.report.recommendation_page import recommendation_page  # late: drawing loads slowly
 
         write_page(recommendation_page(found), html)
     raise typer.Exit(130 if found.interrupted else 0 if found.fits else 1)
+
+
+def write_terms(found: Recommendation | None, path: str) -> None:
+    """Write the terms of a live market that runs what is recommended."""
+    if found is None or not found.ranked:
+        raise CloneproofError("expected a mechanism to write terms for, got none that is clone-proof here; see above")
+    write_whole(path, terms_toml(found.market, found.choice))
 
 
 def parsed_rates(text: str) -> dict[str, tuple[float, ...]]:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cloneproof._files import check_place, write_whole
-from cloneproof.advice.recommendation import terms_toml
-from cloneproof.cli.advice import show_comparison, show_recommendation
+from cloneproof._files import check_place
+from cloneproof.cli.advice import show_comparison, show_recommendation, write_terms
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option, policy_box
 from cloneproof.cli.output import (
     new_table,
@@ -96,10 +95,8 @@ def log(
             local_arms=local_arms, leave_out=leave_out,
             progress=(lambda part: bar.update(task, completed=100 * part)) if not bar.disable else None,
         )  # fmt: skip
-    for text in found.notes:
+    for text in (*found.notes, *(f"left out: {fault}" for fault in found.faults)):
         note(printable(text))
-    for fault in found.faults:
-        note(printable(f"left out: {fault}"))
     if statistics:
         if as_json:
             print_json(found.to_dict())
@@ -121,20 +118,13 @@ def log(
         print_json(study.to_dict())
     else:
         show_study(study)
-    _write(study, html, toml)
-    raise typer.Exit(0 if study.verdict is None else EXIT[study.verdict.verdict])
-
-
-def _write(study: LogStudy, html: str | None, toml: str | None) -> None:
-    """Write the page and the recommended terms, if asked for."""
     if html is not None:
         from cloneproof.report.log_page import log_page  # late: drawing takes a second to load
 
         write_page(log_page(study), html)
     if toml is not None:
-        if study.recommendation is None or not study.recommendation.ranked:
-            raise LogError("expected a mechanism to write terms of, got none recommended; give more --seconds")
-        write_whole(toml, terms_toml(study.recommendation.market, study.recommendation.choice))
+        write_terms(study.recommendation, toml)
+    raise typer.Exit(0 if study.verdict is None else EXIT[study.verdict.verdict])
 
 
 def parsed_range(text: str | None) -> tuple[float, float]:

@@ -29,8 +29,6 @@ from cloneproof.logs.statistics import (
     propensity_sums,
 )
 
-Owners = Mapping[str, str]
-
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
     """The agent of each arm; a file's columns by name, or the first that is called like an arm and like an agent.
@@ -80,7 +78,7 @@ def read_log(
     propensity: str | None = None,
     count: str | None = None,
     total: str | None = None,
-    owners: str | PathLike[str] | Owners | None = None,
+    owners: str | PathLike[str] | Mapping[str, str] | None = None,
     same: Sequence[str] = (),
     limits: tuple[float, float] = (0.0, 1.0),
     local_arms: bool = False,

@@ -164,15 +164,9 @@ class Place:
         return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
 
 
-def checked_workers(workers: object) -> int:
-    """How many workers, as many as there are cores if not said; or a clear error."""
-    return available_threads() if workers is None else count(workers, "the number of workers", error=SweepError)
-
-
 @contextmanager
-def this_machine(workers: int | None, sampled_only: bool) -> Iterator[Place]:
+def this_machine(number: int, sampled_only: bool) -> Iterator[Place]:
     """Threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C itself ends."""
-    number = checked_workers(workers)
     if number == 1:
         executor: Executor = InlineExecutor()
     else:
@@ -334,7 +328,7 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
-    checked_workers(workers)
+    number = available_threads() if workers is None else count(workers, "the number of workers", error=SweepError)
     device = checked_device(device)
     if not isinstance(grid, str | Path | Mapping):
         raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
@@ -343,7 +337,7 @@ def sweep(
     with open_store(store, code_version()) as shelf:
         log = ProgressLog(shelf.folder / LOG, progress)
         try:
-            return _answered(points, name, shelf, sizes or Sizes(), (workers, device), log)
+            return _answered(points, name, shelf, sizes or Sizes(), (number, device), log)
         except DamagedChunk as damage:
             raise SweepError(f"{damage} (it went bad while the sweep ran, and is computed again then)") from None
         except KeyboardInterrupt as stopped:
@@ -357,7 +351,7 @@ def _answered(
     name: str,
     store: Store,
     sizes: Sizes,
-    place: tuple[int | None, DeviceName],
+    place: tuple[int, DeviceName],
     log: ProgressLog,
 ) -> SweepTable:
     """The table, after what is missing was computed; what turns out to be missing only then, next."""

@@ -213,11 +213,8 @@ async def start(service: Service, caller: KeyRecord, params: Params, body: m.Sta
     found = await _on_market(service, caller, params, large_season)
     if found is not None:
         market, season, registered = found
-        prepared = (
-            season,
-            registered,
-            await service.writer.threads.compute(lambda: market.open_session(registered, body.beacon)),
-        )
+        session = await service.writer.threads.compute(lambda: market.open_session(registered, body.beacon))
+        prepared = season, registered, session
 
     def work(market: LiveMarket, now: int) -> m.MarketView:
         market.start(now, body.beacon, prepared)

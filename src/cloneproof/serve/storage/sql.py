@@ -70,25 +70,6 @@ class KeyRecord(msgspec.Struct, frozen=True):
     revoked: bool = False
 
 
-def usable_head(market: str, snapshot: bytes | None, entry: int | None, hash_there: bytes | None) -> Head:
-    """The head after which to read a ledger: that of its snapshot if it is intact, else the beginning.
-
-    `hash_there` is the ledger's hash after the entry that the snapshot is stored for.
-    """
-    if snapshot is None:
-        return EMPTY
-    found = ledger.unseal(snapshot) if isinstance(snapshot, bytes) else None  # SQLite stores anything anywhere
-    if found is None or found.head.n != entry:
-        log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", market)
-        return EMPTY
-    if found.head.hash != hash_there:
-        raise ServeError(
-            f"market {market!r}: the ledger is not the one that its snapshot of entry {entry} belongs to; "
-            "`cloneproof replay` says where it breaks; restore a copy"
-        )
-    return found.head
-
-
 def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[LedgerRow], list[IdRow]]:
     """The rows of `ledger` and of `ids` for new entries."""
     rows, ids = list[LedgerRow](), list[IdRow]()
@@ -200,21 +181,28 @@ class Storage(ABC):
         )
         markets = list[StoredMarket]()
         for number, name, entry, body, secret in rows:
-            head = usable_head(name, body, entry, None if body is None else self._hash_after(number, entry))
+            head = EMPTY if body is None else self._head_of_snapshot(number, name, entry, body)
             self._heads[number] = head.n
-            if body is not None and head is EMPTY:
-                self._damaged.add(number)
-            snapshot = None if head is EMPTY else body
-            markets.append((number, snapshot, self._tail(number, head), secret))
+            markets.append((number, None if head is EMPTY else body, self._tail(number, head), secret))
         return markets
 
-    def _hash_after(self, market: int, entry: int) -> bytes | None:
-        """The stored hash after an entry that is the last of its block."""
+    def _head_of_snapshot(self, market: int, name: str, entry: int, body: object) -> Head:
+        """The head of a snapshot that is intact, else that of an empty ledger; its entry is the last of a block."""
+        found = ledger.unseal(body) if isinstance(body, bytes) else None  # SQLite stores anything anywhere
+        if found is None or found.head.n != entry:
+            log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", name)
+            self._damaged.add(market)
+            return EMPTY
         place = (market << SHIFT) + entry
         rows = self._rows(
             "SELECT place + count - 1, hash_after FROM ledger WHERE place <= ? ORDER BY place DESC LIMIT 1", place
         )
-        return rows[0][1] if rows and rows[0][0] == place else None
+        if rows != [(place, found.head.hash)]:
+            raise ServeError(
+                f"market {name!r}: the ledger is not the one that its snapshot of entry {entry} belongs to; "
+                "`cloneproof replay` says where it breaks; restore a copy"
+            )
+        return found.head
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
         """The lines after a head, each block checked."""
