@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 import httpx
 import msgspec
@@ -29,14 +29,17 @@ _RETRYABLE: Final = frozenset({429, 503})
 _encode = msgspec.json.Encoder().encode
 
 
-class _Attempts:
+Outcome = httpx.Response | httpx.TransportError
+
+
+class _Attempts(Generic[T]):
     """The attempts of one call, with growing pauses until these add up to the patience."""
 
-    def __init__(self, call: Call[Any], patience: float) -> None:
+    def __init__(self, call: Call[T], patience: float) -> None:
         self.content = None if call.body is None else _encode(call.body)
         self._reply, self._patience, self._pause = call.reply, patience, 0.05
 
-    def pause(self, outcome: httpx.Response | httpx.TransportError) -> float | None:
+    def pause(self, outcome: Outcome) -> float | None:
         """Seconds to wait after this outcome before the next attempt; None if it is final."""
         retryable = isinstance(outcome, httpx.TransportError) or outcome.status_code in _RETRYABLE
         if not retryable or self._patience <= 0:
@@ -45,7 +48,7 @@ class _Attempts:
         self._patience -= pause
         return pause
 
-    def reply(self, outcome: httpx.Response | httpx.TransportError) -> Any:  # noqa: ANN401
+    def reply(self, outcome: Outcome) -> T:
         """The typed reply, or the refusal."""
         if isinstance(outcome, httpx.TransportError):
             raise ServeError(f"the service cannot be reached ({outcome!r}); is it running, and is the address right?")
@@ -73,14 +76,12 @@ class Client:
         """Send a call until it is answered."""
         attempts = _Attempts(call, self._patience)
         while True:
-            outcome: httpx.Response | httpx.TransportError
             try:
-                outcome = self._http.request(call.method, call.path, content=attempts.content)
+                outcome: Outcome = self._http.request(call.method, call.path, content=attempts.content)
             except httpx.TransportError as failure:
                 outcome = failure
             if (pause := attempts.pause(outcome)) is None:
-                reply: T = attempts.reply(outcome)
-                return reply
+                return attempts.reply(outcome)
             time.sleep(pause)
 
     def close(self) -> None:
@@ -105,14 +106,12 @@ class AsyncClient:
         """Send a call until it is answered."""
         attempts = _Attempts(call, self._patience)
         while True:
-            outcome: httpx.Response | httpx.TransportError
             try:
-                outcome = await self._http.request(call.method, call.path, content=attempts.content)
+                outcome: Outcome = await self._http.request(call.method, call.path, content=attempts.content)
             except httpx.TransportError as failure:
                 outcome = failure
             if (pause := attempts.pause(outcome)) is None:
-                reply: T = attempts.reply(outcome)
-                return reply
+                return attempts.reply(outcome)
             await asyncio.sleep(pause)
 
     async def close(self) -> None:

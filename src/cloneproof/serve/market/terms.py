@@ -40,6 +40,13 @@ Name = Annotated[
 ]
 CallerId = Annotated[str, Meta(min_length=1, max_length=128, description="the caller's own name for this call")]
 Count = Annotated[int, Meta(ge=1, le=10_000)]
+WaitRounds = Annotated[
+    int, Meta(ge=1, le=10**15, description="the same in decisions; a hundredth of the horizon if left out")
+]
+LeastReward = Annotated[
+    float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
+]
+Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 
 
 class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -61,22 +68,9 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     agent_gap: Annotated[float, Meta(gt=0, le=1)] | None = None
     wait_seconds: Annotated[float, Meta(ge=0.001, le=3.2e7, description="how long a reward may take")] = 86_400.0
-    wait_rounds: (
-        Annotated[
-            int, Meta(ge=1, le=10**15, description="the same in decisions; a hundredth of the horizon if left out")
-        ]
-        | None
-    ) = None
-    default_reward: (
-        Annotated[
-            float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
-        ]
-        | None
-    ) = None
-    beacon: (
-        Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
-        | None
-    ) = None
+    wait_rounds: WaitRounds | None = None
+    default_reward: LeastReward | None = None
+    beacon: Beacon | None = None
     seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret, at least 2^48; drawn if left out")] | None = None
 
     @property
