@@ -3,7 +3,6 @@
 import json
 from fractions import Fraction
 from itertools import permutations, product
-from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from cloneproof.boards.laws import binomial_law as law_of
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
 from support.command import run as run_command
+from support.fraction_etc import binomial
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "board"
 MEANS = (Fraction(1, 5), Fraction(1, 2), Fraction(9, 10))
@@ -30,10 +30,6 @@ def small_board(votes: int = 400) -> boards.Board:
     )  # fmt: skip
 
 
-def coin(n: int, x: int, v: Fraction) -> Fraction:
-    return comb(n, x) * v**x * (1 - v) ** (n - x)
-
-
 def expected_prize(means, weights, slots, tests, fresh, weight, prize):
     """The reservoir board by plain enumeration of what every slot holds and scores, in fractions."""
     total = Fraction(0)
@@ -46,10 +42,12 @@ def expected_prize(means, weights, slots, tests, fresh, weight, prize):
         for counts in product(range(tests + 1), repeat=slots):
             likely = chance
             for original, x in zip(held, counts, strict=True):
-                likely *= coin(tests, x, means[original])
+                likely *= binomial(tests, means[original])[x]
             best = max(range(slots), key=lambda j: (counts[j], -j))
             champion = means[held[best]]
-            total += likely * sum(coin(fresh, y, champion) * prize[weight * counts[best] + y] for y in range(fresh + 1))
+            total += likely * sum(
+                binomial(fresh, champion)[y] * prize[weight * counts[best] + y] for y in range(fresh + 1)
+            )
     return total
 
 
@@ -60,7 +58,7 @@ def listed_best(means, copies, votes, prize):
     for counts in product(range(votes + 1), repeat=len(listed)):
         likely = Fraction(1)
         for mean, x in zip(listed, counts, strict=True):
-            likely *= coin(votes, x, mean)
+            likely *= binomial(votes, mean)[x]
         total += likely * prize[max(counts)]
     return total
 

@@ -13,22 +13,13 @@ from scipy.stats import binom
 import cloneproof as cp
 from cloneproof import bounds
 from cloneproof.bounds.pairs import log_overtaken_pair
-
-
-def binomial(rounds, mean):
-    return [math.comb(rounds, k) * mean**k * (1 - mean) ** (rounds - k) for k in range(rounds + 1)]
-
-
-def reaches(worse, better, rounds):
-    """P(an arm's sum >= a better one's), exactly."""
-    low, high = binomial(rounds, worse), binomial(rounds, better)
-    return sum(low[a] * high[b] for a in range(rounds + 1) for b in range(a + 1))
+from support.fraction_etc import overtaken_pair
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5, 12, 30])
 def test_overtaken_bounds_the_exact_chance_in_fractions(rounds):
     eighths = [Fraction(k, 8) for k in range(9)]
-    found = [(reaches(a, b, rounds), float(b - a)) for a in eighths for b in eighths if a < b]
+    found = [(overtaken_pair(a, b, rounds), float(b - a)) for a in eighths for b in eighths if a < b]
     assert all(chance <= bounds.overtaken(gap, rounds) for chance, gap in found)
     assert all(bounds.overtaken(gap, rounds) <= bounds.mistake_paper(gap, rounds) for _, gap in found)
     caught = any(chance > bounds.overtaken(gap, rounds) ** 2 for chance, gap in found)

@@ -13,7 +13,17 @@ import pytest
 from scipy import stats
 
 from cloneproof import bounds
-from support.fraction_etc import average, binomial, commits_to, etc_reward, explored, registered, score_law, sigmas
+from support.fraction_etc import (
+    average,
+    binomial,
+    commits_to,
+    etc_reward,
+    explored,
+    overtaken_pair,
+    registered,
+    score_law,
+    sigmas,
+)
 from support.sizes import LONG
 
 ORDERS = ("round-robin", "index")
@@ -56,12 +66,6 @@ def test_step_0_a_wrong_commitment_is_rare():
     for _, means, _, m in cases(0, 60):
         gap = min(max(means) - mean for mean in means if mean < max(means))
         assert quantities(means, m)[2] <= bounds.mistake(len(means), float(gap), m) + 1e-12
-
-
-def overtaken_pair(low, high, m):
-    """P(Bin(m, low) >= Bin(m, high)) in fractions."""
-    worse, better = binomial(m, low), binomial(m, high)
-    return sum((chance * sum(worse[s:]) for s, chance in enumerate(better)), Fraction(0))
 
 
 def test_pairs_the_three_tails_are_ordered_and_fall():

@@ -14,6 +14,12 @@ def binomial(rounds, mean):
     return tuple(comb(rounds, k) * mean**k * (1 - mean) ** (rounds - k) for k in range(rounds + 1))
 
 
+def overtaken_pair(low, high, m):
+    """P(Bin(m, low) >= Bin(m, high)) in fractions."""
+    worse, better = binomial(m, low), binomial(m, high)
+    return sum((chance * sum(worse[s:]) for s, chance in enumerate(better)), Fraction(0))
+
+
 @cache
 def commits_to(arms, m):
     """For each mean: the chance that ETC commits to an arm of that mean, ties uniformly at random."""
