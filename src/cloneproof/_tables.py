@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any
 
-from cloneproof._checks import known, whole
+from cloneproof._checks import count, known
 from cloneproof.errors import CloneproofError, brief
 
 LATEX = {
@@ -75,9 +75,7 @@ class Tabular:
         return "\n".join([*lines, r"\end{tabular}"]) + "\n"
 
     def _chosen(self, columns: Sequence[str] | None, digits: object) -> dict[str, list[Any]]:
-        number = whole(digits)
-        if number is None or not 1 <= number <= 17:
-            raise CloneproofError(f"expected digits to be a whole number from 1 to 17, got {brief(digits)}; use e.g. 4")
+        count(digits, "digits", most=17)
         table = self.to_columns()
         if columns is None:
             return table

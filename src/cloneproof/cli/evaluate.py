@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 import typer
 
+from cloneproof.analysis.audit.question import checked_horizons
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.analysis.search import Search
@@ -29,8 +29,6 @@ from cloneproof.engines.monte_carlo.sampler import SamplingStatus
 from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from cloneproof.market.toml import load_market
-
-MOST_HORIZONS = 1_000_000
 
 
 def evaluate(
@@ -80,8 +78,7 @@ def evaluate(
                 raise EngineError(
                     f"--horizons expects floats, got --arithmetic {arithmetic}; ask for one horizon at a time"
                 )
-            wanted = parsed_horizons(horizons)
-            found = evaluate_horizons(market, made, wanted, full, engine)  # type: ignore[arg-type]
+            found = evaluate_horizons(market, made, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
     if as_json:
         rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
@@ -107,23 +104,6 @@ def simulate(
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
-
-
-def parsed_horizons(text: str) -> range:
-    """The horizons of `first:last`, both included.
-
-    >>> parsed_horizons("1:2000")
-    range(1, 2001)
-    """
-    match = re.fullmatch(r"(\d{1,15}):(\d{1,15})", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise EngineError(
-            f"expected horizons as FIRST:LAST such as 1:2000, got {text!r}; give two rising whole numbers"
-        )
-    found = range(int(match[1]), int(match[2]) + 1)
-    if len(found) > MOST_HORIZONS:
-        raise EngineError(f"expected at most {MOST_HORIZONS} horizons, got {len(found)}; ask for fewer at a time")
-    return found
 
 
 def _show(found: dict[int, Evaluation], title: str) -> None:
