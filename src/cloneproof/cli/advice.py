@@ -16,7 +16,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, option, own_by_name
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError, MarketError
+from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.toml import load_market
 from cloneproof.report.page import write_page
 from cloneproof.report.words import (
@@ -101,9 +101,7 @@ def compare(
     from cloneproof.advice.comparison import compare as run_compare
     from cloneproof.mechanisms.catalogue import CATALOGUE
 
-    if budget is not None and not budget > 0:
-        raise EngineError(f"expected a budget above 0 seconds, got {budget:g}; 60 is usual")
-    market = load_market(market_file)
+    search, market = Search(seconds=budget, seed=seed), load_market(market_file)
     names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
     with progress_bar() as bar:
         task = bar.add_task("auditing", total=len(names) + len(own))
@@ -111,7 +109,6 @@ def compare(
         def tell(rows: list[ComparedMechanism]) -> None:
             bar.advance(task, len(rows))
 
-        search = Search(seconds=budget, seed=seed)
         rows = run_compare(market, names, tolerance=tolerance, search=search, processes=2, own=own, done=tell)
     if as_json:
         print_json([row.to_dict() for row in rows])

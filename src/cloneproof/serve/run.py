@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Final, Self
 import msgspec
 import uvicorn
 
+from cloneproof._checks import count, number_in
 from cloneproof.errors import ServeError, brief
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
@@ -34,8 +34,8 @@ def run(
 ) -> None:
     """Serve the storage at a place until told to stop; new keys in files are installed first."""
     given = [key_from_file(path, role, milliseconds()) for role, path in key_files.items()]
-    if agent_rate is not None and not 0 < agent_rate < math.inf:
-        raise ServeError(f"expected calls a second that are a number above 0, got {agent_rate:g}; 20 is usual")
+    if agent_rate is not None:
+        number_in(agent_rate, "calls a second", 0, error=ServeError, low_open=True)
     with ExitStack() as undo:
         socket_ = _bind(host, port)  # before the storage is opened, so that an error leaves no new file behind
         undo.callback(socket_.close)
@@ -94,8 +94,7 @@ def _address_errors(host: str, port: int) -> Iterator[None]:
 
 def _bind(host: str, port: int) -> socket.socket:
     """A bound socket that does not listen yet."""
-    if not 0 <= port <= 65_535:
-        raise ServeError(f"expected a port from 0 to 65535, got {port}; choose another")
+    count(port, "a port", 0, 65_535, ServeError)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with _address_errors(host, port), ExitStack() as undo:
         socket_ = undo.enter_context(socket.socket(family))
