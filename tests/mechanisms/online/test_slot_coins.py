@@ -15,6 +15,9 @@ RESERVOIRS = {
     "own": cp.Mechanism(arm=cp.parts.Rule("greedy slots", average, explore=4, binarise=True, slots=cp.parts.Slots(3))),
     "doubling": cp.mechanism("reservoir", rates=(0.2, 0.8), originals=2, agents=2, horizon="unknown"),
     "contest, doubling": cp.mechanism("reservoir-contest", rates=(0.2, 0.8), originals=2, horizon="unknown"),
+    "sums": cp.mechanism("reservoir", rounds=3, draws=4, threshold=1.9, coins=False),
+    "best of sums": cp.mechanism("reservoir", rounds=3, draws=4, choose="best", coins=False),
+    "contest of sums": cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=120, contest="ucb", coins=False),
 }
 
 
@@ -51,17 +54,18 @@ def test_they_do_not_depend_on_who_else_takes_part(name):
 
 
 @pytest.mark.parametrize("name", RESERVOIRS)
-def test_a_saved_session_goes_on_with_the_same_coins(name):
+def test_a_saved_session_goes_on_with_the_same_coins_and_sums(name):
     """Rewards are late, so that coins of decisions before the save are drawn after it."""
     mechanism, draw = RESERVOIRS[name], random.Random(3)
+    family = "gaussian" if "sums" in name else "beta"
     saved_at = draw.randint(20, 60)
     runs = []
     for saves in (False, True):
-        live, late, draw = cp.session(mechanism, {"ana": 2, "bo": 3}, horizon=120, seed=9), [], random.Random(8)
-        decisions = []
+        live = cp.session(mechanism, {"ana": 2, "bo": 3}, horizon=120, seed=9, rewards=family)
+        late, decisions, draw = [], [], random.Random(8)
         for number in range(120):
             if saves and number == saved_at:
-                live = cp.Session.from_json(live.to_json(), mechanism)
+                live = cp.Session.from_json(live.to_json(), mechanism if name == "own" else None)
             decision = live.decide()
             decisions.append(decision)
             late.append((decision.id, draw.random()))
