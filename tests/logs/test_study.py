@@ -178,10 +178,16 @@ def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
     assert log.rounds == 3000
     assert sum((arm.total for arm in log.arms), Fraction(0)).denominator == 1
     assert log.propensities
-    monkeypatch.setattr(sys, "argv", ["cloneproof", "log", str(tmp_path / "x.csv"), "--statistics", "--json"])
+    command = ["cloneproof", "log", str(tmp_path / "x.csv"), "--json"]
+    monkeypatch.setattr(sys, "argv", [*command, "--statistics"])
     with pytest.raises(SystemExit):
         main()
     assert json.loads(capsys.readouterr().out)["rounds"] == 3000
+    monkeypatch.setattr(sys, "argv", [*command, "--policy", "thompson", "--seconds", "0.001"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    found = json.loads(capsys.readouterr().out)["verdict"]  # none, unless the machine is a thousand times as fast
+    assert ended.value.code == (3 if found is None else {"exploitable": 1, "undecided": 3}[found["verdict"]])
 
 
 def test_one_owner_with_many_items_does_not_fill_the_market():

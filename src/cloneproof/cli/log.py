@@ -124,7 +124,8 @@ def log(
         write_page(log_page(study), html)
     if toml is not None:
         write_terms(study.recommendation, toml)
-    raise typer.Exit(0 if study.verdict is None else EXIT[study.verdict.verdict])
+    unknown = EXIT["undecided"] if policy is not None else 0  # without a verdict there was no time for one
+    raise typer.Exit(unknown if study.verdict is None else EXIT[study.verdict.verdict])
 
 
 def parsed_range(text: str | None) -> tuple[float, float]:
