@@ -147,7 +147,9 @@ def open_for_reading(place: str) -> sqlite3.Connection:
     """A connection that cannot write."""
     if not os.path.isfile(place):
         raise ServeError(f"expected the file of a service, got {place!r}, which is no file; check the path")
-    uri = f"file:{quote(os.path.abspath(place))}?mode={_mode(place)}"
+    file = os.path.realpath(place)
+    fixed = not os.access(os.path.dirname(file), os.W_OK) and not os.path.exists(f"{file}-wal")  # nothing beside it
+    uri = f"file:{quote(os.path.abspath(place))}?mode=ro{'&immutable=1' if fixed else ''}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     try:
         ours = is_service_file(connection)
@@ -160,13 +162,6 @@ def open_for_reading(place: str) -> sqlite3.Connection:
         connection.close()
         raise ServeError(f"expected a file made by `cloneproof serve`, got {place!r}, which is none; check the path")
     return connection
-
-
-def _mode(place: str) -> str:
-    """How to open the file: as immutable if its folder cannot be written and there is no log."""
-    place = os.path.realpath(place)
-    fixed = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
-    return "ro&immutable=1" if fixed else "ro"
 
 
 @dataclass(frozen=True)

@@ -128,8 +128,6 @@ decode = msgspec.json.Decoder(Entry).decode
 
 def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
     """The line of each entry."""
-    if len(entries) == 1:
-        return [encode(entries[0])]
     return _encoder.encode_lines(entries).split(b"\n")[:-1]  # there are no line feeds in encoded JSON
 
 

@@ -154,12 +154,9 @@ class Reward(Batch[RewardItem]):
         simple = _simple_positions(market, items, seen)
         entries = market.reward_many([(items[at].event_id, items[at].decision, items[at].value) for at in simple], now)
         seen.add(entries)
-        recorded: list[RewardReply | ItemError] = [
-            RewardReply(200, "recorded", entry.id, entry.paid) for entry in entries
-        ]
-        if len(recorded) == len(items):
-            return recorded
-        replies = dict(zip(simple, recorded, strict=True))
+        replies: dict[int, RewardReply | ItemError] = {
+            at: RewardReply(200, "recorded", entry.id, entry.paid) for at, entry in zip(simple, entries, strict=True)
+        }
         for at, item in enumerate(items):
             if at not in replies:
                 try:
