@@ -38,8 +38,16 @@ SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number o
 _PAGE: Final = 500  # blocks that are read at a time
 IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
-StoredMarket = tuple[int, bytes | None, Iterable[bytes], bytes | None]  # number, snapshot, lines after it, secret
 Statements = Any  # a connection or cursor with `execute` and `executemany`; parameters are question marks
+
+
+class StoredMarket(NamedTuple):
+    """A market at the start: its last snapshot, the lines after it, and the secret of its dice."""
+
+    number: int
+    snapshot: bytes | None
+    lines: Iterable[bytes]
+    secret: bytes | None
 
 
 class Line(NamedTuple):
@@ -179,11 +187,11 @@ class Storage(ABC):
             "SELECT number, name, entry, body, secret FROM markets"
             " LEFT JOIN snapshots ON market = number ORDER BY number"
         )
-        markets = list[StoredMarket]()
+        markets = []
         for number, name, entry, body, secret in rows:
             head = EMPTY if body is None else self._head_of_snapshot(number, name, entry, body)
             self._heads[number] = head.n
-            markets.append((number, None if head is EMPTY else body, self._tail(number, head), secret))
+            markets.append(StoredMarket(number, None if head is EMPTY else body, self._tail(number, head), secret))
         return markets
 
     def _head_of_snapshot(self, market: int, name: str, entry: int, body: object) -> Head:
