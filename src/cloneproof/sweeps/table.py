@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cloneproof._checks import one_of
-from cloneproof._files import check_place, write_whole
+from cloneproof._files import write_whole
 from cloneproof._tables import Tabular, to_data
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
@@ -251,7 +251,8 @@ def check_output(path: str | Path) -> None:
     name = str(path)
     if not name.endswith((".csv", ".parquet")):
         raise SweepError(f"expected a name that ends in .csv or .parquet, got {name}; rename the output")
-    check_place(name)
+    if not Path(name).resolve().parent.is_dir():
+        raise SweepError(f"expected a folder to write {name} into, got none; make it first")
     if name.endswith(".parquet"):
         try:
             import pyarrow.parquet  # noqa: F401
