@@ -52,7 +52,9 @@ pytestmark = pytest.mark.usefixtures("cpu_clock")
 @pytest.fixture(scope="module")
 def study(cpu_clock):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
-    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
+    with pytest.MonkeyPatch.context() as patch:
+        ticking(patch, 0.001)
+        return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
