@@ -31,7 +31,7 @@ def test_a_comparison_with_an_own_rule_and_a_policy(monkeypatch):
         cp.compare(MARKET, ["etc"], own={"mine": "etc"})
 
 
-def test_a_recommendation_says_why_it_is_not_ones_own(cpu_clock):
+def test_a_recommendation_says_why_it_is_not_ones_own(ticking_clock):
     advised = cp.recommend(
         MARKET, search=cp.Search(seconds=1.0), own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
     )

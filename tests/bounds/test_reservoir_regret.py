@@ -124,7 +124,7 @@ def test_tuned_for_continuous_priors_within_a_twentieth_of_an_independent_search
     assert tuned.regret <= 1.05 * best
 
 
-def test_a_mechanism_for_click_rates(cpu_clock):
+def test_a_mechanism_for_click_rates(ticking_clock):
     """Better than the numbers that six quantiles of the prior once gave; the claim says what it costs."""
     market = cp.Market([cp.Agent(f"a{k}", 3, CLICKS) for k in range(5)], 10**5)
     made = cp.mechanism("reservoir", market=market)

@@ -36,7 +36,7 @@ def test_the_season_costs_least_and_is_longer_where_rates_stay_longer():
         cp.bounds.season_cost(10, 1.0, 0.1, 0)
 
 
-def test_a_recommendation_names_the_season(cpu_clock):
+def test_a_recommendation_names_the_season(ticking_clock):
     market = cp.Market(
         [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
     )

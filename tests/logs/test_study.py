@@ -46,15 +46,13 @@ def planted(names=("ana", "bo", "cy", "di", "<script>alert(1)</script>"), rounds
     return rows
 
 
-pytestmark = pytest.mark.usefixtures("cpu_clock")
+pytestmark = pytest.mark.usefixtures("ticking_clock")
 
 
 @pytest.fixture(scope="module")
-def study(cpu_clock):
+def study(ticking_clock):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
-    with pytest.MonkeyPatch.context() as patch:
-        ticking(patch, 0.001)
-        return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
