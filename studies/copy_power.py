@@ -100,7 +100,7 @@ def fresh_cases(first: int, logs: int = 50, plants: int = 12) -> list[Case]:
         (*kind, rewards, seed)
         for seed in range(first, first + logs)
         for kind, count in kinds.items()
-        for rewards in (2_000, 32_000)
+        for rewards in REWARDS
         if seed < first + count
     ]
 
