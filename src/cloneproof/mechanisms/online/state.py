@@ -406,22 +406,21 @@ class UniformTraffic:
         self.state, self.share, self.coins = state, share, substream(stream, 0)
         self.draws = NeutralRounds(registration, substream(stream, 1))
         self._chance: float | None = None  # of the last round, if it was a uniform draw
+        self._next = 0  # all rounds before it that are still to come are the mechanism's
 
     @property
     def chance(self) -> float | None:
         return self.state.chance if self._chance is None else self._chance
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        if self._drawn(round_):
+        self._next, end = max(self._next, round_), round_ + most
+        while self._next < end and uniform(self.coins, self._next) >= self.share:
+            self._next += 1
+        if self._next == round_:
             agent, arm, self._chance = self.draws.turn()
             return Allocation(agent, arm, "uniform", False, False, 0), 1
-        self._chance, number = None, 1
-        while number < most and not self._drawn(round_ + number):
-            number += 1
-        return self.state.next_run(round_ - self.draws.shared, number)
-
-    def _drawn(self, round_: int) -> bool:
-        return uniform(self.coins, round_) < self.share
+        self._chance = None
+        return self.state.next_run(round_ - self.draws.shared, min(self._next, end) - round_)
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
         return self.state.place(allocation)
