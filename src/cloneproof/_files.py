@@ -1,4 +1,4 @@
-"""Write files atomically."""
+"""Write files atomically, and devices and pipes directly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from cloneproof.errors import FileError, brief
+from cloneproof.errors import CloneproofError, FileError, brief
 
 
 def checked_path(path: object) -> Path:
@@ -16,25 +16,60 @@ def checked_path(path: object) -> Path:
     return Path(path)
 
 
-def check_place(path: str | Path) -> None:
+def check_place(path: str | Path, error: type[CloneproofError] = FileError) -> None:
     """Refuse a path where no file can be written, before any work."""
-    target = checked_path(path).resolve()
+    place = checked_path(path)
+    target = place.resolve()
     if target.is_dir():
-        raise FileError(f"expected a file to write, got the folder {path}; add a name")
-    if not target.parent.is_dir():
-        raise FileError(f"expected a folder to write {path} into, got none; make {target.parent} first")
-    if not os.access(target.parent, os.W_OK) or (target.exists() and not os.access(target, os.W_OK)):
-        raise FileError(f"expected a place that may be written, got {path}, which may not; choose another")
+        raise error(f"expected a file to write, got the folder {path}; add a name")
+    if _is_special(place):
+        writable = os.access(place, os.W_OK) and not place.is_socket()
+    elif target.parent.is_dir():
+        writable = _takes_files(target.parent) and (not target.exists() or os.access(target, os.W_OK))
+    else:
+        raise error(f"expected a folder to write {path} into, got none; make {target.parent} first")
+    if not writable:
+        raise error(f"expected a place that may be written, got {path}, which may not; choose another")
 
 
-def write_whole(path: str | Path, content: str | bytes) -> None:
-    """Write to a temporary file in the same folder, then rename: a reader sees the old content or the new one."""
-    target = checked_path(path).resolve()  # through a link, to the file that it stands for
+def _is_special(place: Path) -> bool:
+    """Whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
+    return place.exists() and not place.is_file() and not place.is_dir()
+
+
+def _takes_files(folder: Path) -> bool:
+    """Whether a file can be made there; permissions alone do not tell, as in /proc."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def write_whole(path: str | Path, content: str | bytes, error: type[CloneproofError] = FileError) -> None:
+    """Write to a temporary file in the same folder, then rename: a reader sees the old content or the new one.
+
+    A link is followed to the file that it stands for. What is no regular file, such as a device or a named pipe, is
+    never replaced: the content goes into it.
+    """
+    place, data = checked_path(path), content.encode() if isinstance(content, str) else content
+    try:
+        if _is_special(place):
+            with place.open("wb") as stream:
+                stream.write(data)
+        else:
+            _replace(place.resolve(), data)
+    except OSError as problem:
+        why = problem.strerror or str(problem)
+        raise error(f"expected to write {path}, got: {why}; make room or its folder, or choose another place") from None
+
+
+def _replace(target: Path, data: bytes) -> None:
     mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, mode)

@@ -188,7 +188,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, pages, monkeypa
     monkeypatch.undo()
     assert target.read_text(encoding="utf-8") == pages["clone-proof"]
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
-    with pytest.raises(cp.errors.CloneproofError, match="make the folder first"):
+    with pytest.raises(cp.errors.CloneproofError, match="or its folder"):
         write_page("another", tmp_path / "missing" / "report.html")
 
 

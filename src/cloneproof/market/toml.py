@@ -62,11 +62,7 @@ def save_market(market: Market, path: str | Path) -> None:
     path : str or Path
         Where to write it; a file that is there is replaced.
     """
-    text = market_to_toml(checked_market(market))
-    try:
-        write_whole(path, text)
-    except OSError as problem:
-        raise MarketFileError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+    write_whole(path, market_to_toml(checked_market(market)), MarketFileError)
 
 
 def market_to_toml(market: Market) -> str:

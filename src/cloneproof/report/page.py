@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from cloneproof._files import write_whole
-from cloneproof.errors import FileError
 
 PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint", "numba")  # whose versions a page names
 
@@ -27,7 +26,4 @@ def render(template: str, facts: dict[str, Any]) -> str:
 
 def write_page(text: str, path: str | Path) -> None:
     """Write a page, whole or not at all."""
-    try:
-        write_whole(path, text)
-    except OSError as problem:
-        raise FileError(f"expected a place to write {path} to, got: {problem}; make the folder first") from None
+    write_whole(path, text)

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from cloneproof._checks import one_of
-from cloneproof._files import write_whole
+from cloneproof._files import check_place, write_whole
 from cloneproof._tables import Tabular, to_data
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
@@ -212,10 +212,8 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
     def write(self, path: str | Path) -> None:
         """Write a file, whole or not at all: Parquet if its name ends so (`cloneproof[parquet]`), else CSV."""
         check_output(path)
-        try:
-            write_whole(path, _parquet(self._columns) if str(path).endswith(".parquet") else self.to_csv())
-        except OSError as problem:
-            raise SweepError(f"expected to write {path}, got: {problem}; choose another place") from None
+        content = _parquet(self._columns) if str(path).endswith(".parquet") else self.to_csv()
+        write_whole(path, content, SweepError)
 
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
@@ -251,8 +249,7 @@ def check_output(path: str | Path) -> None:
     name = str(path)
     if not name.endswith((".csv", ".parquet")):
         raise SweepError(f"expected a name that ends in .csv or .parquet, got {name}; rename the output")
-    if not Path(name).resolve().parent.is_dir():
-        raise SweepError(f"expected a folder to write {name} into, got none; make it first")
+    check_place(path, SweepError)
     if name.endswith(".parquet"):
         try:
             import pyarrow.parquet  # noqa: F401

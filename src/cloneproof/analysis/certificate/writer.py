@@ -122,10 +122,7 @@ def write_certificate(audit: Audit, path: str | Path) -> None:
 
 def write_json(data: dict[str, Any], path: str | Path) -> None:
     """Write the data to a file, whole or not at all."""
-    try:
-        write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n")
-    except OSError as problem:
-        raise CertificateError(f"expected a folder to write {path} into, got: {problem}; make it first") from None
+    write_whole(path, json.dumps(data, indent=1, allow_nan=False) + "\n", CertificateError)
 
 
 def checked_certificate(audit: Audit) -> dict[str, Any]:
