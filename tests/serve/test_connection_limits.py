@@ -47,8 +47,10 @@ class Wire:
 
 
 async def app(scope, receive, send):
-    """Answers when the request is whole."""
+    """Answers when the request is whole; every key is valid."""
     size = 0
+    if any(name == b"authorization" for name, _ in scope["headers"]):
+        scope["caller"] = "the key's record"
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -194,33 +196,65 @@ def test_an_answer_that_is_not_read_ends_the_connection():
     assert asyncio.run(run()) == (True, True)
 
 
-def test_connections_that_ask_nothing_make_room_for_those_that_do():
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+KEY = b"Authorization: Bearer x\r\n"
+WITH_KEY = b"GET / HTTP/1.1\r\nHost: x\r\n" + KEY + b"\r\n"
+HALF = HEAD + b"Content-Length: 10\r\n\r\nabc"
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET", GET, HALF, GET + b"GET", GET + HALF, GET * 5 + HALF])
+def test_connections_without_a_key_make_room_for_others(begun):
+    """Also those that were answered before and then send half a body, for which they would have 30 s."""
+
     async def run():
         bench = Bench(most=20)
-        asking = bench.connect()
-        assert status(await answered(asking, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")) == 200
-        idle = [bench.connect() for _ in range(300)]
-        for connection in idle:
+        platform = bench.connect()
+        assert status(await answered(platform, WITH_KEY)) == 200
+        strangers = [bench.connect() for _ in range(300)]
+        for connection in strangers:
+            if not connection.transport.closed:
+                await answered(connection, begun)
             if connection.transport.closed:
                 connection.connection_lost(None)
-        new = bench.connect()
-        answer = status(await answered(new, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
-        return answer, asking.transport.closed, sum(not one.transport.closed for one in idle)
+        new, later = bench.connect(), []
+        answer = status(await answered(new, WITH_KEY))
+        for _ in range(100):
+            later.append(bench.connect())
+            await answered(later[-1], begun)
+        return answer, platform.transport.closed, new.transport.closed, sum(not one.transport.closed for one in later)
 
-    answer, closed, left = asyncio.run(run())
+    answer, closed, closed_new, left = asyncio.run(run())
     assert answer == 200
     assert not closed
-    assert left <= 19
+    assert not closed_new
+    assert 0 < left <= 18
 
 
-def test_where_all_connections_work_one_more_is_refused():
+def test_where_all_connections_have_a_key_one_more_is_refused():
     async def run():
         bench = Bench(most=2)
-        for _ in range(2):
-            await answered(bench.connect(), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        return status(bench.connect().transport.written)
+        callers = [bench.connect() for _ in range(2)]
+        for caller in callers:
+            await answered(caller, WITH_KEY)
+            await answered(caller, HEAD + KEY)
+        return status(bench.connect().transport.written), [caller.transport.closed for caller in callers]
 
-    assert asyncio.run(run()) == 503
+    assert asyncio.run(run()) == (503, [False, False])
+
+
+def test_a_connection_whose_last_call_had_no_key_makes_room():
+    """A key that was valid once, and may be revoked by now, holds no place for ever."""
+
+    async def run():
+        bench = Bench(most=2)
+        first, second = bench.connect(), bench.connect()
+        for piece in (WITH_KEY, GET, b"GE"):
+            await answered(first, piece)
+        await answered(second, WITH_KEY)
+        new = bench.connect()
+        return first.transport.closed, second.transport.closed, new.transport.closed
+
+    assert asyncio.run(run()) == (True, False, False)
 
 
 def test_connections_fit_the_descriptors_of_the_process(monkeypatch):

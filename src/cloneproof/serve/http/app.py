@@ -336,7 +336,7 @@ class App:
             return 200, *page_file(path)
         if path == "/v1/openapi.json":
             return 200, _document(), (_JSON,)
-        caller = await service.caller(_header(scope, b"authorization"))
+        caller = scope["caller"] = await service.caller(_header(scope, b"authorization"))
         if caller.role not in READERS:
             raise Refused(403, "forbidden", "this key may not read the metrics")
         return 200, service.metrics.text(), (_TEXT,)

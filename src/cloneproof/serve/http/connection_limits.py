@@ -43,24 +43,26 @@ class ConnectionLimits:
     unread: int = 30  # while nothing of an answer is read
     most: int = field(default_factory=most_connections)
     now: int = 0  # seconds during which there were connections
-    waiting: dict[LimitedProtocol, None] = field(default_factory=dict)  # without a whole request yet, oldest first
+    keyless: dict[LimitedProtocol, None] = field(default_factory=dict)  # whose last call had no valid key, oldest first
     open: dict[LimitedProtocol, None] = field(default_factory=dict)
     timer: asyncio.TimerHandle | None = None
 
     def enter(self, connection: LimitedProtocol) -> None:
-        """Add a connection; if there are too many, refuse the oldest without a whole request."""
-        self.open[connection] = self.waiting[connection] = None
+        """Add a connection; if there are too many, refuse the oldest of those that have shown no valid key."""
+        self.open[connection] = self.keyless[connection] = None
         if self.timer is None:
             self.timer = connection.loop.call_later(1, self.sweep, connection.loop)
         if len(self.open) > self.most:
-            oldest = next(iter(self.waiting))
-            del self.waiting[oldest]
+            oldest = connection
+            while self.keyless and (oldest := next(iter(self.keyless))).has_key:
+                del self.keyless[oldest]  # its key was found valid after it had been entered here
             oldest.refuse(503, "overloaded", "too many connections; try again a little later")
+            self.keyless.pop(oldest, None)
 
     def leave(self, connection: LimitedProtocol) -> None:
         """Remove a closed connection."""
         self.open.pop(connection, None)
-        self.waiting.pop(connection, None)
+        self.keyless.pop(connection, None)
 
     def sweep(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Check the times of all connections; called every second."""
@@ -123,7 +125,16 @@ class LimitedProtocol(HttpToolsProtocol):
                 status = 431 if self._stage == _HEAD else 413
                 self.refuse(status, "too_large", "the request is too large; send less", linger=True)
 
+    @property
+    def has_key(self) -> bool:
+        """Whether the present call, or the last one if none has begun, came with a valid key."""
+        return self.scope is not None and "caller" in self.scope
+
     def on_message_begin(self) -> None:
+        if self.has_key:  # half a request after it may take its time
+            self.limits.keyless.pop(self, None)
+        else:
+            self.limits.keyless.setdefault(self)
         super().on_message_begin()
         self._messages += 1
         self._stage, self._due = _HEAD, self.limits.now + self.limits.head + 1
@@ -156,7 +167,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._stage = _DONE
-        self.limits.waiting.pop(self, None)
         super().on_message_complete()
 
     def check_time(self) -> None:
