@@ -54,6 +54,8 @@ def test_everything_else_may_be_said_twice_too(desk):
         assert desk.post("agents", {"agent": "ana"}).status_code == status
         assert desk.post("agents/ana/arms", {"arm": "x"}).status_code == status
     assert desk.post("start").json() == desk.post("start").json()
+    other = desk.post("start", {"beacon": "of my choice"})
+    assert (other.status_code, other.json()["error"]) == (409, "running")
     assert desk.post("settle").json() == desk.post("settle").json()
     assert desk.post("seasons", {"season": 2}).status_code == 201
     assert desk.post("seasons", {"season": 2}).status_code == 200

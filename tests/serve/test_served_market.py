@@ -248,6 +248,7 @@ def test_settlement_pays_the_default_for_what_still_waits():
         ({"share": 0.12345678}, "6 decimals"),
         ({"mechanism": "h-etcr"}, "did you mean"),
         ({"default_reward": 2.0}, "default reward"),
+        ({"rewards": GAUSSIAN, "default_reward": 1e9}, "at most 1"),
         ({"default_reward": 0.5}, r"the least of them, 0, got 0.5"),
         ({"mechanism": "thompson", "parameters": {}, "rewards": GAUSSIAN, "default_reward": 0}, "0, 1"),
         ({"rewards": GAUSSIAN}, "no least one"),

@@ -256,6 +256,19 @@ def test_files_are_for_their_owner_alone(tmp_path):
     assert set(modes.values()) == {0o600}
 
 
+def test_a_restored_file_is_closed_to_everybody_else(tmp_path, caplog):
+    """`cp` makes a file by the umask, and the dice of running seasons are in it."""
+    path = tmp_path / "a.db"
+    sqlite(path).close()
+    path.chmod(0o644)
+    sqlite(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640  # a group may be there for backups
+    assert "secrets" in caplog.text
+    caplog.clear()
+    sqlite(path).close()
+    assert not caplog.text
+
+
 class File:
     """Storages in a file, and a hand that edits it."""
 
@@ -380,5 +393,39 @@ def test_a_ledger_that_is_not_the_snapshots_is_refused(kept_and_played):
     kept_and_played.edit("UPDATE ledger SET hash_after = hash_before")
     storage = kept_and_played.storage()
     with pytest.raises(ServeError, match="the ledger is not the one that its snapshot"):
+        ServedMarkets.recover(storage)
+    storage.close()
+
+
+DAMAGES = [('"request":"r3"', '"request":"s3"'), ('"phase"', '"phasf"')]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_retry_that_needs_a_damaged_block_gets_no_second_decision(kept, damage, caplog):
+    """Under a snapshot nothing reads the block at the start; only its hash tells that r3 was answered in it."""
+    with Desk(kept.storage(4)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        desk.play(f"r{n}" for n in range(60))
+    kept.edit("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE lines LIKE ?", *damage, '%"request":"r3"%')
+    with Desk(kept.storage(4)) as desk:
+        reply = desk.post("decisions", {"request_id": "r3"})
+        assert (reply.status_code, reply.json()["error"]) == (503, "storage")
+        assert "the hash chain is broken in entries" in reply.json()["message"]
+        assert desk.get("ledger").status_code == 503
+        assert desk.get("/v1/markets").status_code == 200
+        assert desk.get("progress").json()["round"] == 60
+    assert "the hash chain is broken in entries" in caplog.text
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_start_that_needs_a_damaged_block_is_refused_in_a_sentence(tmp_path, damage):
+    """Ids that are not in their table yet are read from the ledger, also from under a snapshot."""
+    kept = File(tmp_path)
+    with Desk(kept.storage(10**6)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        desk.play(f"r{n}" for n in range(8))
+    kept.edit("UPDATE ledger SET lines = replace(lines, ?, ?) WHERE lines LIKE ?", *damage, '%"request":"r3"%')
+    storage = kept.storage(10**6)
+    with pytest.raises(ServeError, match="the hash chain is broken in entries"):
         ServedMarkets.recover(storage)
     storage.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from cloneproof._checks import count, number_in
 from cloneproof.errors import ServeError, brief
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.service import Service, install_keys, key_from_file, new_key
+from cloneproof.serve.http.service import Service, install_keys, key_from_file, log, new_key
 from cloneproof.serve.market.terms import Name, Role
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.writer import make_writer, milliseconds
@@ -62,8 +63,14 @@ def run(
         date_header=False,
         timeout_graceful_shutdown=10,
     )
+    signal.signal(signal.SIGHUP, _ignore_hangup)
     announce(f"http://{_address(socket_)}")
     uvicorn.Server(config).run(sockets=[socket_])
+
+
+def _ignore_hangup(number: int, frame: object) -> None:
+    """Go on: many take the signal for a request to read settings again, and none can change while a service runs."""
+    log.warning("SIGHUP is ignored; settings are read at the start, and SIGTERM ends the service")
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:

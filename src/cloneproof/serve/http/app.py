@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from cloneproof.errors import Refused
+from cloneproof.errors import Refused, ServeError
 from cloneproof.serve import messages as m
 from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.monitoring import log_call
@@ -282,6 +282,10 @@ class App:
         except Refused as refusal:
             status, scope["refusal"] = refusal.status, refusal.code
             text = _encode(m.ItemError(status, refusal.code, refusal.message))
+        except ServeError as damage:  # of the storage
+            log.error("a call to %s failed: %s", name, damage)
+            status, scope["refusal"] = 503, "storage"
+            text = _encode(m.ItemError(503, "storage", str(damage)))
         except Exception:
             log.exception("a call to %s failed", name)
             status = 500
@@ -339,7 +343,7 @@ class App:
         caller = scope["caller"] = await service.caller(_header(scope, b"authorization"))
         if caller.role not in READERS:
             raise Refused(403, "forbidden", "this key may not read the metrics")
-        return 200, service.metrics.text(), (_TEXT,)
+        return 200, await service.metrics.text(), (_TEXT,)
 
 
 def _check_role(caller: KeyRecord, route: Route, params: dict[str, str]) -> None:

@@ -143,11 +143,13 @@ class LiveMarket:
     def start(
         self, at: int, beacon: str | None = None, prepared: tuple[int, dict[str, int], Session] | None = None
     ) -> ledger.Started | None:
-        """Close registration and start the mechanism; None if it runs already.
+        """Close registration and start the mechanism; None if it runs already, with the same beacon.
 
         `prepared` is a season, its registrations and their session, which is used if it still fits.
         """
         if self.state == "running":
+            if beacon != self.starts[-1][1]:
+                raise Refused(409, "running", f"season {self.season} was started with another beacon than {beacon!r}")
             return None
         if self.state == "settled":
             raise Refused(409, "settled", f"season {self.season} is settled; open the next one first")

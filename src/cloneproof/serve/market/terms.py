@@ -116,6 +116,11 @@ def _least_reward(declared: float | None, family: RewardFamily) -> float:
                 f"expected a default_reward with {family.name} rewards, which have no least one, got none; declare "
                 "the least reward that this market takes"
             )
+        if declared > 1:
+            raise invalid(
+                f"expected a default_reward of at most 1, as no mean is above 1, got {declared!r}; declare one that "
+                "hardly any reward is below"
+            )
         return declared
     if declared is not None and declared != family.low:
         raise invalid(

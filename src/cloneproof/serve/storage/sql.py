@@ -123,6 +123,22 @@ def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
     return unpack(f"<{len(digests)}q", b"".join(digests))
 
 
+def checked_lines(first: int, before: bytes, after: bytes, text: str) -> tuple[list[bytes], list[bytes]]:
+    """The lines of a stored block and the hash after each; an error if they are not those that were stored."""
+    lines = text.encode().split(b"\n")
+    hashes = list(ledger.chain_hashes(before, lines))
+    if hashes[-1] != after:
+        raise _broken_chain(first, len(lines))
+    return lines, hashes
+
+
+def _broken_chain(first: int, count: int) -> ServeError:
+    return ServeError(
+        f"the hash chain is broken in entries {first} to {first + count - 1}; `cloneproof replay` names the line; "
+        "restore a copy"
+    )
+
+
 def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
     """The rows of `ids` for the entries of a block."""
     keys = [key for entry in entries for key in index_keys(entry)]
@@ -133,7 +149,7 @@ class Storage(ABC):
     """What the service asks of a storage, in SQL; abstract methods differ between SQLite and PostgreSQL."""
 
     ids_query: str  # by a list of hashes, which is one parameter
-    blocks_query: str  # by a list of places
+    blocks_query: str  # place, hash before, hash after and lines, by a list of places
 
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
@@ -216,16 +232,12 @@ class Storage(ABC):
         """The lines after a head, each block checked."""
         expected = head.hash
         for first, before, after, text in self._blocks(market, head.n + 1):
-            lines = text.encode().split(b"\n")
+            lines, _ = checked_lines(first, before, after, text)
             last = first + len(lines) - 1
             if last <= head.n:
                 continue
-            *_, hash_ = ledger.chain_hashes(before, lines)
-            if (before, hash_) != (expected, after):
-                raise ServeError(
-                    f"the hash chain is broken in entries {first} to {last}; `cloneproof replay` names the line; "
-                    "restore a copy"
-                )
+            if before != expected:
+                raise _broken_chain(first, len(lines))
             expected, self._heads[market] = after, last
             yield from lines[max(0, head.n + 1 - first) :]
 
@@ -252,6 +264,9 @@ class Storage(ABC):
                 found[market] = self._found(market, _wanted_keys(asked))
             except Refused:
                 raise  # the whole storage is away
+            except ServeError as damage:
+                log.error("market %d: %s", market, damage)
+                found[market] = Refused(503, "storage", str(damage))
             except Exception as problem:
                 log.exception("old entries of market %d cannot be read", market)
                 found[market] = Refused(
@@ -268,8 +283,9 @@ class Storage(ABC):
                 by_hash[hash_].append(key)
             for hash_, place in candidates:
                 by_place[place] += by_hash[hash_]
-            for place, text in self._rows(self.blocks_query, self._list(by_place)):
-                entries = {key: entry for entry in map(decode, text.split("\n")) for key in index_keys(entry)}
+            for place, *block in self._rows(self.blocks_query, self._list(by_place)):
+                lines, _ = checked_lines(place - (market << SHIFT), *block)
+                entries = {key: entry for entry in map(decode, lines) for key in index_keys(entry)}
                 known.add(entries[key] for key in by_place[place] if key in entries)
         return known
 
@@ -299,14 +315,14 @@ class Storage(ABC):
         """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""
         base = market << SHIFT
         rows = self._read(
-            f"SELECT place, hash_before, lines FROM ledger WHERE place > ? AND place < ? AND place >= ({_BLOCK_OF})"
+            "SELECT place, hash_before, hash_after, lines FROM ledger"
+            f" WHERE place > ? AND place < ? AND place >= ({_BLOCK_OF})"
             " ORDER BY place LIMIT ?",
             base, base + (1 << SHIFT), base, base + after + 1, limit + 1,
         )  # fmt: skip
         page = list[Line]()
-        for place, before, text in rows:
-            block = text.encode().split(b"\n")
-            hashed = zip(block, ledger.chain_hashes(before, block), strict=True)
+        for place, *block in rows:
+            hashed = zip(*checked_lines(place - base, *block), strict=True)
             page += [Line(number, *each) for number, each in enumerate(hashed, place - base) if number > after]
             if len(page) >= limit:
                 break

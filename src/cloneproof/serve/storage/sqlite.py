@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -25,6 +26,7 @@ from cloneproof.serve.storage.sql import (
     IdRow,
     Storage,
     StoredMarket,
+    checked_lines,
     id_rows,
     log,
     new_rows,
@@ -62,6 +64,9 @@ class FileLock:
             raise ServeError(
                 f"expected a file with one name, got {path!r}, which has {found.st_nlink} names (hard links); copy it"
             )
+        if found.st_mode & 0o007:  # as after a restore by `cp`; the dice of running seasons are in it
+            os.fchmod(self._handle, stat.S_IMODE(found.st_mode) & ~0o007)
+            log.warning("everybody could read or write %r, which has secrets; now its owner and group can", path)
         self._identity = _identity(found)
         _held.add(self._identity)
 
@@ -188,7 +193,9 @@ class SqliteStorage(Storage):
 
     # SQLite loops over a cross join from left to right
     ids_query = "SELECT hash, place FROM json_each(?) CROSS JOIN ids WHERE hash = value"
-    blocks_query = "SELECT place, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
+    blocks_query = (
+        "SELECT place, hash_before, hash_after, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
+    )
 
     def __init__(
         self, path: str, connect: Callable[[str], Connection] = open_connection, interval: int = ENTRIES_PER_CHECKPOINT
@@ -280,8 +287,9 @@ class SqliteStorage(Storage):
         """The lines after the snapshot; then adds the ids that are not in the table."""
         yield from super()._tail(market, head)
         self._count(self._heads[market] - head.n)
-        for first, _, _, text in self._blocks(market, self._indexed[market] + 1):
-            self._ids.add(id_rows(market, (market << SHIFT) + first, map(decode, text.split("\n"))))
+        for first, before, after, text in self._blocks(market, self._indexed[market] + 1):
+            lines, _ = checked_lines(first, before, after, text)
+            self._ids.add(id_rows(market, (market << SHIFT) + first, map(decode, lines)))
 
     def _candidates(self, hashes: Sequence[int]) -> list[IdRow]:
         return self._ids.find(hashes) + super()._candidates(hashes)
