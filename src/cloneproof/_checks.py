@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
@@ -43,6 +44,15 @@ def whole(value: object) -> int | None:
     number = real(value)
     exact = number is not None and number.is_integer() and abs(number) <= EXACT
     return int(number) if exact and number is not None else None
+
+
+def ungrouped(text: str) -> str:
+    """The text of a number without the commas between its thousands; any other text as it is.
+
+    >>> ungrouped("2,000,000"), ungrouped("2,5"), ungrouped("1e6")
+    ('2000000', '2,5', '1e6')
+    """
+    return text.replace(",", "") if re.fullmatch(r"[+-]?[0-9]{1,3}(,[0-9]{3})+", text) else text
 
 
 def is_one_line(text: str) -> bool:

@@ -2,16 +2,19 @@
 
 Every module of a package that defines a function of its own name contributes that function, with hyphens for
 underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are classes. An
-object named as MODULE:NAME is imported from there.
+object named as MODULE:NAME or FILE.py:NAME is imported from there.
 """
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
+from importlib import import_module, invalidate_caches
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from cloneproof._checks import known
@@ -59,13 +62,19 @@ def check_options(
 
 
 def imported(text: object, what: str, example: str, error: type[CloneproofError]) -> Any:  # noqa: ANN401 (theirs)
-    """The object at MODULE:NAME; raises an error if it cannot be imported.
+    """The object at MODULE:NAME or FILE.py:NAME; raises an error if it cannot be imported.
 
     Never use it for a name from a file or a network: importing runs code.
     """
-    module_name, colon, name = text.partition(":") if isinstance(text, str) else ("", "", "")
-    if not colon or not module_name or not name:
-        raise error(f"expected {what} as MODULE:NAME such as mymodule:{example}, got {brief(text)}; name both")
+    module_name, colon, name = text.rpartition(":") if isinstance(text, str) else ("", "", "")
+    file = Path(module_name) if module_name.endswith(".py") else None
+    by_name = file is None and "/" not in module_name and not module_name.startswith(".")
+    if not colon or not name or not (file or (by_name and module_name)):
+        raise error(
+            f"expected {what} as MODULE:NAME or FILE.py:NAME, such as mymodule:{example}, got {brief(text)}; name both"
+        )
+    if file is not None:
+        module_name = _module_of(file, what, error)
     try:
         found = import_module(module_name)
         for part in name.split("."):
@@ -85,6 +94,24 @@ def imported(text: object, what: str, example: str, error: type[CloneproofError]
             "module"
         ) from problem
     return found
+
+
+def _module_of(file: Path, what: str, error: type[CloneproofError]) -> str:
+    """The name under which Python imports this file, here and in worker processes: its folder is searched first."""
+    file = file.resolve()
+    if not file.is_file():
+        raise error(f"expected {what} that can be imported, got no file {file}; check the path")
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    invalidate_caches()
+    try:
+        there = find_spec(file.stem)
+    except (ImportError, ValueError):
+        there = None
+    if there is None or there.origin is None or Path(there.origin).resolve() != file:
+        taken = "nothing" if there is None else there.origin
+        raise error(f"expected {file} to be the module {file.stem!r}, got {taken} under that name; rename the file")
+    return file.stem
 
 
 @cache

@@ -1,6 +1,7 @@
 """`cloneproof audit` as a user meets it: exit codes, a table that fits, JSON that is the library's answer."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,29 @@ def test_an_own_policy_from_the_shell(tmp_path, monkeypatch):
     )
     assert (unknown.returncode, both.returncode) == (2, 2)
     assert "can be imported" in unknown.stderr
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    by_path = run("../market.toml", "--policy", "../turns.py:InTurn", "--runs", "256", "--json")
+    assert json.loads(by_path.stdout)["worst"] == json.loads(done.stdout)["worst"]
+
+
+def test_a_path_to_a_policy_is_loaded_from_there_or_refused_in_one_sentence(tmp_path, monkeypatch):
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=40)
+    cp.save_market(market, tmp_path / "market.toml")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "json.py").write_text("Mine = 1")
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    for policy, words in (
+        ("../missing.py:Mine", "got no file"),
+        ("../missing:Mine", "as MODULE:NAME or FILE.py:NAME"),
+        ("./json.py", "as MODULE:NAME or FILE.py:NAME"),
+        ("../json.py:Mine", "rename the file"),
+    ):
+        done = run("../market.toml", "--policy", policy)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert words in done.stderr
+        assert "TypeError" not in done.stderr
 
 
 def test_an_own_rule_from_the_shell(tmp_path, monkeypatch):

@@ -245,3 +245,30 @@ def test_text_in_a_csv_file_is_no_formula():
     rows = list(csv.DictReader(io.StringIO(table.to_csv())))
     assert [row["market"] for row in rows] == ['\'=HYPERLINK("x")', "'+1", "plain"]
     assert [row["value"] for row in rows] == ["-0.5", "1.5", ""]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recommend", "--agents", "2", "--originals", "1", "--rates", ".1,.3", "--rounds", "20,00"),
+        ("evaluate", CREATORS, "-m", "ucb1", "--runs", "1,0"),
+        ("evaluate", CREATORS, "-m", "ucb1", "--runs", "2.5"),
+        ("evaluate", CREATORS, "-m", "ucb1", "--seed", "one"),
+    ],
+)
+def test_counts_that_are_none_are_refused(arguments):
+    assert run(*arguments).returncode == 2
+
+
+def test_a_count_may_have_commas_or_an_exponent():
+    counts = ("1,200", "1200", "1.2e3")
+    found = [run("evaluate", CREATORS, "-m", "thompson", "--runs", 2, "--seed", count, "--json") for count in counts]
+    assert {each.returncode for each in found} == {0}
+    assert len({each.stdout for each in found}) == 1
+    options = "--agents", "2", "--originals", "1", "--rates", ".1,.3", "--seconds", "1", "--json"
+    one, other = (run("recommend", *options, "--rounds", rounds) for rounds in ("20,000", "2e4"))
+    assert (one.returncode, json.loads(one.stdout)["market"]) == (0, json.loads(other.stdout)["market"])
+    set_to = [run("evaluate", CREATORS, "-m", "etc", "--set", f"arm_rounds={rounds}", "--json") for rounds in counts]
+    assert set_to[0].stdout == set_to[1].stdout
+    last = run("evaluate", CREATORS, "-m", "etc", "--set", "arm_rounds=2", "--horizons", "1,000:1,001", "--json")
+    assert [row["horizon"] for row in json.loads(last.stdout)["horizons"]] == [1000, 1001]

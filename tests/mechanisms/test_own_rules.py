@@ -1,8 +1,13 @@
 """Rules of one's own: from a module, from an installed package, with a look at siblings."""
 
 import math
+import os
+import re
+import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -201,35 +206,18 @@ def test_chances_that_cannot_be_had_get_one_sentence():
         live.decide()
 
 
-SOFTMAX = '''
-"""Softmax over means, by the Gumbel trick."""
-import math
-from cloneproof.mechanisms.rule import Rule, positive
-
-def priority(inputs, temperature):
-    return inputs.mean / temperature - math.log(-math.log(inputs.draw))
-
-def softmax(temperature=0.1):
-    temperature = positive(temperature, "the temperature of softmax")
-    return Rule("softmax", priority, (temperature,), randomised=True, options={"temperature": temperature})
-'''
-
-TRIANGULAR = '''
-"""Two-point rewards at the mean plus or minus what room there is."""
-from cloneproof.market.rewards import RewardFamily
-
-def quantile(mean, u):
-    room = min(mean, 1 - mean)
-    return mean - room if u < 0.5 else mean + room
-
-def two_point():
-    return RewardFamily("two-point", quantile)
-'''
+CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
+FILES = {
+    name: next(
+        block for block in re.findall("```python\n(.*?)```", CONTRIBUTING.read_text(), re.S) if f"def {name}(" in block
+    )
+    for name in ("softmax", "two_point")
+}  # as a reader would write them
 
 
 @pytest.fixture
 def new_files(tmp_path, monkeypatch):
-    for package, name, text in ((rules, "softmax", SOFTMAX), (rewards, "two_point", TRIANGULAR)):
+    for package, (name, text) in zip((rules, rewards), FILES.items(), strict=True):
         folder = tmp_path / name
         folder.mkdir()
         (folder / f"{name}.py").write_text(text)
@@ -241,8 +229,8 @@ def new_files(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("new_files")
 def test_a_rule_is_one_file():
+    assert cp.check_mechanism(cp.Mechanism(arm=cp.rule("softmax"))).failed == []
     mechanism = cp.Mechanism(agent=cp.rule("softmax", temperature=0.2), arm=cp.rule("softmax"))
-    cp.check_mechanism(mechanism)
     live = cp.session(mechanism, {"ana": 2}, 10)
     live.reward(live.decide().id, 1.0)
     assert cp.Session.from_json(live.to_json()).decide() == live.decide()
@@ -254,3 +242,40 @@ def test_a_reward_family_is_one_file(tmp_path):
     cp.save_market(market, tmp_path / "market.toml")
     assert cp.load_market(tmp_path / "market.toml") == market
     assert len(list(cp.simulate(market, cp.mechanism("ucb1")))) == 30
+    assert market.family.sample(0.25, 0.9) == 0.5
+
+
+@pytest.mark.parametrize(("name", "folder"), [("softmax", "mechanisms/rules"), ("two_point", "market/rewards")])
+def test_what_contributing_says_to_write_passes_the_linter(name, folder):
+    for command in (["check"], ["format", "--check"]):
+        place = f"src/cloneproof/{folder}/{name}.py"
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--stdin-filename", place, "-"],
+            input=FILES[name], cwd=CONTRIBUTING.parent, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not os.environ.get("CLONEPROOF_LONG"), reason="a minute of mypy without its cache")
+def test_what_contributing_says_to_write_has_types(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    files = [str(tmp_path / f"{name}.py") for name in FILES]
+    command = [sys.executable, "-m", "mypy", "--config-file", str(CONTRIBUTING.with_name("pyproject.toml")), *files]
+    done = subprocess.run(command, cwd=CONTRIBUTING.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_mechanism_of_one_rule_has_its_name():
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    made = cp.Mechanism(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    assert made.name == "mine"
+    assert "mine" in repr(cp.audit(market, made, search=cp.Search(copies=2)))
+    assert cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("ucb")).name == "composed"
+    assert cp.Mechanism(arm=cp.rule("ucb"), name="ours").name == "ours"
+
+
+def test_a_session_that_was_saved_under_another_name_goes_on():
+    made = cp.Mechanism(arm=Rule("mine", lambda inputs: inputs.mean, explore=1))
+    saved = cp.session(replace(made, name="composed"), {"ana": 2}, 10).to_json()
+    assert cp.Session.from_json(saved, mechanism=made).decide() == cp.session(made, {"ana": 2}, 10).decide()

@@ -163,7 +163,7 @@ def recommend(
     relative_gap: Annotated[
         float, option("PART", "Different items differ by at least this part of the lower rate.")
     ] = 0.25,
-    rounds: Annotated[float | None, option("N", "How many rounds (page views), such as 1e8.")] = None,
+    rounds: Annotated[int | None, option("N", "How many rounds (page views), such as 1e8.")] = None,
     providers: Annotated[
         str, option("KIND", "bayesian: they know only odds; informed: which of their items are better.")
     ] = "bayesian",
@@ -171,7 +171,7 @@ def recommend(
         str, option(None, "checked; or cheap: rank by the larger of regret and what a second account gains.")
     ] = "checked",
     drift: Annotated[
-        float | None, option(None, "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
+        int | None, option("N", "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,

@@ -98,7 +98,8 @@ def audit(
     market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="The market file.")] = None,
     mechanism: MechanismName = None,
     policy: Annotated[
-        str | None, option("MODULE:NAME", "Audit your own policy (a class or a BlackBox) instead.")
+        str | None,
+        option("MODULE:NAME", "Audit your own policy (a class or a BlackBox) instead; FILE.py:NAME works too."),
     ] = None,
     rule: RuleName = None,
     settings: Settings = None,

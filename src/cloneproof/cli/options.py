@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from cloneproof._checks import ungrouped, whole
 from cloneproof._discovery import imported
 from cloneproof._files import check_place
 from cloneproof.engines.black_box import BlackBox
-from cloneproof.errors import CloneproofError, MarketError, MechanismError
+from cloneproof.errors import CloneproofError, MarketError, MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
@@ -21,8 +22,21 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
-    """An option of a command; its metavar is None for a flag."""
-    return typer.Option(*names, metavar=metavar, help=help_text, **more)
+    """An option of a command; its metavar is None for a flag, and N for a whole number."""
+    parser = {"parser": parsed_count} if metavar == "N" else {}
+    return typer.Option(*names, metavar=metavar, help=help_text, **parser, **more)
+
+
+def parsed_count(text: str | int) -> int:
+    """The whole number of `2000`, `2,000` or `2e3`.
+
+    >>> parsed_count("2,000,000"), parsed_count("1e8")
+    (2000000, 100000000)
+    """
+    number = _value(str(text))
+    if (found := whole(number)) is None:
+        raise typer.BadParameter(f"expected a whole number such as 2000, 2,000 or 2e3, got {brief(text)}; write one")
+    return found
 
 
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
@@ -139,7 +153,7 @@ def _options(settings: Sequence[str] | None) -> dict[str, Any]:
 def _value(text: str) -> int | float | str:
     for kind in (int, float):
         try:
-            return kind(text)
+            return kind(ungrouped(text))
         except ValueError:
             continue
     return text

@@ -90,7 +90,7 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, _setting("PORT", "PORT", "Listen on this port; 0 picks a free one.")] = 8642,
     agent_rate: Annotated[
-        float, _setting("AGENT_RATE", "N", "Calls a second allowed to an agent's key; 0: no limit.")
+        float, _setting("AGENT_RATE", "CALLS", "Calls a second allowed to an agent's key; 0: no limit.")
     ] = 20.0,
     log: Annotated[str, _setting("LOG", "FORM", "Log to standard error as text or json.")] = "text",
     log_level: Annotated[

@@ -180,8 +180,8 @@ class Mechanism:
         Arms kept from the start; all, if left out.
     fallback : Mechanism, optional
         What runs instead if the horizon is too short for the agents' exploration.
-    name : str, default "composed"
-        What tables and pages call it.
+    name : str, optional
+        What tables and pages call it; left out, a flat mechanism has its rule's name, and one of two levels "composed".
     parameters : mapping of str to Any, optional
         The numbers that it was made from, for display.
     claims : tuple of Claim, optional
@@ -210,7 +210,7 @@ class Mechanism:
     score: str | Score = "all"
     sample: Sample | Admission | None = None
     fallback: Mechanism | None = None
-    name: str = "composed"
+    name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 
@@ -225,6 +225,8 @@ class Mechanism:
             value = getattr(self, part)
             if value is not None and not isinstance(value, kind):
                 raise MechanismError(f"expected {part} to be {words}, got {brief(value)}; make one, or leave it out")
+        if self.name == "":
+            object.__setattr__(self, "name", self.arm.name if self.agent is None else "composed")
         if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
             raise MechanismError(
                 f"expected a name as text and parameters by name, got {brief(self.name)} and "

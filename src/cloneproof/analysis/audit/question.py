@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, get_args
 
-from cloneproof._checks import number_in, one_of, whole
+from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.verdict import Witness
 from cloneproof.engines.black_box import BlackBox
@@ -223,7 +223,7 @@ def checked_horizons(horizons: object) -> list[int]:
     """
     listed: list[int | None]
     if isinstance(horizons, str):
-        ends = horizons.split(":")
+        ends = [ungrouped(end) for end in horizons.split(":")]
         low, high = (int(end) if end.isascii() and end.isdigit() and len(end) < 16 else 0 for end in (ends * 2)[:2])
         good = len(ends) == 2 and 1 <= low <= high
         listed = list(islice(range(low, high + 1), MOST_HORIZONS + 1)) if good else []
