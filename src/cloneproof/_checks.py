@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
@@ -12,6 +13,12 @@ from typing import Any, Final
 from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 EXACT: Final = 2**53  # up to here every whole number is a float of its own
+
+_TEXT: Final = r"""(?:"(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+)"""  # also one that never ends
+_LONG_KEYS = re.compile(  # group 1; texts and comments, which may look like one, are passed over
+    r"""(?s:"{3}(?:\\.|[^\\])*?(?:"{3}|\Z)|'{3}.*?(?:'{3}|\Z))|#[^\n]*"""
+    rf"""|((?<![\w-])(?:(?:[\w-]++|{_TEXT})[ \t]*+\.[ \t]*+){{100}})|{_TEXT}"""
+)
 
 _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, line and paragraph breaks
 
@@ -138,3 +145,24 @@ def number_in(
     else:
         limits = "that is finite" if low == -math.inf else f"above {low:g}" if low_open else f"of at least {low:g}"
     raise error(f"expected {what} to be a number {limits}, got {brief(value)}; give one in that range")
+
+
+def toml_tables(text: str, source: str, error: type[CloneproofError] = CloneproofError) -> dict[str, Any]:
+    """The tables of a TOML text.
+
+    Python's parser takes time and memory that grow with the square of the parts of a dotted key: 50,000 parts are a few
+    letters each to write, and minutes and gigabytes to read. More than 100 are refused unread.
+
+    >>> toml_tables("ana.prior.point = 0.5", "the text")
+    {'ana': {'prior': {'point': 0.5}}}
+    """
+    for found in _LONG_KEYS.finditer(text):
+        if found[1]:
+            line = 1 + text.count("\n", 0, found.start())
+            raise error(f"expected keys of at most 100 parts in {source}, got more in line {line}; shorten that key")
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise error(f"{source} is not TOML: {problem}; fix that line") from None
+    except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
+        raise error(f"{source} cannot be parsed: a huge number or thousands of brackets; fix it") from None

@@ -126,7 +126,7 @@ def test_every_setting_has_a_variable_and_a_name_in_the_file():
         ("port = 1\n", "expected one table, [serve]"),
         ("[serve]\n[other]\n", "expected one table, [serve]"),
         ("serve = 1\n", "expected one table, [serve]"),
-        ("[serve\n", "expected TOML"),
+        ("[serve\n", "is not TOML"),
     ],
 )
 def test_a_bad_file_is_one_sentence(served, config, words):

@@ -122,6 +122,29 @@ def test_files_that_are_no_grids(tmp_path):
         load_grid(path)
 
 
+@pytest.mark.parametrize("parts", [101, 50_000])
+def test_a_key_of_very_many_parts_is_refused_unread(parts, tmp_path):
+    """Python's parser needs minutes and gigabytes for 50,000: they grow with the square of the parts."""
+    path = tmp_path / "grid.toml"
+    key, quoted = ".".join(["a"] * parts), " . ".join(['"a b"', "'c'"] * (parts // 2 + 1))
+    for text in (f"{key} = 1", f"\n[{key}]", f"\n[[ {key} ]]", f"x = {{ y = 'z', {key} = 1 }}", f"\n{quoted} = 1"):
+        path.write_text(f"runs = 5 # of it's kind{text if text[0] == chr(10) else chr(10) + text}", encoding="utf-8")
+        with pytest.raises(SweepError, match=r"^expected keys of at most 100 parts .* got more in line 2; shorten"):
+            load_grid(path)
+
+
+def test_texts_that_look_like_long_keys_are_no_keys(tmp_path):
+    dots = ".".join(["a"] * 200)
+    market = cp.Market([cp.Agent(f"'{dots}", 1, cp.Point(0.5)), cp.Agent(f'x, "{dots}', 1, cp.Point(0.5))], horizon=9)
+    cp.save_market(market, tmp_path / "market.toml")
+    text = f'# {dots}\nmarket = "market.toml"\nmechanism = "ucb1"\n'
+    (tmp_path / "grid.toml").write_text(text, encoding="utf-8")
+    assert [point.market for point in load_grid(tmp_path / "grid.toml")] == [market]
+    (tmp_path / "grid.toml").write_text(f'{text}engine = """\n{dots}\\""" + "\n{dots}"""', encoding="utf-8")
+    with pytest.raises(SweepError, match="expected engine to be one of"):
+        load_grid(tmp_path / "grid.toml")
+
+
 def test_a_rule_of_ones_own_cannot_be_sent():
     own = cp.Mechanism(arm=cp.parts.Rule("mine", lambda *numbers: 0.0))
     assert "expected a mechanism made of rules that a worker can make again" in told(GRID | {"mechanism": own})

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cloneproof._checks import known, one_of
+from cloneproof._checks import known, one_of, toml_tables
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json, printable
 from cloneproof.errors import CloneproofError, FileError, brief
@@ -46,11 +45,10 @@ def read_config(context: typer.Context, path: str | None) -> str | None:
 def config_values(command: CliCommand, path: str) -> dict[str, Any]:
     """The values of a file by the command's own names; raises an error for whatever does not fit."""
     try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as problem:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as problem:
         raise FileError(f"expected a configuration file, got {path!r}: {problem}; check the path") from None
-    except tomllib.TOMLDecodeError as problem:
-        raise FileError(f"expected TOML in {path!r}, got something else ({problem}); correct it") from None
+    data = toml_tables(text, path, FileError)
     table = data.get(command.name or "")
     if set(data) != {command.name} or not isinstance(table, dict):
         raise FileError(f"expected one table, [{command.name}], in {path!r}, got {sorted(data)}; put everything in it")

@@ -6,7 +6,6 @@ Python's parser keeps no positions. A second pass over the text finds the line o
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
@@ -15,6 +14,7 @@ from typing import Any
 
 import tomli_w
 
+from cloneproof._checks import toml_tables
 from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.market.market import Agent, Market, checked_market
@@ -84,12 +84,7 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
     >>> market_from_toml('horizon = 9\n[[agents]]\nname = "ana"\noriginals = 1\nprior = { point = 0.5 }').horizon
     9
     """
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise MarketFileError(f"{source} is not TOML: {problem}; fix that line") from None
-    except (ValueError, RecursionError):  # a number of thousands of digits, or thousands of brackets
-        raise MarketFileError(f"{source} cannot be parsed: a huge number or thousands of brackets; fix it") from None
+    data = toml_tables(text, source, MarketFileError)
     lines = _Lines(text, source)
     _check_keys(data, MARKET_KEYS, ("horizon", "agents"), "the market", lines, 0)
     if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):

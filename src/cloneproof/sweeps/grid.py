@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
 
-from cloneproof._checks import known, one_of, whole
+from cloneproof._checks import known, one_of, toml_tables, whole
 from cloneproof.analysis.audit.question import OpponentsName, checked_question
 from cloneproof.analysis.evaluate import ArithmeticName, EngineName
 from cloneproof.analysis.search import Search
@@ -242,12 +241,10 @@ def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
 def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:
     """The points of a grid file; `rules` are the MODULE:NAME that it may ask for."""
     try:
-        data = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as problem:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as problem:
         raise SweepError(f"expected a readable grid file, got {path}: {problem}; check the path") from None
-    except (ValueError, RecursionError) as problem:
-        raise SweepError(f"{path} is not TOML: {problem}; fix that line") from None
-    return points_of(data, Path(path).parent, str(path), rules)
+    return points_of(toml_tables(text, str(path), SweepError), Path(path).parent, str(path), rules)
 
 
 def points_of(
