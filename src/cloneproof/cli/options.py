@@ -23,7 +23,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
     """An option of a command; its metavar is None for a flag, and N for a whole number."""
-    parser = {"parser": parsed_count} if metavar == "N" else {}
+    parser: dict[str, Any] = {"parser": parsed_count} if metavar == "N" else {}
     return typer.Option(*names, metavar=metavar, help=help_text, **parser, **more)
 
 
