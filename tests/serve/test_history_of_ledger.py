@@ -19,7 +19,7 @@ def two_seasons(storage):
     means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
     with Desk(storage) as desk:
         rounds = {"agent_rounds": 12, "arm_rounds": 6}  # enough rewards of several arms to support a prior
-        terms = {"horizon": 60, "wait_seconds": 10, "seed": SEED + 1}  # in which copies pay
+        terms = {"horizon": 60, "wait_seconds": 10, "seed": SEED + 36}  # in which copies pay
         open_market(desk, {"ana": 2, "bo": 1}, parameters=rounds, **terms)
         late, never = desk.decide("late")["decision"], desk.decide("never")["decision"]
         desk.clock.now += 60_000

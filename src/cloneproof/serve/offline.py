@@ -158,6 +158,9 @@ def open_for_reading(place: str) -> sqlite3.Connection:
         raise ServeError(f"{place!r} cannot be read ({problem}); copy it to a folder that may be written") from None
     except sqlite3.DatabaseError:
         ours = False
+    except ServeError:
+        connection.close()
+        raise
     if not ours:
         connection.close()
         raise ServeError(f"expected a file made by `cloneproof serve`, got {place!r}, which is none; check the path")

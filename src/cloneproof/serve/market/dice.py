@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b, sha256
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -45,6 +45,11 @@ def season_keys(secret: bytes, season: int) -> list[bytes]:
             keys.append(key)
         key = sha256(key).digest()
     return keys[::-1]
+
+
+def registration_digest(key: bytes, declared: list[dict[str, Any]]) -> str:
+    """A hash of all registrations that nobody can guess them from until the season's key is published."""
+    return blake2b(msgspec.json.encode(declared), key=key, digest_size=32, person=b"cloneproof arms").hexdigest()
 
 
 def session_key(key: bytes, market: str, season: int, registered: str, beacon: str | None) -> bytes:

@@ -16,6 +16,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec
 
@@ -30,11 +31,20 @@ class _Entry(msgspec.Struct, tag_field="kind", gc=False):
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
-class Opened(_Entry, tag="opened"):
+FORMAT: Final = 2
+"""The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
+
+1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
+2. It is a hash under the season's key of everything that they declared.
+"""
+
+
+class Opened(_Entry, tag="opened", omit_defaults=True):
     """The platform committed to a mechanism, and to the dice of all seasons."""
 
     spec: MarketSpec
     commitment: Digest
+    format: Annotated[int, Meta(ge=1, le=FORMAT)] = 1
 
 
 class AgentRegistered(_Entry, tag="agent"):
@@ -121,9 +131,35 @@ Entry = (
     Opened | AgentRegistered | ArmRegistered | Started | Decided | Rewarded | Defaulted | Late | Settled | SeasonOpened
 )
 
-_encoder = msgspec.json.Encoder()
+_encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Entry)
 encode = _encoder.encode
-decode = msgspec.json.Decoder(Entry).decode
+
+
+class _Versioned(msgspec.Struct):
+    """What says the version of an opening (`format`) or of a snapshot."""
+
+    format: int = 1
+    version: int = 0
+
+
+def _version_of(text: str | bytes) -> _Versioned:
+    try:
+        return msgspec.json.decode(text, type=_Versioned)
+    except msgspec.MsgspecError:
+        return _Versioned()
+
+
+def decode(line: str | bytes) -> Entry:
+    """The entry of a line; an error that says so if its ledger has a later format."""
+    try:
+        entry: Entry = _decoder.decode(line)
+        return entry
+    except msgspec.MsgspecError:
+        if (found := _version_of(line).format) > FORMAT:
+            raise ServeError(
+                f"expected a ledger of format {FORMAT} or earlier, got format {found}; use the cloneproof that wrote it"
+            ) from None
+        raise
 
 
 def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
@@ -241,11 +277,16 @@ def payment(reward_ticks: int, share_micro: int) -> int:
     return (reward_ticks * share_micro + _HALF) >> TICK_BITS
 
 
+SNAPSHOT: Final = 3
+"""The version of new snapshots. One of another version is left aside, and its market rebuilt from the ledger."""
+
+
 class Unsealed(NamedTuple):
-    """A text with a valid digest, and the head that it belongs to."""
+    """A text with a valid digest, the head that it belongs to, and the version that it says it has."""
 
     head: Head
     text: bytes
+    version: int
 
 
 def seal(head: Head, text: bytes) -> bytes:
@@ -265,4 +306,4 @@ def unseal(sealed: bytes) -> Unsealed | None:
         return None
     header, _, text = rest.partition(b"\n")
     number, hash_ = header.split(b" ")
-    return Unsealed(Head(int(number), bytes.fromhex(hash_.decode())), text)
+    return Unsealed(Head(int(number), bytes.fromhex(hash_.decode())), text, _version_of(text).version)

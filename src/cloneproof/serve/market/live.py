@@ -18,7 +18,7 @@ from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.dice import MarketDice, make_secret, session_key
+from cloneproof.serve.market.dice import MarketDice, make_secret, registration_digest, session_key
 from cloneproof.serve.market.registry import Registry, WaitWindows
 from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, complete, invalid
 
@@ -29,8 +29,14 @@ E = TypeVar("E", bound=ledger.Entry)
 class LiveMarket:
     """The state of one market and the moves that are possible in it."""
 
-    def __init__(self, spec: MarketSpec, chain: ledger.Chain | None = None, dice: MarketDice | None = None) -> None:
-        self.spec, self.mechanism = spec, build_mechanism(spec)
+    def __init__(
+        self,
+        spec: MarketSpec,
+        chain: ledger.Chain | None = None,
+        dice: MarketDice | None = None,
+        ledger_format: int = ledger.FORMAT,
+    ) -> None:
+        self.spec, self.mechanism, self.format = spec, build_mechanism(spec), ledger_format
         self.dice = dice or MarketDice()
         self.chain = chain or ledger.Chain()
         self.registry = Registry(spec.max_agents, spec.max_arms)
@@ -51,15 +57,17 @@ class LiveMarket:
     state: SeasonState
 
     @classmethod
-    def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> LiveMarket:
-        market = cls(spec, dice=dice)
+    def open(
+        cls, spec: MarketSpec, at: int, dice: MarketDice | None = None, ledger_format: int = ledger.FORMAT
+    ) -> LiveMarket:
+        market = cls(spec, None, dice, ledger_format)
         market.enter_opening(at)
         return market
 
     def enter_opening(self, at: int) -> None:
         commitment = self.dice.key(0)
         assert commitment is not None
-        self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex()))
+        self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex(), self.format))
 
     def follow(self, steady: int, wall: int | None) -> None:
         """Set the ledger's time by two clocks of the caller: a steady one, and a wall clock that may jump.
@@ -121,13 +129,22 @@ class LiveMarket:
         self.registry.add_arm(agent, arm, self.next_registration)
         return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration)
 
-    def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
-        """The session of this season for what is registered; changes nothing."""
-        key, spec = self.dice.key(self.season), self.spec
+    def _season_key(self) -> bytes:
+        key = self.dice.key(self.season)
         if key is None:
             raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here; settle it first")
-        digest = self.registry.digest(registered)
-        seed = session_key(key, spec.market, self.season, digest, beacon)
+        return key
+
+    def _digest(self, registered: dict[str, int]) -> str:
+        """The hash of what is registered that the season's start makes public and mixes into the dice."""
+        if self.format == 1:
+            return self.registry.names_digest(registered)
+        return registration_digest(self._season_key(), self.registry.declared(registered))
+
+    def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
+        """The session of this season for what is registered; changes nothing."""
+        key, spec = self._season_key(), self.spec
+        seed = session_key(key, spec.market, self.season, self._digest(registered), beacon)
         return session(
             self.mechanism,
             registered,
@@ -141,11 +158,16 @@ class LiveMarket:
         )
 
     def start(
-        self, at: int, beacon: str | None = None, prepared: tuple[int, dict[str, int], Session] | None = None
+        self,
+        at: int,
+        beacon: str | None = None,
+        prepared: tuple[int, dict[str, int], Session] | None = None,
+        digest: str | None = None,
     ) -> ledger.Started | None:
         """Close registration and start the mechanism; None if it runs already, with the same beacon.
 
-        `prepared` is a season, its registrations and their session, which is used if it still fits.
+        `prepared` is a season, its registrations and their session, which is used if it still fits; `digest` is their
+        hash, if the key that it needs is not known.
         """
         if self.state == "running":
             if beacon != self.starts[-1][1]:
@@ -159,7 +181,7 @@ class LiveMarket:
         if (beacon is None) != (self.spec.beacon is None):
             named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
             raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
-        digest = self.registry.digest(registered)
+        digest = digest or self._digest(registered)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
         self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
         self.starts.append((digest, beacon))
@@ -359,9 +381,7 @@ class LiveMarket:
             raise Refused(409, "season_open", f"season {self.season} has not started; start it first")
         while self.settle_some(at, 1000):
             pass
-        key = self.dice.key(self.season)
-        if key is None:
-            raise Refused(409, "no_dice", f"the dice of season {self.season} are not known here")
+        key = self._season_key()
         self.before += self.session.round
         self.ends.append(self.before)
         self.session, self.state, self.settling = None, "settled", False

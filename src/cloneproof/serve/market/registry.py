@@ -15,7 +15,7 @@ import msgspec
 from cloneproof.errors import Refused
 
 
-class RegistryArm(msgspec.Struct):
+class RegistryArm(msgspec.Struct, omit_defaults=True):
     """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60."""
 
     arm: str
@@ -25,13 +25,21 @@ class RegistryArm(msgspec.Struct):
     total: int = 0
 
 
-class AgentRecord(msgspec.Struct):
+class AgentRecord(msgspec.Struct, omit_defaults=True):
     """An agent, its arms, and its balance over all seasons in micro-units."""
 
     agent: str
     season: int
     arms: list[RegistryArm] = []
     balance: int = 0
+
+
+_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total"}  # fields that are no declaration
+
+
+def _declared(record: AgentRecord | RegistryArm) -> dict[str, Any]:
+    """What was declared with a registration; a field with its default is left out, so that new ones change nothing."""
+    return {name: value for name, value in msgspec.to_builtins(record).items() if name not in _COUNTED}
 
 
 class Registry:
@@ -78,10 +86,17 @@ class Registry:
         }
         return {name: count for name, count in counts.items() if count}
 
-    def digest(self, registered: dict[str, int]) -> str:
-        """SHA-256 of the participants and their arms, in the order of registration."""
+    def names_digest(self, registered: dict[str, int]) -> str:
+        """SHA-256 of the participants' and their arms' names, in the order of registration."""
         rows = [[name, [arm.arm for arm in self.agents[name].arms[:count]]] for name, count in registered.items()]
         return sha256(msgspec.json.encode(rows)).hexdigest()
+
+    def declared(self, registered: dict[str, int]) -> list[dict[str, Any]]:
+        """Everything that the participants declared of themselves and their arms, in the order of registration."""
+        return [
+            _declared(self.agents[name]) | {"arms": [_declared(arm) for arm in self.agents[name].arms[:count]]}
+            for name, count in registered.items()
+        ]
 
     def start(self, registered: dict[str, int]) -> None:
         """Start a season: clear statistics, keep balances."""

@@ -95,7 +95,8 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
     if market.dice.key(market.season) is not None:
         return market.start(entry.at, entry.beacon)
     registered = market.registry.participants(market.season)
-    return market.start(entry.at, entry.beacon, (market.season, registered, _ToldSession(market, registered)))
+    told = entry.registered if market.format > 1 else None  # a hash under the key that is not known
+    return market.start(entry.at, entry.beacon, (market.season, registered, _ToldSession(market, registered)), told)
 
 
 _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
@@ -150,7 +151,7 @@ def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: by
         opening, *entries = entries
         if not isinstance(opening, ledger.Opened):
             raise ServeError(f"expected a ledger that begins with the opening of a market, got {opening!r}; replay it")
-        market = LiveMarket.open(opening.spec, opening.at, MarketDice(secret))
+        market = LiveMarket.open(opening.spec, opening.at, MarketDice(secret), opening.format)
     advance(market, entries)
     market.chain.take()
     return market
@@ -224,7 +225,8 @@ def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tup
 def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMarket:
     if not isinstance(entry, ledger.Opened):
         raise Misfit(1, f"entry 1: expected the opening of the market, got {line.decode()[:80]}")
-    market = LiveMarket.open(entry.spec, entry.at, dice or MarketDice(None, [bytes.fromhex(entry.commitment)]))
+    dice = dice or MarketDice(None, [bytes.fromhex(entry.commitment)])
+    market = LiveMarket.open(entry.spec, entry.at, dice, entry.format)
     again = market.chain.take()
     assert again is not None
     if again.lines != [line]:
@@ -263,14 +265,14 @@ def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
         yield f"late reward of {entry.id}", False
 
 
-VERSION: Final = 2
 _AT_ONCE: Final = 1000  # entries
 
 
 def take_snapshot(market: LiveMarket) -> bytes:
     """The state of a market as text."""
     body: dict[str, Any] = {
-        "version": VERSION,
+        "version": ledger.SNAPSHOT,
+        "format": market.format,
         "spec": msgspec.to_builtins(market.spec),
         "season": market.season,
         "state": market.state,
@@ -296,20 +298,17 @@ def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
         found = ledger.unseal(text)
         if found is None:
             raise ValueError("its digest does not fit")
-        body = json.loads(found.text)
-        if body["version"] != VERSION:
-            raise ValueError(f"version {body['version']!r}")
-        return _rebuild(body, found.head, secret)
+        return _rebuild(json.loads(found.text), found.head, secret)
     except (KeyError, TypeError, ValueError, msgspec.ValidationError) as problem:
         raise ServeError(
-            f"expected a snapshot of version {VERSION}, got one that cannot be read ({problem!r}); "
+            f"expected a snapshot of version {ledger.SNAPSHOT}, got one that cannot be read ({problem!r}); "
             "delete the snapshots, and the next start rebuilds everything from the ledger"
         ) from None
 
 
 def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> LiveMarket:
     spec = msgspec.convert(body["spec"], MarketSpec)
-    market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret))
+    market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret), body["format"])
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
     market.phase, market.late, market.defaulted = body["phase"], body["late"], body["defaulted"]
@@ -323,7 +322,13 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
 
 
 def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
-    """How a snapshot differs from the market derived from the ledger up to the same entry; None if it does not."""
+    """How a snapshot differs from the market derived from the ledger up to the same entry; None if it does not.
+
+    One of another version is not used, so it is not compared either.
+    """
+    found = ledger.unseal(text)
+    if found is not None and found.version != ledger.SNAPSHOT:
+        return None
     try:
         stored = restore(text, market.dice.secret)
     except ServeError as problem:

@@ -153,7 +153,7 @@ class Storage(ABC):
 
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
-        self._damaged: set[int] = set()  # markets whose snapshot is not to be trusted
+        self._damaged: set[int] = set()  # markets whose snapshot cannot be used
         self.checkpoint_due = False  # whether the next start would take long without new snapshots
 
     @abstractmethod
@@ -215,6 +215,13 @@ class Storage(ABC):
         found = ledger.unseal(body) if isinstance(body, bytes) else None  # SQLite stores anything anywhere
         if found is None or found.head.n != entry:
             log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", name)
+            self._damaged.add(market)
+            return EMPTY
+        if found.version != ledger.SNAPSHOT:
+            log.warning(
+                "the snapshot of market %r is of version %d, not %d; the market is rebuilt from its ledger",
+                name, found.version, ledger.SNAPSHOT,
+            )  # fmt: skip
             self._damaged.add(market)
             return EMPTY
         place = (market << SHIFT) + entry

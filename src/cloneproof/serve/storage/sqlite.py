@@ -133,9 +133,15 @@ Connection = Any  # of `sqlite3` or of `apsw`
 
 
 def is_service_file(connection: Connection) -> bool:
-    """Whether a file was made by this version of the service."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    return (application, connection.execute("PRAGMA user_version").fetchone()[0]) == (APPLICATION_ID, VERSION)
+    """Whether a file was made by the service; raises an error if by another version."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        return False
+    found = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != VERSION:
+        raise ServeError(
+            f"expected a file of schema {VERSION}, got schema {found}; open it with the cloneproof that wrote it"
+        )
+    return True
 
 
 class NewIds:
@@ -228,10 +234,7 @@ class SqliteStorage(Storage):
     def _prepare(self) -> None:
         tables = self._writer.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if tables and not is_service_file(self._writer):  # before any setting is changed in a file that is not ours
-            raise ServeError(
-                f"expected a file made by `cloneproof serve` of schema {VERSION}, got another SQLite file; "
-                "name another path, or open it with the cloneproof that wrote it"
-            )
+            raise ServeError("expected a file made by `cloneproof serve`, got another SQLite file; name another path")
         for setting in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-32768", "wal_autocheckpoint=1000"):
             self._writer.execute(f"PRAGMA {setting}").fetchall()
         if not is_service_file(self._writer):  # asked again, as reading makes the log file, which is watched
