@@ -23,8 +23,9 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
     """An option of a command; its metavar is None for a flag, and N for a whole number."""
-    parser: dict[str, Any] = {"parser": parsed_count} if metavar == "N" else {}
-    return typer.Option(*names, metavar=metavar, help=help_text, **parser, **more)
+    if metavar == "N":
+        more["parser"] = parsed_count
+    return typer.Option(*names, metavar=metavar, help=help_text, **more)
 
 
 def parsed_count(text: str | int) -> int:
