@@ -1,20 +1,33 @@
 (* Reads cases, one a line, and prints who is served in each round: "agent:arm:trial .. agent:arm:award".
-   A case: pulls draws threshold fresh lot rounds agents, the order, what every agent's draws hold (draws + 1 each),
-   and the coins of all tests, slot by slot. *)
+   A case: pulls draws threshold fresh rounds agents, the arms of each agent, 64-bit words (one of each agent for the
+   order, one for the lot, draws + 1 of each agent, one for each pull of each draw of each agent), and the rewards of
+   all tests, slot by slot. What the loop takes as given is made of words here, and not taken from the session. *)
 let () =
   try
     while true do
-      let numbers = Array.of_list (List.map int_of_string (String.split_on_char ' ' (input_line stdin))) in
-      let at k = numbers.(k) in
-      let pulls, draws, agents = at 0, at 1, at 6 in
-      let order = Array.to_list (Array.sub numbers 7 agents) in
-      let holds agent draw = at (7 + agents + agent * (draws + 1) + draw) in
-      let coin slot pull = at (7 + agents + agents * (draws + 1) + slot * pulls + pull) = 1 in
-      let serve = Loop_that_runs.serve pulls draws (at 2) (at 3 = 1) order (at 4) coin in
-      let served = Loop_that_runs.served pulls draws (at 2) (at 3 = 1) order (at 4) coin holds in
+      let given = Array.of_list (String.split_on_char ' ' (input_line stdin)) in
+      let number k = int_of_string given.(k) and word k = Int64.of_string ("0u" ^ given.(k)) in
+      let uniform k = (Int64.to_float (Int64.shift_right_logical (word k) 12) +. 0.5) *. ldexp 1.0 (-52) in
+      let pulls, draws, agents = number 0, number 1, number 5 in
+      let arms = 6 in
+      let orders = arms + agents in
+      let lots = orders + agents in
+      let drawn = lots + 1 in
+      let coins = drawn + agents * (draws + 1) in
+      let rewards = coins + agents * draws * pulls in
+      let by_word i j = Int64.unsigned_compare (word (orders + i)) (word (orders + j)) in
+      let order = List.sort by_word (List.init agents Fun.id) in
+      let lot = List.nth order (Int64.to_int (Int64.unsigned_rem (word lots) (Int64.of_int agents))) in
+      let holds agent draw =
+        int_of_float (uniform (drawn + agent * (draws + 1) + draw) *. float_of_int (number (arms + agent))) in
+      let coin slot pull =
+        let agent, draw = List.nth order (slot mod agents), slot / agents in
+        uniform (coins + (agent * draws + draw) * pulls + pull) < float_of_string given.(rewards + slot * pulls + pull) in
+      let serve = Loop_that_runs.serve pulls draws (number 2) (number 3 = 1) order lot coin in
+      let served = Loop_that_runs.served pulls draws (number 2) (number 3 = 1) order lot coin holds in
       let shown round =
         let agent, arm = served round in
         Printf.sprintf "%d:%d:%s" agent arm (if snd (serve round) = None then "award" else "trial") in
-      print_endline (String.concat " " (List.init (at 5) shown))
+      print_endline (String.concat " " (List.init (number 4) shown))
     done
   with End_of_file -> ()

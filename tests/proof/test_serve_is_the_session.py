@@ -1,8 +1,9 @@
 """The loop that the machine-checked theorem is about (proof/serve.v) serves as the online session does, case by case.
 
-The Coq definition is extracted to OCaml. A session whose rewards are all 0 shows the order of the agents, what every
-draw holds and whose the fallback draw is; the loop then has to foretell a session of the same seed whose rewards are
-coins. Rewards of 0 and 1 are their own coins. `CLONEPROOF_BRIDGE_CASES` says how many cases.
+The Coq definition is extracted to OCaml. It gets the words of the random streams and the rewards, and makes the order
+of the agents, what every draw holds, whose the fallback draw is and all coins of them; then it has to foretell whom a
+session of the same seed serves. Faults planted in the loop, and in the session, are noticed. `CLONEPROOF_BRIDGE_CASES`
+says how many cases.
 """
 
 import os
@@ -10,10 +11,14 @@ import random
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import cloneproof as cp
+from cloneproof._randomness import substream, uniform, word
+from cloneproof.mechanisms.online import opening, state
+from cloneproof.mechanisms.online.levels import SlotLevel, ticks
 
 PROOF = Path(__file__).parents[2] / "proof"
 CASES = int(os.environ.get("CLONEPROOF_BRIDGE_CASES", "200"))
@@ -26,6 +31,60 @@ BROKEN = {
     "all draws of an agent at once": ("nth 0 order (q %% size order)", "nth 0 order (q %/ draws)"),
     "the other fallback": ("if fresh then tests else b.1", "if fresh then b.1 else tests"),
 }
+
+
+class Case(NamedTuple):
+    """A mechanism with its numbers, what is registered, a seed, and the reward of each pull of each test."""
+
+    pulls: int
+    draws: int
+    threshold: int
+    kind: str
+    arms: tuple[int, ...]
+    seed: int
+    rounds: int
+    rewards: tuple[tuple[float, ...], ...]
+
+    def line(self):
+        """The case as the loop's program reads it: numbers, words by their place, rewards."""
+        agents, draws, pulls = range(len(self.arms)), range(self.draws), range(self.pulls)
+        levels = substream(0, self.seed, opening.STATE_STREAM, opening.LEVELS_STREAM, 0)
+        slots = [substream(levels, i + 1, opening.SLOT_STREAM) for i in agents]
+        coins = substream(0, self.seed, opening.COINS_STREAM, 0)
+        words = [word(substream(levels, 0, opening.ORDER_STREAM), i) for i in agents]
+        words.append(word(substream(levels, 0, opening.FALLBACK_STREAM), 0))
+        words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
+        words += [word(substream(coins, i, 1 + draw), pull) for i in agents for draw in draws for pull in pulls]
+        fresh = int(self.kind == "fresh")
+        numbers = [self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), *self.arms, *words]
+        return " ".join(map(str, numbers + [value.hex() for row in self.rewards for value in row]))
+
+    def served(self):
+        """Whom the session serves in each round."""
+        options = {"choose": "best"} if self.kind == "best of all" else {"threshold": self.threshold}
+        options["fallback"] = "draw" if self.kind == "fresh" else "best"
+        mechanism = cp.mechanism("reservoir", rounds=self.pulls, draws=self.draws, **options)
+        live = cp.session(mechanism, dict(zip("abcd", self.arms, strict=False)), self.rounds, seed=self.seed)
+        pulls, shown = [0] * (len(self.rewards) + 1), []
+        for _ in range(self.rounds):
+            decision = live.decide()
+            tested = decision.slot < len(self.rewards) and pulls[decision.slot] < self.pulls
+            live.reward(decision.id, self.rewards[decision.slot][pulls[decision.slot]] if tested else 0.9)
+            pulls[decision.slot] += 1
+            shown.append(f"{'abcd'.index(decision.agent)}:{decision.arm}:{decision.phase}")
+        return " ".join(shown)
+
+
+def random_case(draw):
+    """A case; rewards are inside (0, 1), 0 or 1."""
+    agents, pulls, draws = draw.randint(1, 4), draw.randint(1, 5), draw.randint(1, 4)
+    kind = draw.choice(["best", "fresh", "best of all"])
+    threshold = draw.randint(1, pulls) if kind != "best of all" else pulls + 1
+    arms, seed = tuple(draw.randint(1, 4) for _ in range(agents)), draw.randrange(2**32)
+    low = draw.choice([-1.0, -0.2, 0.0, 0.5])
+    rewards = [[min(1.0, max(0.0, draw.uniform(low, 1.2 + low))) for _ in range(pulls)] for _ in range(agents * draws)]
+    rounds = draw.randint(1, agents * draws * pulls + 5)
+    return Case(pulls, draws, threshold, kind, arms, seed, rounds, tuple(map(tuple, rewards)))
 
 
 def compiled(folder, broken=None):
@@ -49,53 +108,13 @@ def compiled(folder, broken=None):
 
 def answers(program, cases):
     """Whom the program serves in each round of each case."""
-    lines = "".join(" ".join(map(str, case)) + "\n" for case in cases)
-    printed = subprocess.run([program], input=lines, text=True, check=True, capture_output=True).stdout
-    return printed.splitlines()
-
-
-def run(mechanism, arms, horizon, seed, reward):
-    """The decisions of a session in which the reward of a pull is `reward(slot, pull)`."""
-    live, pulls, decisions = cp.session(mechanism, arms, horizon, seed=seed), {}, []
-    for _ in range(horizon):
-        decision = live.decide()
-        pull = pulls[decision.slot] = pulls.get(decision.slot, -1) + 1
-        live.reward(decision.id, float(reward(decision.slot, pull)))
-        decisions.append(decision)
-    return decisions
-
-
-def session_case(draw):
-    """A random case for the loop, and what the session does in it."""
-    agents, pulls, draws = draw.randint(1, 4), draw.randint(1, 5), draw.randint(1, 4)
-    kind = draw.choice(["best", "fresh", "best of all"])
-    threshold = draw.randint(1, pulls) if kind != "best of all" else pulls + 1
-    options = {"choose": "best"} if kind == "best of all" else {"threshold": threshold}
-    options["fallback"] = "draw" if kind == "fresh" else "best"
-    mechanism = cp.mechanism("reservoir", rounds=pulls, draws=draws, **options)
-    names = [f"agent {i}" for i in range(agents)]
-    arms, seed, slots = {name: draw.randint(1, 4) for name in names}, draw.randrange(2**32), agents * draws
-    shown = {d.slot: (names.index(d.agent), d.arm) for d in run(mechanism, arms, slots * pulls + 1, seed, lambda *_: 0)}
-    order = [shown[slot][0] for slot in range(agents)]
-    assert sorted(order) == list(range(agents))
-    lot, fallback = shown.get(slots, (0, 0))
-    holds = [[shown[level * agents + order.index(i)][1] for level in range(draws)] + [0] for i in range(agents)]
-    holds[lot][draws] = fallback
-    chance = draw.random()
-    coins = [[int(draw.random() < chance) for _ in range(pulls)] for _ in range(slots)]
-    horizon = draw.randint(1, slots * pulls + 5)
-    decisions = run(
-        mechanism, arms, horizon, seed,
-        lambda slot, pull: coins[slot][pull] if slot < slots and pull < pulls else draw.randint(0, 1),
-    )  # fmt: skip
-    case = [pulls, draws, threshold, int(kind == "fresh"), lot, horizon, agents, *order]
-    case += [arm for held in holds for arm in held] + [coin for row in coins for coin in row]
-    return case, " ".join(f"{names.index(d.agent)}:{d.arm}:{d.phase}" for d in decisions)
+    lines = "".join(case.line() + "\n" for case in cases)
+    return subprocess.run([program], input=lines, text=True, check=True, capture_output=True).stdout.splitlines()
 
 
 @pytest.fixture(scope="module")
 def cases():
-    """Cases for the loop, with what the session does; or a sentence where Coq or OCaml is missing."""
+    """Random cases; or a sentence where Coq or OCaml is missing."""
     missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
         sentence = f"no {' and no '.join(missing)} here: install coq, mathcomp and ocaml as proof/README.md says"
@@ -103,15 +122,80 @@ def cases():
             pytest.fail(sentence)
         pytest.skip(sentence)
     draw = random.Random(29)
-    return [session_case(draw) for _ in range(CASES)]
+    return [random_case(draw) for _ in range(CASES)]
 
 
-def test_the_loop_foretells_the_session(cases, tmp_path):
-    given, sessions = zip(*cases, strict=True)
-    assert answers(compiled(tmp_path / "proof"), given) == list(sessions)
+@pytest.fixture(scope="module")
+def foretold(cases, tmp_path_factory):
+    return answers(compiled(tmp_path_factory.mktemp("bridge") / "proof"), cases)
+
+
+def test_the_loop_foretells_the_session(cases, foretold):
+    assert foretold == [case.served() for case in cases]
 
 
 @pytest.mark.parametrize("name", BROKEN if CASES >= 1000 else list(BROKEN)[:1])
-def test_a_broken_loop_does_not(cases, tmp_path, name):
-    given, sessions = zip(*cases, strict=True)
-    assert answers(compiled(tmp_path / "proof", BROKEN[name]), given) != list(sessions)
+def test_a_broken_loop_does_not(cases, foretold, tmp_path, name):
+    assert answers(compiled(tmp_path / "proof", BROKEN[name]), cases) != foretold
+
+
+def slots_without_replacement(rule, stream, arm_keys):
+    """Draws that avoid what was drawn before, as long as they can."""
+    ranked = sorted(range(len(arm_keys)), key=lambda arm: word(substream(stream, opening.SLOT_STREAM), arm))
+    return [ranked[slot % len(ranked)] for slot in range(rule.draws + (rule.slots.fallback == "draw"))]
+
+
+def slots_of_the_first_arm(rule, stream, arm_keys):
+    """A draw that favours the first arm: the smaller of two."""
+    draws = substream(stream, opening.SLOT_STREAM)
+    count = rule.draws + (rule.slots.fallback == "draw")
+    return [int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(arm_keys)) for slot in range(count)]
+
+
+def in_the_order_of_registration(self, mechanism, registration, horizon, stream, first=0):
+    """The timetable that the order of registration gives."""
+    original_start(self, mechanism, registration, horizon, stream, first)
+    ranked = sorted(range(len(self.candidates)), key=lambda k: (k // len(self.order), self.candidates[k][0]))
+    kept = self.candidates[len(self.order) * mechanism.arm.draws :]
+    self.candidates[:] = [self.candidates[k] for k in ranked if k < len(self.candidates) - len(kept)] + kept
+
+
+def lot_to_the_first(self, mechanism, registration, horizon, stream, first=0):
+    """The fallback goes to the first agent of the order."""
+    original_start(self, mechanism, registration, horizon, stream, first)
+    if mechanism.arm.slots.fallback == "draw":
+        self.candidates[-1] = self.candidates[0]
+
+
+def ties_to_the_later(self, clock):
+    """The best count, ties to the later slot."""
+    k = original_pick(self, clock)
+    if self.choice is not None and not self.passed and self.rule.slots.fallback == "best" and k < self.tested:
+        self.choice = k = max(range(self.tested), key=lambda each: (self.total[each], each))
+    return k
+
+
+original_start, original_pick = state.SlotState.__init__, SlotLevel.pick
+FAULTS = {
+    "draws without replacement": (state, "agent_slots", slots_without_replacement),
+    "draws that favour the first arm": (state, "agent_slots", slots_of_the_first_arm),
+    "agents in the order of registration": (state.SlotState, "__init__", in_the_order_of_registration),
+    "the lot to the first agent": (state.SlotState, "__init__", lot_to_the_first),
+    "a coin of its decision": (opening.Coins, "of", lambda self, decision, _: uniform(self.stream, decision)),
+    "one coin for a whole test": (opening.Coins, "of", lambda self, decision, allocation: uniform(
+        substream(self.stream, 0, allocation.agent, self.places.pop(decision)[0]), 0)),
+    "rewards rounded to coins": (opening.Coins, "of", lambda self, decision, _: 0.5),
+    "coins that help": (opening.Coins, "of", lambda self, decision, allocation: uniform(
+        substream(self.stream, 0, allocation.agent, self.places[decision][0]), self.places.pop(decision)[1]) ** 2),
+    "a pass needs one more": (SlotLevel, "_passes", lambda self, k: self.rule.slots.threshold is not None
+        and self.arrived[k] == self.explore and self.total[k] > ticks(self.rule.slots.threshold)),
+    "a pass before the last pull": (SlotLevel, "_passes", lambda self, k: self.rule.slots.threshold is not None
+        and self.total[k] >= ticks(self.rule.slots.threshold)),
+    "ties to the later slot": (SlotLevel, "pick", ties_to_the_later),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_broken_session_is_not_foretold(cases, foretold, monkeypatch, name):
+    monkeypatch.setattr(*FAULTS[name])
+    assert foretold[:60] != [case.served() for case in cases[:60]]
