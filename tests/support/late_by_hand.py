@@ -37,7 +37,10 @@ class Script:
 
 
 def payoffs(mechanism, means, horizon, delays, seed=0):
-    """What each agent earns in expectation; `means` has those of its registered arms, `delays(round, agent)` rounds."""
+    """What each agent earns in expectation; `means` has those of its registered arms.
+
+    `delays(round, agent, reward)` says after how many rounds a reward is known.
+    """
     script, totals = Script(), dict.fromkeys(means, Fraction(0))
 
     def one_of(level, ties, purpose, index):
@@ -72,5 +75,5 @@ def _one_run(mechanism, means, horizon, delays, seed, script):
         if (allocation.agent_counts or allocation.arm_counts) and 0 < mean < 1:
             value = Fraction(script.choose([1 - mean, mean]))
         earned[decision.agent] += value
-        due.append((number + delays(number, decision.agent), number, float(value)))
+        due.append((number + delays(number, decision.agent, value), number, float(value)))
     return earned
