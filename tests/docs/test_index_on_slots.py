@@ -365,3 +365,15 @@ def test_what_takes_no_random_end_says_so():
     ):
         with pytest.raises(CloneproofError, match=r"end|index that may rise"):
             asked()
+
+
+def test_slots_without_rewards_are_played_first():
+    """A slot of mean 1 never falls behind, so without this rule a slot drawn behind it would never be played."""
+    made = cp.mechanism("reservoir-index", draws=2, constant=1.5)
+    for seed in range(20):
+        live, shown = cp.session(made, {"one": 1, "zero": 1}, 5, seed=seed), []
+        for _ in range(4):
+            decision = live.decide()
+            shown.append((decision.agent, decision.slot))
+            live.reward(decision.id, float(decision.agent == "one"))
+        assert len(set(shown)) == 4

@@ -1,7 +1,8 @@
 """Priors of means, fitted to rewards: what the rewards of each arm say on a grid, and empirical Bayes by EM.
 
 Whom a mechanism serves depends on past rewards and on its own dice, so the choice of rounds drops out of the
-likelihood: adaptive sampling changes nothing here (it would, for confidence intervals). The likelihood of rewards in
+likelihood: adaptive sampling changes nothing in e-values, which are its ratios. It does in the p-values that boost
+them: these draw binomial counts (`drawn`) as if numbers of rewards were fixed. The likelihood of rewards in
 [0, 1] is the binomial one of their mean: among the laws on [0, 1] with a given mean the binary one has the largest
 variance. Where rewards are known to be less spread it is quasi-binomial (Wedderburn 1974): n rewards count as n d
 binary ones, with d the ratio of the variances. No arm is believed to be known better than two steps of the grid, so

@@ -81,8 +81,8 @@ ROW = Row(
     run,
     summary={
         "refuted as stated": (
-            "For two originals it is true; for three there are rules that violate TRP at some means and under which no "
-            "copies pay, whatever the prior."
+            "For permutation-invariant algorithms and two originals it is true; for three there are rules that violate "
+            "TRP at some means and under which no copies pay, whatever the prior."
         )
     },
 )

@@ -1,0 +1,46 @@
+"""Numbers that README shares with other pages, and those of them that are quick to compute."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import reservoir_comparison as study
+from support.sizes import LONG
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CHAPTER = (ROOT / "docs/textbook/reservoir.md").read_text(encoding="utf-8")
+
+
+def table(text, heading):
+    """The rows below a row that begins with this heading: the cells by their first one."""
+    lines = text[text.index(f"| {heading}") :].splitlines()
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines[: lines.index("")]]
+    return rows[0], {row[0]: row[1:] for row in rows[2:]}
+
+
+@pytest.mark.parametrize("case", study.MARKETS if LONG else study.MARKETS[:2], ids=lambda case: case[0])
+def test_what_the_theorem_does_not_cover_gains_what_the_pages_say(case):
+    words, agents, values, horizon = case
+    informed, both, two, three = (f"+{100 * gain:.0f} %" for gain in study.gains(study.market(agents, values, horizon)))
+    shops, rows = table(README, "a provider who")
+    column = [k for k, name in enumerate(shops[1:]) if name.startswith(f"{agents} shops") and values[0] < 0.1]
+    for k in column if agents != 10 else []:
+        assert [row[k] for row in rows.values()] == [informed, two, both]
+    _, gains = table(CHAPTER, "agents of three originals")
+    for name, row in gains.items():
+        if name == f"{agents}, " + words.split(", ")[1]:
+            assert row[-2:] == [informed, two]
+            assert re.search(rf"\b{three[1:-2]}\b", re.search(r"gain more, (.*?) %", CHAPTER)[1])
+
+
+def test_costs_are_the_same_on_all_pages():
+    """Each cost in README is the number of the first market in the table of docs/which_mechanism.md."""
+    text = (ROOT / "docs/which_mechanism.md").read_text(encoding="utf-8")
+    _, rows = table(text, "mechanism | rates Beta(2, 60)")
+    paragraph = " ".join(README[README.index("What it costs:") :].split("\n\n")[0].split())
+    shown = {number for row in rows.values() for cell in row for number in re.findall(r"[\d,]+(?: ± \d+)?", cell)}
+    found = re.findall(r"[\d,]*\d ± \d+|(?<=loses )[\d,]*\d", paragraph)
+    assert len(found) >= 5
+    assert set(found) <= shown
