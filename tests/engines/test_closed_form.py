@@ -204,10 +204,12 @@ def test_other_rewards_and_priors_are_refused():
         agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)]
         with pytest.raises(EngineError, match="use engine='monte-carlo'"):
             evaluate(cp.Market(agents, horizon=30, rewards=rewards), mechanism)
+    many = [cp.Agent("ana", 4, cp.Uniform(0, 1)), cp.Agent("bo", 1, COIN)]
     with pytest.raises(EngineError, match=r"at most 3 originals.*got 4"):
-        evaluate(cp.Market([cp.Agent("ana", 4, cp.Uniform(0, 1))], horizon=30), mechanism)
+        evaluate(cp.Market(many, horizon=30), mechanism)
+    sure = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=30, rewards="deterministic")
     with pytest.raises(EngineError, match="use arithmetic='float'"):
-        evaluate(cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=30), mechanism, None, "ball")
+        evaluate(sure, mechanism, None, "ball")
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.closed_form.exact_payoffs import best_mean
+from cloneproof.engines.closed_form.quadrature import best_mean
 from cloneproof.engines.reference import simulate_run
 from cloneproof.engines.tree.choice import best, exceeds
 from cloneproof.engines.tree.shape import belief_of

@@ -231,7 +231,10 @@ def test_mechanisms_may_be_functions_of_the_market():
     assert "at 1 of 3 horizons" in found.scope or "at 3 of 3 horizons" in found.scope
 
 
-def test_a_quadratures_guess_decides_nothing():
+def test_a_quadratures_guess_decides_nothing(monkeypatch):
+    """With a rule whose points do not provably stand for the prior, the error is a guess from two resolutions."""
+    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.SAME", -1.0)
+    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.FINE", 24)
     market = one_agent(cp.Uniform(0, 1), 300)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     heuristic = [one for one in found.tried if one.gain.heuristic]

@@ -43,7 +43,7 @@ from cloneproof.engines.closed_form.commitment import (
     realisations,
     unfinished_trial,
 )
-from cloneproof.engines.closed_form.exact_payoffs import check_structure, check_trials, discretise
+from cloneproof.engines.closed_form.exact_payoffs import check_structure, check_trials
 from cloneproof.engines.closed_form.laws import (
     LOST,
     PRECISION,
@@ -57,6 +57,7 @@ from cloneproof.engines.closed_form.laws import (
     ball,
     binomial_term,
 )
+from cloneproof.engines.closed_form.quadrature import discretise
 from cloneproof.errors import EngineError
 from cloneproof.market.rewards import bernoulli, deterministic
 

@@ -1,21 +1,19 @@
 """The closed-form engine: expected rewards of all agents under a mechanism that explores and then commits.
 
 Mechanisms are recognised by structure, not by name. Work that would take minutes, by a rough count of products, is
-refused at the start. Continuous priors become the atoms of a Gauss rule, at two resolutions.
+refused at the start. Continuous priors become the atoms of a Gauss rule, whose error is proven (`quadrature`) or, if
+the rule would need too many points, estimated from two resolutions.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-import scipy
 from flint import arb, ctx
 
 from cloneproof._clock import check_time
@@ -23,7 +21,6 @@ from cloneproof.engines.closed_form.commitment import (
     Binomial,
     CopiedOriginal,
     EqualArms,
-    ExactAtoms,
     Fixed,
     Phases,
     Rounds,
@@ -51,11 +48,18 @@ from cloneproof.engines.closed_form.laws import (
     ball,
     node_count,
 )
+from cloneproof.engines.closed_form.quadrature import (
+    ELSEWHERE,
+    REACH,
+    best_mean,
+    coin_distance,
+    discretise,
+    points_for,
+)
 from cloneproof.engines.closed_form.reservoir import reservoir_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
-from cloneproof.market.priors import Beta, Prior, Uniform
 from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.opening import check_rewards
@@ -109,7 +113,6 @@ def _refusal(mechanism: Mechanism, got: str) -> EngineError:
 MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
 BALL = 5.0  # products of floats that a product of balls costs
 REALISATION = 2e5  # and what a realisation costs, however few rounds it has
-REACH = 14.4  # standard deviations of a binomial law's window, on either side
 
 
 def check_level(groups: list[EqualArms], arm_rounds: int, arithmetic: Arithmetic) -> None:
@@ -282,91 +285,45 @@ def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
 
-ELSEWHERE = "use engine='monte-carlo'"
-RESOLUTIONS = {1: (64, 91), 2: (24, 33), 3: (10, 13)}  # points of the two rules, by the originals of an agent
+GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
+SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
+LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
+ALONE = 128  # and where originals are averaged one at a time
+SLOTS = 1024  # in a reservoir
+FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 
 
-def resolutions(market: Market) -> tuple[int, int] | None:
-    """The points of the two rules; None if every prior is discrete."""
-    most = 0
-    for agent in market.agents:
-        if any(prior.atoms is None for prior in agent.priors):
-            most = max(most, agent.count)
-    if most > max(RESOLUTIONS):
+def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> int:
+    """The most coins of an original with that many copies on which a payoff of one round depends (`quadrature`).
+
+    Those that are counted before the last commitment, and the reward itself.
+    """
+    if mechanism.clearing.planned_epochs:
+        plan = running_epochs(mechanism, agents, horizon)
+        return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
+    arm, agent = mechanism.arm, mechanism.agent
+    if arm.draws:
+        counted = arm.draws * arm.explore
+    else:
+        counted = copies * max(arm_rounds for _, arm_rounds in epochs(mechanism, horizon))
+        counted += agent.explore if agent is not None and agent.commits else 0
+    return min(horizon, counted + 1)
+
+
+def most_points(market: Market, mechanism: Mechanism) -> int:
+    """The most points of a rule that are affordable."""
+    if mechanism.arm.draws:
+        return SLOTS
+    if mechanism.agent is None or not mechanism.agent.commits or len(market.agents) == 1:
+        return ALONE
+    most = max(agent.count for agent in market.agents if any(prior.atoms is None for prior in agent.priors))
+    if most > max(LISTED):
         raise EngineError(
-            f"the closed-form engine expects at most {max(RESOLUTIONS)} originals of an agent with continuous priors, "
+            f"the closed-form engine expects at most {max(LISTED)} originals of an agent with continuous priors, "
             f"got {most}",
             "use engine='tree' for a short horizon, engine='monte-carlo', or discrete priors",
         )
-    return RESOLUTIONS[most] if most else None
-
-
-def discretise(prior: Prior, points: int) -> ExactAtoms:
-    """The prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule."""
-    if prior.atoms is not None:
-        pairs = [(value, Fraction(weight)) for value, weight in prior.atoms]
-    elif isinstance(prior, Uniform):
-        roots, weights = np.polynomial.legendre.leggauss(points)
-        middle, half = (prior.low + prior.high) / 2, (prior.high - prior.low) / 2
-        pairs = [(float(middle + half * x), Fraction(float(w))) for x, w in zip(roots, weights, strict=True)]
-    elif isinstance(prior, Beta):
-        roots, weights = scipy.special.roots_jacobi(points, prior.b - 1, prior.a - 1)
-        pairs = [(float((1 + x) / 2), Fraction(float(w))) for x, w in zip(roots, weights, strict=True)]
-    else:
-        raise EngineError(f"the closed form expects discrete, uniform or beta priors, got {prior!r}", ELSEWHERE)
-    total = sum((weight for _, weight in pairs), Fraction(0))
-    return tuple((value, weight / total) for value, weight in pairs if weight > 0)
-
-
-def best_mean(priors: Sequence[Prior]) -> tuple[float, float]:
-    """E[max of independent draws] and its error.
-
-    E[max] = 1 - integral over [0, 1] of the product of the distribution functions; a sum for discrete priors.
-
-    >>> from cloneproof.market.priors import Discrete
-    >>> best_mean([Discrete([0, 1], [0.5, 0.5])] * 2)[0]
-    0.75
-    """
-    cuts = sorted({0.0, 1.0, *(x for prior in priors for x in _cuts(prior))})
-    laws = [_distribution(prior) for prior in priors]
-
-    def below(x: float) -> float:
-        return math.prod(law(x) for law in laws)
-
-    pieces, errors = [], [len(cuts) * (len(priors) + 4) * 2.0**-52]
-    for low, high in pairwise(cuts):
-        if all(prior.atoms is not None for prior in priors):
-            pieces.append((high - low) * below(low))
-        else:
-            from scipy.integrate import quad  # half a second to import, and only continuous priors need it
-
-            piece, error = quad(below, low, high, epsabs=1e-13, epsrel=1e-12, limit=200)
-            pieces.append(piece)
-            errors.append(error)
-    return 1.0 - math.fsum(pieces), math.fsum(errors)
-
-
-def _cuts(prior: Prior) -> tuple[float, ...]:
-    if prior.atoms is not None:
-        return tuple(value for value, _ in prior.atoms)
-    return (prior.low, prior.high) if isinstance(prior, Uniform) else ()
-
-
-def _distribution(prior: Prior) -> Callable[[float], float]:
-    """P(mean <= x), right-continuous."""
-    if prior.atoms is not None:
-        values = [value for value, _ in prior.atoms]
-        total = math.fsum(weight for _, weight in prior.atoms)
-        cumulated = [math.fsum(w for _, w in prior.atoms[:k]) / total for k in range(len(values))] + [1.0]
-        return lambda x: cumulated[bisect_right(values, x)]
-    if isinstance(prior, Uniform):
-        return lambda x: min(1.0, max(0.0, (x - prior.low) / (prior.high - prior.low)))
-    if isinstance(prior, Beta):
-        return lambda x: float(scipy.special.betainc(prior.a, prior.b, x))
-    raise EngineError(f"an exact engine expects discrete, uniform or beta priors, got {prior!r}", ELSEWHERE)
-
-
-GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
+    return LISTED[most]
 
 
 def closed_form(
@@ -397,25 +354,52 @@ def closed_form(
         check_slots(running, len(market.agents))
     else:
         check_structure(running)
-    points = resolutions(market)
-    if arithmetic == "ball" and points is not None:
-        raise EngineError(
-            "arithmetic='ball' expects discrete priors, got a continuous one; use arithmetic='float', or "
-            "prior.discretised(5)"
-        )
     numbers = BALLS if arithmetic == "ball" else FLOATS
     with ctx.workprec(PRECISION):
-        if points is None:
+        if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):
             method = f"closed form in {'balls' if numbers.proven else 'floats, error from a count of roundings'}"
             estimates = _estimates(market, running, copies, 0, numbers, method)
         else:
-            method = "closed form over quadrature, error from two resolutions"
-            coarse, fine = (_estimates(market, running, copies, each, numbers, method) for each in points)
-            estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
-            if _jumps(market, running, points[1]):
-                estimates = _with_jumps(estimates, market, points[1])
+            estimates = _by_quadrature(market, running, copies, numbers)
     payoff = dict(zip([agent.name for agent in market.agents], estimates[:-1], strict=True))
     return Evaluation(payoff, estimates[-1], "closed-form")
+
+
+def _by_quadrature(
+    market: Market, running: Mechanism, copies: dict[str, tuple[int, ...]], arithmetic: Arithmetic
+) -> list[Estimate]:
+    """The payoffs and the regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
+    most, sure = most_points(market, running), market.family.quantile is deterministic.quantile
+    if not sure or running.arm.draws:
+        coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
+        points = min(most, points_for(coins))
+        originals = [
+            prior
+            for agent in market.agents
+            for prior, number in zip(agent.priors, copies[agent.name], strict=True)
+            if number and prior.atoms is None
+        ]
+        apart = math.fsum(coin_distance(prior, points, coins) for prior in originals)
+        if apart <= SAME:
+            method = f"closed form in {'balls' if arithmetic.proven else 'floats'} over Gauss rules of {points} points"
+            return _estimates(market, running, copies, points, arithmetic, method, apart)
+        if arithmetic.proven or running.arm.draws or _is_sharp(market, running, min(most, FINE)):
+            raise EngineError(
+                f"the closed-form engine expects continuous priors of which at most {points} points stand for all, got "
+                f"{coins} rewards of an original that tell them apart",
+                "use engine='monte-carlo', or prior.discretised(5)",
+            )
+    elif arithmetic.proven:
+        raise EngineError(
+            "arithmetic='ball' expects discrete priors for deterministic rewards, got a continuous one; use "
+            "arithmetic='float', or prior.discretised(5)"
+        )
+    method = "closed form over quadrature, error from two resolutions"
+    points = min(most, FINE)
+    coarse = _estimates(market, running, copies, math.ceil(COARSE * points), arithmetic, method)
+    fine = _estimates(market, running, copies, points, arithmetic, method)
+    estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
+    return _with_jumps(estimates, market, points) if sure else estimates
 
 
 def _estimates(
@@ -425,8 +409,12 @@ def _estimates(
     prior_points: int,
     arithmetic: Arithmetic,
     method: str,
+    apart: float = 0.0,
 ) -> list[Estimate]:
-    """The payoffs and the regret, with continuous priors replaced by rules of so many points."""
+    """The payoffs and the regret, with continuous priors replaced by rules of so many points.
+
+    `apart` bounds what that changes in a round.
+    """
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
     rules = {key: discretise(prior, prior_points) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
@@ -442,12 +430,17 @@ def _estimates(
     if prior_points:
         best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
         best, best_error = market.horizon * best, market.horizon * best_error
+    lost = (LOST + apart) * market.horizon
     if arithmetic.proven:
-        lost = arb(0, LOST * market.horizon)
-        payoffs = [_ball_estimate(ball(market.share) * (reward + lost), method) for reward in earned]
-        return [*payoffs, _ball_estimate(best - sum(earned, arb(0)) + lost * len(earned), method)]
+        unsure = arb(0, lost)
+        payoffs = [_ball_estimate(ball(market.share) * (reward + unsure), method) for reward in earned]
+        lost_rewards = _ball_estimate(best - sum(earned, arb(0)) + unsure * len(earned), method)
+        if prior_points:  # the best mean is integrated in floats
+            error = lost_rewards.error + best_error + 4 * UNIT * float(best)
+            lost_rewards = replace(lost_rewards, error=error, kind="estimated")
+        return [*payoffs, lost_rewards]
     earned = [float(reward) for reward in earned]
-    bounds = [reward * (roundings + 8) * UNIT * 1.01 + LOST * market.horizon for reward in earned]
+    bounds = [reward * (roundings + 8) * UNIT * 1.01 + lost for reward in earned]
     payoffs = [
         Estimate(market.share * reward, market.share * bound, "estimated", method)
         for reward, bound in zip(earned, bounds, strict=True)
@@ -479,7 +472,7 @@ def _refine(coarse: Estimate, fine: Estimate) -> Estimate:
 
 
 def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[Estimate]:
-    """Widen the error if near-deterministic averages make payoffs jump between points of the rule.
+    """Widen the error if deterministic rewards make payoffs jump between points of the rule.
 
     A misplaced jump moves about the weight of one point from one agent to another, at most 2 / points of all rounds.
     """
@@ -488,10 +481,8 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
     return [*payoffs, replace(estimates[-1], error=estimates[-1].error + moved)]
 
 
-def _jumps(market: Market, running: Mechanism, points: int) -> bool:
+def _is_sharp(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
-    if market.family.quantile is deterministic.quantile:
-        return True
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
     rounds = running.arm.explore
     if running.clearing.flat_epochs:

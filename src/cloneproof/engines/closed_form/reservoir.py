@@ -10,42 +10,72 @@ the same mean pays the same.
 2. A draw that passes pays its mean for all later rounds.
 3. If nobody passes, the draw with the highest count pays its mean for the rest, ties to the earlier position; or a new
    draw of a random agent does.
+
+All of this needs expectations of powers: with x = sum_k w_k x(v_k) the chance that a draw from means v has some
+property, and y for another one, E[x^a y^b] over the prior. Either the realisations of an agent's means are listed, or,
+if there are many, expectations are taken one original at a time: E[x^a y^b] / (a! b!) of independent summands is the
+convolution of theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from itertools import zip_longest
+from operator import add
 
 import numpy as np
 
 from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import CopiedOriginal, count_realisations, realisations
-from cloneproof.engines.closed_form.laws import Arithmetic, Array, Number, binomial_with_cdf, tie_nodes
+from cloneproof.engines.closed_form.laws import Arithmetic, Array, MeanCounts, Number, binomial_with_cdf, tie_nodes
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.rule import Rule
 
-MOST_REALISATIONS = 50_000
+MOST_PRODUCTS = {False: 2e9, True: 2e7}  # of floats and of balls, for the powers of one agent's draws: seconds
+MOST_DRAWS = 150  # whose factorial is a float
 
 
 @dataclass(frozen=True)
-class DrawLaws:
-    """Agents of one kind: how many, the probability of each realisation, and the law of a draw from it.
+class CountLaws:
+    """The law of a test's count for each value (rows) of all priors.
 
-    Rows are realisations. `fail`, `mean` and `passing` are the probability that a draw fails its test, its mean, and
-    its mean if it passes (else 0). `below`, `at` and `paid` have a column for each level that does not pass: the
-    probability of less, of exactly that, and the mean in the latter case.
+    `fail`, `mean` and `passing` are the probability of failing, the mean, and the mean if it passes (else 0). `below`,
+    `up_to` and `paid` have a column for each level that does not pass: the probability of less and of at most that, and
+    the mean if it is exactly that.
     """
 
-    agents: int
-    chances: Array
+    values: dict[float, int]
     fail: Array
     mean: Array
     passing: Array
     below: Array
-    at: Array
+    up_to: Array
     paid: Array
+
+
+@dataclass(frozen=True)
+class DrawLaws:
+    """Agents of one kind: how many, and expectations over their means.
+
+    With f the chance that a draw fails, `alive[j]` is E f^j, `mean[j]` and `passing[j]` are E[f^j x] with x a draw's
+    mean, and its mean if it passes (else 0). For each slot j and level, with b and u the chances that a draw's count is
+    below and up to the level: `first[j]` is E[b^(j + 1) u^(s - 1 - j)], `last[j]` is E[b^j u^(s - j)] and `own[j]` is
+    E[b^j u^(s - 1 - j) x] with x a draw's mean if its count is at the level (else 0).
+    """
+
+    agents: int
+    terms: int
+    alive: Array
+    mean: Array
+    passing: Array
+    first: Sequence[Array] = ()
+    last: Sequence[Array] = ()
+    own: Sequence[Array] = ()
 
 
 def reservoir_rewards(
@@ -54,54 +84,148 @@ def reservoir_rewards(
     """Each agent's expected reward, and a bound on its rounding errors."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
-    laws = _draw_laws(kinds, [keys.count(kind) for kind in kinds], rule, arithmetic)
+    left = horizon - rule.draws * rule.explore * len(agents)
+    tested = _count_laws({value for kind in kinds for each in kind for value, _ in each.atoms}, rule, arithmetic)
+    ranked = left > 0 and rule.slots.fallback == "best"
+    laws = [_draw_laws(kind, keys.count(kind), rule, tested, ranked, arithmetic) for kind in kinds]
     earned = [arithmetic.number(0)] * len(kinds)
     for draw in range(rule.draws):
         _add_tests(earned, laws, rule, horizon, draw, arithmetic)
-    left = horizon - rule.draws * rule.explore * len(agents)
-    roundings = _roundings(laws, rule, len(agents))
     if left > 0:
-        fallback = _fresh_draw if rule.slots.fallback == "draw" else _best_count
-        late = fallback(laws, rule, arithmetic)
+        late = (_best_count if ranked else _fresh_draw)(laws, rule, arithmetic)
         earned = [reward + left * each for reward, each in zip(earned, late, strict=True)]
-    return [earned[kinds.index(key)] for key in keys], roundings
+    return [earned[kinds.index(key)] for key in keys], _roundings(laws, rule, tested.below.shape[1], len(agents))
 
 
 def _draw_laws(
-    kinds: Sequence[tuple[CopiedOriginal, ...]], counts: Sequence[int], rule: Rule, arithmetic: Arithmetic
-) -> list[DrawLaws]:
-    """The laws of a draw for each kind of agents, over the same window of levels."""
-    if any(count_realisations(list(kind), ordered=False) > MOST_REALISATIONS for kind in kinds):
+    kind: tuple[CopiedOriginal, ...], agents: int, rule: Rule, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
+) -> DrawLaws:
+    """The expectations for agents of one kind; those for slots and levels only if counts are ranked in the end."""
+    s, parts = rule.draws, _independent_parts(kind, rule, tested, arithmetic)
+    terms = sum(len(part) for part, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
+    fail, mean, passing = (table[:, None] for table in (tested.fail, tested.mean, tested.passing))
+    powers = _expected_powers(
+        parts, tested.values, (fail, fail * 0, mean, passing), [(j, 0) for j in range(s + 1)], arithmetic
+    )
+    alive, mean, passing = (np.array([powers[j, 0][which, 0] for j in range(s + 1)]) for which in range(3))
+    if not ranked:
+        return DrawLaws(agents, terms, alive, mean, passing)
+    needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
+    powers = _expected_powers(parts, tested.values, (tested.below, tested.up_to, tested.paid), needed, arithmetic)
+    first = [powers[j + 1, s - 1 - j][0] for j in range(s)]
+    last = [powers[j, s - j][0] for j in range(s)]
+    own = [powers[j, s - 1 - j][1] for j in range(s)]
+    return DrawLaws(agents, terms, alive, mean, passing, first, last, own)
+
+
+def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> CountLaws:
+    n, rising = rule.explore, sorted(values)
+    top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
+    counts = [binomial_with_cdf(n, value, arithmetic) for value in rising]
+    low = min([top, *(law.low for law in counts)])
+    below, at = (np.array(each) for each in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
+    one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
+    fail = arithmetic.array([law.on(top + 1, top + 1, arithmetic)[0][0] for law in counts])
+    fail = fail * 0 + one if rule.slots.threshold is None else fail
+    places = {value: place for place, value in enumerate(rising)}
+    return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
+
+
+Part = list[tuple[Fraction, MeanCounts]]  # realisations of some originals' means, with their probabilities
+
+
+def _independent_parts(
+    originals: Sequence[CopiedOriginal], rule: Rule, tested: CountLaws, arithmetic: Arithmetic
+) -> list[tuple[Part, int]]:
+    """An agent's originals as independent parts, each so many times: all in one part, or one original in each.
+
+    Whichever takes fewer products.
+    """
+    levels, power = tested.below.shape[1], rule.draws + 1
+    listed = 2.0 * power * len(originals) * count_realisations(list(originals), ordered=False)
+    kinds = Counter(originals)
+    joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
+    each = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
+    if min(listed, each) * levels > MOST_PRODUCTS[arithmetic.proven] or (each < listed and power > MOST_DRAWS):
         raise EngineError(
-            f"the closed form of a reservoir expects at most {MOST_REALISATIONS} realisations of an agent's means, got "
-            "more",
+            f"the closed form of a reservoir expects at most {MOST_PRODUCTS[arithmetic.proven]:.0e} products of "
+            f"numbers for an agent's draws, got about {min(listed, each) * levels:.0e} for {rule.draws} draws",
             "use engine='monte-carlo', or priors of fewer values",
         )
-    n = rule.explore
-    top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
-    values = sorted({value for kind in kinds for original in kind for value, _ in original.atoms})
-    counts_of = {value: binomial_with_cdf(n, value, arithmetic) for value in values}
-    low = min([top, *(law.low for law in counts_of.values())])
-    window = {value: law.on(low, top, arithmetic) for value, law in counts_of.items()}
-    below, at = (np.array([window[value][part] for value in values]) for part in (0, 1))
-    one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in values])
-    fails = arithmetic.array([counts_of[value].on(top + 1, top + 1, arithmetic)[0][0] for value in values])
-    if rule.slots.threshold is None:
-        fails = fails * 0 + one
-    laws = []
-    for kind, number in zip(kinds, counts, strict=True):
-        chances, weights = [], []
-        for chance, runs in realisations(list(kind), ordered=False):
-            arms = sum(count for _, count in runs)
-            weight = dict.fromkeys(values, Fraction(0))
-            for value, count in runs:
-                weight[value] += Fraction(count, arms)
-            chances.append(chance)
-            weights.append([weight[value] for value in values])
-        draws = np.array([arithmetic.array(row) for row in weights])
-        of_draw = (fails, means, means * (one - fails), below, at, at * means[:, None])
-        laws.append(DrawLaws(number, arithmetic.array(chances), *map(draws.dot, of_draw)))
-    return laws
+    if listed <= each:
+        return [(list(realisations(list(originals), ordered=False)), 1)]
+    return [([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], n) for kind, n in kinds.items()]
+
+
+def _expected_powers(
+    parts: Sequence[tuple[Part, int]],
+    places: Mapping[float, int],
+    tables: Sequence[Array],
+    needed: Sequence[tuple[int, int]],
+    arithmetic: Arithmetic,
+) -> dict[tuple[int, int], Array]:
+    """E[x^a y^b], then E[x^a y^b z] for each further z (rows), at every level (columns), for the needed a and b.
+
+    `tables` are x, y and each z for every value (rows) and level (columns).
+    """
+    arms = sum(number * sum(count for _, count in part[0][1]) for part, number in parts)
+    if len(parts) == 1 and parts[0][1] == 1:
+        draws = _draws(parts[0][0], arms, places, tables, arithmetic)
+        return {(a, b): _powers(draws, a, b) for a, b in needed}
+    rows, columns = (1 + max(pair[which] for pair in needed) for which in (0, 1))
+    total = max(a + b for a, b in needed)
+    factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
+    powers = []
+    for part, number in parts:
+        draws = _draws(part, arms, places, tables, arithmetic)
+        table = arithmetic.zeros(rows, columns, len(tables) - 1, tables[0].shape[1])
+        for a in range(rows):
+            check_time("closed form")
+            for b in range(min(columns, total - a + 1)):
+                table[a, b] = _powers(draws, a, b) / (factorials[a] * factorials[b])
+        powers.append(_power(table, number, total))
+    joined = reduce(lambda x, y: _convolved(x, y, total), powers)
+    return {(a, b): joined[a, b] * (factorials[a] * factorials[b]) for a, b in needed}
+
+
+def _draws(
+    part: Part, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
+) -> list[Array]:
+    """The probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
+    runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
+    where = [[places[value] for value, _ in run] for run in runs]
+    shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
+    sums = [reduce(add, (share * table[rows] for share, rows in zip(shares, where, strict=True))) for table in tables]
+    return [arithmetic.array([chance for chance, _ in part])[:, None], *sums]
+
+
+def _powers(draws: Sequence[Array], a: int, b: int) -> Array:
+    """E[x^a y^b] and E[x^a y^b z] for each z, over the realisations of one part."""
+    chances, x, y, *marks = draws
+    weight = chances * x**a * y**b
+    return np.array([weight.sum(axis=0), *((weight * mark).sum(axis=0) for mark in marks)])
+
+
+def _power(table: Array, number: int, total: int) -> Array:
+    """The convolution of so many equal tables, by repeated squaring."""
+    if number == 1:
+        return table
+    half = _power(table, number // 2, total)
+    squared = _convolved(half, half, total)
+    return _convolved(squared, table, total) if number % 2 else squared
+
+
+def _convolved(x: Array, y: Array, total: int) -> Array:
+    """The powers of a sum of two independent summands, each divided by factorials; a mark is on one of the two."""
+    rows, columns = x.shape[:2]
+    out = x * 0
+    for a in range(rows):
+        check_time("closed form")
+        for b in range(min(columns - 1, total - a) + 1):
+            rest = y[: rows - a, : columns - b]
+            out[a:, b:, :1] += x[a, b, :1] * rest[:, :, :1]
+            out[a:, b:, 1:] += x[a, b, 1:] * rest[:, :, :1] + x[a, b, :1] * rest[:, :, 1:]
+    return out
 
 
 def _add_tests(
@@ -114,14 +238,11 @@ def _add_tests(
         return
     tested = arithmetic.array([min(n, max(0, begin)) for begin in begins])
     later = arithmetic.array([max(0, begin - n) for begin in begins])
-    powers = [law.chances * law.fail**draw for law in laws]
-    alive = [power.sum() for power in powers]
-    dead = [(power * law.fail).sum() for power, law in zip(powers, laws, strict=True)]
     for i, law in enumerate(laws):
         check_time("closed form")
-        others = [(other.agents - (k == i), alive[k], dead[k]) for k, other in enumerate(laws)]
+        others = [(other.agents - (k == i), other.alive[draw], other.alive[draw + 1]) for k, other in enumerate(laws)]
         reached = _order_averages(others, arithmetic)
-        pay = (powers[i] * law.mean).sum() * tested + (powers[i] * law.passing).sum() * later
+        pay = law.mean[draw] * tested + law.passing[draw] * later
         earned[i] = earned[i] + (reached * pay).sum() / count
 
 
@@ -148,44 +269,34 @@ def _order_averages(factors: list[tuple[int, Number, Number]], arithmetic: Arith
 
 def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
     """Step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
-    s, count = rule.draws, sum(law.agents for law in laws)
-    nodes, weights = tie_nodes(count - 1, arithmetic)
+    nodes, weights = tie_nodes(sum(law.agents for law in laws) - 1, arithmetic)
     earned = [arithmetic.number(0)] * len(laws)
-    for slot in range(s):
-        own, first, last = [], [], []
-        for law in laws:
-            up_to = law.below + law.at
-            weight = law.chances[:, None] * law.below**slot * up_to ** (s - 1 - slot)
-            own.append((weight * law.paid).sum(axis=0))
-            first.append((weight * law.below).sum(axis=0))  # an agent that comes first must be below in this draw too
-            last.append((weight * up_to).sum(axis=0))
+    for slot in range(rule.draws):
         for node, share in zip(nodes, weights, strict=True):
             check_time("closed form")
-            factors = [node * a + (1 - node) * b for a, b in zip(first, last, strict=True)]
-            for i in range(len(laws)):
+            # an agent that comes first must be below in this draw too
+            factors = [node * law.first[slot] + (1 - node) * law.last[slot] for law in laws]
+            for i, law in enumerate(laws):
                 product = factors[i] * 0 + 1
                 for k, factor in enumerate(factors):
                     product = product * factor ** (laws[k].agents - (k == i))
-                earned[i] = earned[i] + share * (own[i] * product).sum()
+                earned[i] = earned[i] + share * (law.own[slot] * product).sum()
     return earned
 
 
 def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
     """Step 3 with a fresh draw: an agent at random, if nobody passed."""
     count, s = sum(law.agents for law in laws), rule.draws
-    alive = [(law.chances * law.fail**s).sum() for law in laws]
     earned = []
     for i, law in enumerate(laws):
         product = arithmetic.number(1)
         for k, other in enumerate(laws):
-            product = product * alive[k] ** (other.agents - (k == i))
-        earned.append((law.chances * law.fail**s * law.mean).sum() * product / count)
+            product = product * other.alive[s] ** (other.agents - (k == i))
+        earned.append(law.mean[s] * product / count)
     return earned
 
 
-def _roundings(laws: list[DrawLaws], rule: Rule, agents: int) -> int:
+def _roundings(laws: list[DrawLaws], rule: Rule, levels: int, agents: int) -> int:
     """The rounding bound: all sums are of positive products, powers multiply roundings, products and sums add them."""
-    realised = max(len(law.chances) for law in laws)
-    levels = int(laws[0].at.shape[1])
-    one_agent = (rule.draws + 1) * (levels + 8) + realised
+    one_agent = (rule.draws + 1) * (levels + 8) + max(law.terms for law in laws)
     return agents * (one_agent + 4) + rule.draws * agents + levels + 32

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from cloneproof._checks import count
-from cloneproof.engines.closed_form.exact_payoffs import best_mean
+from cloneproof.engines.closed_form.quadrature import best_mean
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
