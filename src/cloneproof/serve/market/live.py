@@ -342,10 +342,15 @@ class LiveMarket:
 
     def expire_one(self, at: int) -> ledger.Defaulted | None:
         """Enter the default reward for the next decision whose window is over, if any."""
+        overdue = self.first_overdue(at)
+        return None if overdue is None else self._enter_defaults([overdue - self.before], at, "window")[0]
+
+    def first_overdue(self, at: int) -> int | None:
+        """The oldest decision that awaits a reward after the end of its window."""
         if self.session is None:
             return None
-        overdue = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
-        return None if overdue is None else self._enter_defaults([overdue], at, "window")[0]
+        round_ = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
+        return None if round_ is None else self.before + round_
 
     def settle_some(self, at: int, most: int) -> list[ledger.Defaulted]:
         """Before a settlement, enter the default for at most so many of the oldest decisions that await a reward."""

@@ -165,7 +165,8 @@ def replay(
     """Replay a whole ledger, given as lines with the hash stored after each (None if none is stored there).
 
     If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger; ids,
-    owners, payments and windows are still checked. `check` is called after every entry.
+    owners, payments and windows are still checked. Nothing may be entered while a window is over, except for defaults.
+    `check` is called after every entry.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
@@ -235,6 +236,12 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
 
 
 def _check_answer(market: LiveMarket, entry: ledger.Entry, line: bytes, number: int) -> None:
+    if not (isinstance(entry, ledger.Defaulted) and entry.because == "window"):
+        overdue = market.first_overdue(entry.at)
+        if overdue is not None:
+            raise Misfit(
+                number, f"entry {number}: the window of decision {overdue} is over, and its default is missing"
+            )
     try:
         answer = repeat_entry(market, entry)
     except Refused as refusal:

@@ -1,0 +1,174 @@
+"""Wait windows end in time: the writer enters what is overdue before anything else, and a replay refuses what does not.
+
+Windows are computed again here, from the lines of a ledger and its terms alone.
+"""
+
+import asyncio
+import json
+import random
+
+import pytest
+
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, replay
+from cloneproof.serve.market.terms import complete
+from cloneproof.serve.writer.markets import ServedMarkets
+from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+
+SECONDS, ROUNDS = 5.0, 9
+
+
+def overdue_line(lines, seconds=SECONDS, rounds=ROUNDS):
+    """The number of the first line that was written while a window was over, by any reading of a window's length."""
+    pending, last = {}, 0  # the times of decisions that await a reward, oldest first
+    for entry in map(json.loads, lines):
+        oldest = next(iter(pending), None)
+        if oldest is not None and not (entry["kind"] == "default" and entry["because"] == "window"):
+            latest = pending[oldest] + seconds * 1000 + max(1, seconds)  # a step of a thousandth
+            if last - oldest >= rounds or entry["at"] >= latest:
+                return entry["n"]
+        if entry["kind"] == "decision":
+            last = entry["id"]
+            pending[last] = entry["at"]
+        elif entry["kind"] in ("reward", "default"):
+            del pending[entry["id"]]
+    return None
+
+
+def all_lines(desk):
+    with_lines, after = [], 0
+    while page := desk.get(f"ledger?after={after}&limit=1000").json()["lines"]:
+        with_lines += [json.dumps(line["entry"]).encode() for line in page]
+        after = page[-1]["entry"]["n"]
+    return with_lines
+
+
+class Caller:
+    """Random calls of a platform, with a clock that jumps."""
+
+    def __init__(self, desk, seed):
+        self.desk, self.random, self.number, self.season = desk, random.Random(seed), 0, 1
+        self.made = []
+
+    def step(self):
+        desk, pick = self.desk, self.random
+        self.number += 1
+        desk.clock.now += pick.choice([0, 1, 40, 700, 3000, 5004, 9000])
+        kind = pick.choice(
+            ["decide", "decide", "decide", "reward", "reward", "arm", "agent", "together", "settle", "read"]
+        )
+        name = f"{self.number}"
+        if kind == "decide":
+            self.made += [
+                one
+                for one in desk.decide_batch(f"{name}.{n}" for n in range(pick.choice([1, 2, 30])))
+                if "decision" in one
+            ]
+        elif kind == "reward" and self.made:
+            for one in pick.sample(self.made, min(len(self.made), 5)):
+                desk.reward(f"e{one['decision']}", one["decision"], 1.0)
+        elif kind == "arm":
+            desk.post("agents/ana/arms", {"arm": f"arm-{name}"})
+        elif kind == "agent":
+            desk.post("agents", {"agent": f"agent-{name}"})
+        elif kind == "together":
+            path = "/v1/markets/feed"
+            desk.together(
+                ("POST", f"{path}/agents", {"agent": f"a-{name}"}), ("POST", f"{path}/decisions", {"request_id": name}),
+                ("POST", f"{path}/agents/bo/arms", {"arm": f"b-{name}"}),
+            )  # fmt: skip
+        elif kind == "settle" and self.number % 3 == 0:
+            desk.post("settle", {"reason": "a test"})
+            self.season += 1
+            desk.post("seasons", {"season": self.season})
+            desk.post("start")
+            self.made = []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_writer_appends_nothing_while_a_window_is_over(seed, tmp_path):
+    """Decisions, rewards, registrations and settlements, over several seasons and restarts."""
+    path, clock, kept = tmp_path / "market.db", None, None
+    for part in range(3):
+        desk = Desk(sqlite(path, interval=50), clock=clock)
+        clock = desk.clock
+        if part == 0:
+            open_market(
+                desk, {"ana": 2, "bo": 1}, wait_seconds=SECONDS, wait_rounds=ROUNDS, max_arms=500, max_agents=500
+            )
+            kept = Caller(desk, seed)
+        kept.desk = desk
+        for _ in range(35):
+            kept.step()
+        lines = all_lines(desk)
+        desk.crash() if part == 1 else desk.close()
+    assert overdue_line(lines) is None
+    kinds = [json.loads(line).get("because", json.loads(line)["kind"]) for line in lines]
+    assert {"window", "settlement", "settled", "late", "arm"} <= set(kinds)
+
+
+def test_a_writer_that_forgets_windows_is_found_out(monkeypatch):
+    """The check above can fail: by a registration, where no other call ends the windows."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, wait_seconds=SECONDS, wait_rounds=ROUNDS)
+        desk.decide("first")
+        desk.clock.now += 6000
+        monkeypatch.setattr(ServedMarkets, "expire", lambda *arguments: set())
+        desk.post("agents", {"agent": "cy"})
+        lines = all_lines(desk)
+        assert overdue_line(lines) == len(lines)
+
+
+def test_nothing_overtakes_many_windows_that_end_at_once(tmp_path):
+    """More defaults than a group takes, with a registration, a decision and the settlement behind them."""
+    with Desk() as desk:
+        open_market(desk, {"ana": 2, "bo": 1}, wait_seconds=SECONDS, wait_rounds=10_000)
+        for part in range(2):
+            desk.decide_batch(f"{part}.{number}" for number in range(1000))
+        desk.clock.now += 6000
+        path = "/v1/markets/feed"
+        statuses = desk.together(
+            ("POST", f"{path}/agents", {"agent": "cy"}), ("POST", f"{path}/decisions", {"request_id": "next"}),
+            ("POST", f"{path}/settle", {"reason": "a test"}),
+        )  # fmt: skip
+        desk.runner.run(asyncio.sleep(0))
+        lines = all_lines(desk)
+    assert statuses == [201, 200, 200]
+    assert overdue_line(lines, rounds=10_000) is None
+    assert sum(json.loads(line).get("because") == "window" for line in lines) == 2000
+
+
+def ignored(friend, rounds, seconds=3600.0):
+    """A settled season in which the windows of a friend's decisions never ended."""
+    terms = complete(spec(wait_rounds=rounds, wait_seconds=seconds, seed=None, horizon=200))
+    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
+    market.start(1000)
+    for number in range(60):
+        made = market.decide(f"r{number}", 2000 + number)
+        if made.agent != friend:
+            market.reward(f"e{number}", made.id, 0.0, 2000 + number, None)
+    for number in sorted(market.session.pending):
+        market.reward(f"late-{number}", number, 1.0, 3000, None)
+    market.settle(4000)
+    return market.chain.take().lines
+
+
+def test_a_ledger_whose_windows_do_not_end_is_refused():
+    """A friend's rewards are taken whenever they come, and the season is settled: its keys are known."""
+    lines = ignored("ana", 9)
+    named = overdue_line(lines, 3600.0, 9)
+    assert named is not None
+    for dice in (MarketDice(SECRET), None):
+        with pytest.raises(Misfit, match=f"entry {named}: the window of decision .* is over") as found:
+            replay([(line, None) for line in lines], dice)
+        assert found.value.n == named
+    replay([(line, None) for line in ignored("ana", 60)], MarketDice(SECRET))  # in time
+
+
+def test_a_window_of_seconds_must_end_too():
+    lines = ignored("ana", 10_000, seconds=0.5)
+    named = overdue_line(lines, 0.5, 10_000)
+    with pytest.raises(Misfit, match="is over") as found:
+        replay([(line, None) for line in lines], MarketDice(SECRET))
+    assert found.value.n == named
