@@ -89,7 +89,7 @@ def bad_declarations(service: Service) -> None:
 
 def settlement(service: Service) -> None:
     with suppress(RuntimeError, OSError):
-        uvloop.run(load(service, [b""], 1, "POST", "/v1/markets/unpaid/settle"))
+        uvloop.run(load(service, [b'{"reason": "a measurement"}'], 1, "POST", "/v1/markets/unpaid/settle"))
 
 
 def streams(service: Service, begin: bytes, piece: bytes, connections: int) -> None:

@@ -56,7 +56,7 @@ def test_everything_else_may_be_said_twice_too(desk):
     assert desk.post("start").json() == desk.post("start").json()
     other = desk.post("start", {"beacon": "of my choice"})
     assert (other.status_code, other.json()["error"]) == (409, "running")
-    assert desk.post("settle").json() == desk.post("settle").json()
+    assert desk.post("settle", {"reason": "a test"}).json() == desk.post("settle").json()
     assert desk.post("seasons", {"season": 2}).status_code == 201
     assert desk.post("seasons", {"season": 2}).status_code == 200
     assert desk.post("seasons", {"season": 4}).status_code == 409
@@ -76,7 +76,7 @@ def test_seasons_and_their_decisions(tmp_path):
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1})
         desk.decide_batch(f"{n}" for n in range(3))
-        desk.post("settle")
+        desk.post("settle", {"reason": "a test"})
         desk.post("seasons", {"season": 2})
         desk.post("start")
     with Desk(sqlite(tmp_path / "a.db")) as desk:  # from its snapshot
@@ -95,6 +95,7 @@ def bodies():
         "ArmRequest": {"arm": "stolen"},
         "SeasonRequest": {"season": 2},
         "StartRequest": {},
+        "SettleRequest": {},
         "DecisionRequest": {"request_id": "q"},
         "DecisionBatch": {"items": [{"request_id": "q"}]},
         "RewardItem": {"event_id": "e", "decision": 1, "request_id": "r", "value": 1.0},

@@ -50,6 +50,7 @@ def test_an_old_ledger_is_replayed_bit_for_bit(name, tmp_path):
     rows(path, "UPDATE markets SET secret = NULL")  # as an auditor has it
     (told,) = replay_all(str(path))
     assert (told.fits, told.head, told.balances) == (True, found.head, found.balances)
+    assert (found.exit_code, told.exit_code) == (0, 0 if name.startswith("open") else 3)
 
 
 @pytest.mark.parametrize("name", LEDGERS)
@@ -180,6 +181,7 @@ def test_what_rivals_registered_cannot_be_guessed_before_the_settlement():
 
 def test_the_replay_checks_the_salted_hash_once_the_key_is_known():
     _, market = started({"ana": 2, "bo": 1})
+    market.end(2000, "a test")
     market.settle(2000)
     lines = market.chain.take().lines
     forged = list(lines)

@@ -32,7 +32,7 @@ def two_seasons(storage):
         desk.post("agents", {"agent": "cy"})
         for arm in range(2):
             desk.post("agents/cy/arms", {"arm": f"cy-{arm}"})
-        desk.post("settle")
+        desk.post("settle", {"reason": "a test"})
         assert desk.post("seasons", {"season": 2}).status_code == 201
         desk.post("start")
         for number in range(50):

@@ -182,7 +182,7 @@ class Market(RuleBasedStateMachine):
     @precondition(lambda self: self.state == "running" and self.plain.round >= 5)
     @rule()
     def settle(self):
-        assert self.post("/settle").status_code == 200
+        assert self.post("/settle", {"reason": "a test"}).status_code == 200
         for decision, known in self.decided.items():
             if known["how"] == "waits":
                 self.pay(decision, 0.25, "default")

@@ -150,6 +150,7 @@ def ignored(friend, rounds, seconds=3600.0):
             market.reward(f"e{number}", made.id, 0.0, 2000 + number, None)
     for number in sorted(market.session.pending):
         market.reward(f"late-{number}", number, 1.0, 3000, None)
+    market.end(4000, "a test")
     market.settle(4000)
     return market.chain.take().lines
 

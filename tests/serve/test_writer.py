@@ -174,7 +174,7 @@ def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):
         before = writer.groups
 
         async def settled():
-            ending = writer.submit(Settle("feed", lambda market: market.state))
+            ending = writer.submit(Settle("feed", lambda market: market.state, "a test"))
             late = writer.submit(Decide("feed", ["too late"]))
             between = 0
             while not ending.done():
@@ -200,7 +200,7 @@ def test_a_settlement_that_was_cut_short_is_finished_by_the_next_start(tmp_path,
         writer = desk.app._service.writer
 
         async def cut_short():
-            ending, before = writer.submit(Settle("feed", lambda market: market.state)), writer.groups
+            ending, before = writer.submit(Settle("feed", lambda market: market.state, "a test")), writer.groups
             while writer.groups == before:
                 await asyncio.sleep(0)
             writer._task.cancel()  # the first step is stored, and the next one under way
@@ -359,7 +359,7 @@ def test_a_reward_that_comes_with_the_settlement_is_late():
     markets, market = opened(10)
     known = defaultdict(Known)
     made = Decide("m", ["r"]).run(markets, known, 2000)[0].decision
-    assert Settle("m", lambda one: one.state).run(markets, known, 2000) == "settled"
+    assert Settle("m", lambda one: one.state, "a test").run(markets, known, 2000) == "settled"
     first, again = (Reward("m", [RewardItem("e", made, "r", 1.0)]).run(markets, known, 2000)[0] for _ in range(2))
     assert (first.result, again.result) == ("late", "duplicate")
     assert sum(one.balance for one in market.registry.agents.values()) == 0

@@ -67,9 +67,9 @@ def start(name: str, beacon: str | None = None) -> Call[m.MarketView]:
     return Call("POST", _market(name, "start"), m.MarketView, m.StartRequest(beacon))
 
 
-def settle(name: str) -> Call[m.MarketView]:
-    """End the season."""
-    return Call("POST", _market(name, "settle"), m.MarketView)
+def settle(name: str, reason: str | None = None) -> Call[m.MarketView]:
+    """End the season; before its last round, for a reason that agents can read."""
+    return Call("POST", _market(name, "settle"), m.MarketView, m.SettleRequest(reason))
 
 
 def open_season(name: str, season: int) -> Call[m.MarketView]:

@@ -55,6 +55,12 @@ class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beacon: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
+class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settle a season; with a reason if it is not over, which agents and auditors can read."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+
+
 class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Open a season: the number of the next one."""
 
@@ -122,7 +128,8 @@ class Registered(msgspec.Struct):
 class DiceView(msgspec.Struct):
     """The dice of a season: its commitment, what was mixed in at the start, and the key, published when it is settled.
 
-    The SHA-256 of a season's key is its commitment, which is also the key of the previous season.
+    The SHA-256 of a season's key is its commitment, which is also the key of the previous season. `ended_early` is the
+    platform's reason, if it settled the season before its last round.
     """
 
     season: int
@@ -130,6 +137,7 @@ class DiceView(msgspec.Struct):
     registered: str | None
     beacon: str | None
     key: str | None
+    ended_early: str | None
 
 
 class MarketView(msgspec.Struct):

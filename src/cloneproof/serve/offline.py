@@ -27,7 +27,14 @@ from cloneproof.mechanisms.online.levels import TICK_BITS, ticks
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, checked_entries, published_dice, replay, snapshot_difference
+from cloneproof.serve.market.replay import (
+    Misfit,
+    SettledSeason,
+    checked_entries,
+    published_dice,
+    replay,
+    snapshot_difference,
+)
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.storage import display_place, is_postgres, postgres_module
 from cloneproof.serve.storage.sqlite import is_service_file
@@ -56,7 +63,11 @@ class StoredLedger(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The result of replaying one market's ledger."""
+    """The result of replaying one market's ledger.
+
+    `unchecked` has a sentence for each thing that the ledger cannot show yet or never will, and `seasons` the rounds
+    of each settled season (`rounds` of `last`), with the reason if it was ended before its last one.
+    """
 
     market: str
     fits: bool
@@ -64,9 +75,16 @@ class ReplayResult:
     statement: str
     head: str | None = None
     balances: dict[str, int] = field(default_factory=dict)
+    seasons: list[dict[str, Any]] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def exit_code(self) -> int:
+        """0: everything fits; 1: something does not; 3: what could be checked fits."""
+        return 1 if not self.fits else 3 if self.unchecked else 0
 
     def __str__(self) -> str:
         return f"{self.market}: {self.statement}"
@@ -104,13 +122,26 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
     if problems:
         words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; restart the service"
         return ReplayResult(name, False, entries, words, None, balances)
-    words = f"{entries} entries fit, head {head}"
+    early = [_early_end(one) for one in found.seasons if one.rounds < one.last]
+    unchecked = [
+        f"whether season {one.season} was cut short at will: a ledger of format 1 has no reasons"
+        for one in found.seasons
+        if one.rounds < one.last and one.reason is None
+    ]
     if found.told is not None:
-        words += (
-            f"; season {found.market.season} runs with dice that are published when it is settled: its decisions, "
-            f"after entry {found.told}, are as told, their owners and payments are checked"
+        season, rounds = found.market.season, found.market.round
+        unchecked.append(
+            f"season {season}, from entry {found.told} on: its {rounds:,} decisions are possible, but whether its dice "
+            "made them, and when it ends, shows when it is settled and its key published"
         )
-    return ReplayResult(name, True, entries, words, head, balances)
+    words = "; ".join([f"{entries} entries fit, head {head}", *early, *(f"not checked: {one}" for one in unchecked)])
+    seasons = [one._asdict() for one in found.seasons]
+    return ReplayResult(name, True, entries, words, head, balances, seasons, unchecked)
+
+
+def _early_end(one: SettledSeason) -> str:
+    why = "" if one.reason is None else f": {one.reason!r}"
+    return f"season {one.season} was ended early, after {one.rounds:,} of {one.last:,} rounds{why}"
 
 
 @contextmanager

@@ -97,7 +97,7 @@ ROUTES: Final = (
     Route("GET", f"{MARKET}/agents/{{agent}}", h.show_agent, ALL, None, m.AgentView),
     Route("POST", f"{MARKET}/agents/{{agent}}/arms", h.register_arm, OWNERS, m.ArmRequest, m.Registered, (200, 201)),
     Route("POST", f"{MARKET}/start", h.start, PLATFORM, m.StartRequest, m.MarketView),
-    Route("POST", f"{MARKET}/settle", h.settle, PLATFORM, None, m.MarketView),
+    Route("POST", f"{MARKET}/settle", h.settle, PLATFORM, m.SettleRequest, m.MarketView),
     Route("POST", f"{MARKET}/seasons", h.open_season, PLATFORM, m.SeasonRequest, m.MarketView, (200, 201)),
     Route("GET", f"{MARKET}/seasons", h.list_seasons, READERS, None, m.Seasons),
     Route("POST", f"{MARKET}/decisions", h.decide, PLATFORM, m.DecisionRequest, m.DecisionReply),

@@ -22,7 +22,7 @@ from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import live
 from cloneproof.serve.market.dice import season_keys
-from cloneproof.serve.market.entries import decode
+from cloneproof.serve.market.entries import Ended, Entry, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
@@ -83,7 +83,7 @@ def market_view(market: LiveMarket) -> m.MarketView:
     for season in range(1, market.season + 1):
         registered, beacon = market.starts[season - 1] if season <= len(market.starts) else (None, None)
         key = keys[season].hex() if season <= len(market.ends) else None
-        dice.append(m.DiceView(season, keys[season - 1].hex(), registered, beacon, key))
+        dice.append(m.DiceView(season, keys[season - 1].hex(), registered, beacon, key, market.reasons.get(season)))
     return m.MarketView(market.spec.market, market.season, market.state, market.spec, market.mechanism.name, dice)
 
 
@@ -223,9 +223,9 @@ async def start(service: Service, caller: KeyRecord, params: Params, body: m.Sta
     return 200, await _on_market(service, caller, params, work)
 
 
-async def settle(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
+async def settle(service: Service, caller: KeyRecord, params: Params, body: m.SettleRequest) -> HttpAnswer:
     """End the season: missing rewards get the default, and balances are final."""
-    return 200, await service.writer.submit(Settle(params["market"], market_view))
+    return 200, await service.writer.submit(Settle(params["market"], market_view, body.reason))
 
 
 async def open_season(service: Service, caller: KeyRecord, params: Params, body: m.SeasonRequest) -> HttpAnswer:
@@ -288,7 +288,7 @@ async def _agent_page(service: Service, name: str, agent: str, after: str, limit
 
     def read() -> m.LedgerPage:
         lines = service.writer.storage.lines(number, position, MOST_ITEMS)
-        own = [line for line in lines if getattr(decode(line.line), "agent", None) == agent][:limit]
+        own = [line for line in lines if _is_shown(decode(line.line), agent)][:limit]
         # The page ends at the agent's last line: whether others' lines follow must not show.
         rest = own if len(lines) < MOST_ITEMS or len(own) == limit else lines
         shown = [m.LedgerLine(None, _without_numbers(line.line, key)) for line in own]
@@ -296,6 +296,11 @@ async def _agent_page(service: Service, name: str, agent: str, after: str, limit
 
     page: m.LedgerPage = await service.writer.threads.read(read)
     return page
+
+
+def _is_shown(entry: Entry, agent: str) -> bool:
+    """Whether a line is about an agent: itself, or a season's end before its last round."""
+    return isinstance(entry, Ended) or getattr(entry, "agent", None) == agent
 
 
 def agent_key(secret: bytes, agent: str) -> bytes:

@@ -35,7 +35,8 @@ FORMAT: Final = 2
 """The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
 
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
-2. It is a hash under the season's key of everything that they declared.
+2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
+   has an entry that says why.
 """
 
 
@@ -114,6 +115,13 @@ class Late(_Entry, tag="late"):
     arm: str
 
 
+class Ended(_Entry, tag="ended"):
+    """The platform ended the season before its last round, for this reason."""
+
+    season: int
+    reason: str
+
+
 class Settled(_Entry, tag="settled"):
     """The season is over and paid; the key of its dice is published."""
 
@@ -128,7 +136,17 @@ class SeasonOpened(_Entry, tag="season"):
 
 
 Entry = (
-    Opened | AgentRegistered | ArmRegistered | Started | Decided | Rewarded | Defaulted | Late | Settled | SeasonOpened
+    Opened
+    | AgentRegistered
+    | ArmRegistered
+    | Started
+    | Decided
+    | Rewarded
+    | Defaulted
+    | Late
+    | Ended
+    | Settled
+    | SeasonOpened
 )
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Entry)

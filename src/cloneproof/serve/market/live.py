@@ -43,6 +43,7 @@ class LiveMarket:
         self.season, self.state, self.at = 1, "open", 0
         self.session: Session | None = None
         self.ends: list[int] = []  # the last decision of each settled season
+        self.reasons: dict[int, str] = {}  # of the seasons that the platform ended before their last round
         self.starts: list[tuple[str, str | None]] = []  # of each season: what was registered, the beacon's value
         self.requests: dict[int, str] = {}  # of the rounds that await a reward
         self.before = 0  # decisions of earlier seasons
@@ -377,6 +378,18 @@ class LiveMarket:
         self.windows.oldest = rounds[-1] + 1
         self.chain.append(*entries)
         return entries
+
+    @property
+    def over(self) -> bool:
+        """Whether no round of the season that runs is left."""
+        return self.session is not None and self.session.round >= self.session.last
+
+    def end(self, at: int, reason: str) -> ledger.Ended | None:
+        """Record why the season that runs ends before its last round; it must be settled next. None if it is over."""
+        if self.session is None or self.over:
+            return None
+        self.settling, self.reasons[self.season] = True, reason
+        return self._append(ledger.Ended, at, self.season, reason)
 
     def settle(self, at: int) -> ledger.Settled | None:
         """End the season; None if it is settled already."""

@@ -17,15 +17,12 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from cloneproof.errors import Refused, ServeError
-from cloneproof.market.market import HORIZON_LIMIT
 from cloneproof.mechanisms import Session
-from cloneproof.mechanisms.online.levels import ticks
-from cloneproof.mechanisms.online.opening import Allocation
-from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.told import ToldSession
 
 
 class Misfit(ServeError):  # noqa: N818 (it names an entry)
@@ -36,45 +33,25 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
         self.n = n
 
 
+class SettledSeason(NamedTuple):
+    """How long a settled season was, how long it could have been, and why it was ended before, if that is recorded."""
+
+    season: int
+    rounds: int
+    last: int
+    reason: str | None
+
+
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: its market, and the entry from which decisions could not be checked, if any."""
+    """A ledger that fits: its market, its settled seasons, and the entry from which decisions are told, if any."""
 
     market: LiveMarket
+    seasons: list[SettledSeason]
     told: int | None = None
 
 
-class _ToldSession(Session):
-    """The session of a season with unknown dice: it repeats the ledger's decisions if they are possible."""
-
-    def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
-        self.round, self.pending = 0, {}
-        self.last = market.spec.horizon if market.spec.ends == "at-horizon" else HORIZON_LIMIT  # the dice know it
-        self._places = {
-            (name, arm.arm): Allocation(agent, number, "", False, False, 0)
-            for agent, (name, count) in enumerate(registered.items())
-            for number, arm in enumerate(market.registry.agents[name].arms[:count])
-        }
-        self.told: ledger.Decided | None = None
-
-    def decide_run(self, most: int) -> tuple[Decision, int]:
-        assert self.told is not None
-        place = self._places.get((self.told.agent, self.told.arm))
-        if place is None:
-            raise Refused(409, "unknown_arm", f"{self.told.agent!r} has no arm {self.told.arm!r} in this season")
-        self.round += 1
-        self.pending[self.round] = place
-        return Decision(self.round, self.told.agent, place.arm, self.told.phase), 1
-
-    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
-        return [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
-
-    @property
-    def probability(self) -> float | None:
-        return None if self.told is None else self.told.probability
-
-
 def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
-    if isinstance(market.session, _ToldSession):
+    if isinstance(market.session, ToldSession):
         market.session.told = entry
     return market.decide(entry.request, entry.at)
 
@@ -96,7 +73,7 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
         return market.start(entry.at, entry.beacon)
     registered = market.registry.participants(market.season)
     told = entry.registered if market.format > 1 else None  # a hash under the key that is not known
-    return market.start(entry.at, entry.beacon, (market.season, registered, _ToldSession(market, registered)), told)
+    return market.start(entry.at, entry.beacon, (market.season, registered, ToldSession(market, registered)), told)
 
 
 _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
@@ -108,6 +85,7 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Rewarded: _reward,
     ledger.Late: _reward,
     ledger.Defaulted: _default,
+    ledger.Ended: lambda market, entry: market.end(entry.at, entry.reason),
     ledger.Settled: lambda market, entry: market.settle(entry.at),
     ledger.SeasonOpened: lambda market, entry: market.open_season(entry.season, entry.at),
 }
@@ -164,9 +142,9 @@ def replay(
 ) -> ReplayedLedger:
     """Replay a whole ledger, given as lines with the hash stored after each (None if none is stored there).
 
-    If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger; ids,
-    owners, payments and windows are still checked. Nothing may be entered while a window is over, except for defaults.
-    `check` is called after every entry.
+    If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger if they
+    are possible (`told.py`). Nothing may be entered while a window is over, except for defaults. A season is settled
+    after its last round, or after an entry that says why it ends before. `check` is called after every entry.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
@@ -174,14 +152,17 @@ def replay(
     market: LiveMarket | None = None
     number, told = 0, None
     seen: set[bytes] = set()
+    seasons: list[SettledSeason] = []
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
         if market is None:
             market = _open(entry, line, dice)
         else:
+            if isinstance(entry, ledger.Settled):
+                seasons.append(_checked_end(market, number))
             _check_answer(market, entry, line, number)
-        if isinstance(market.session, _ToldSession):
+        if isinstance(market.session, ToldSession):
             told = told or number
         _check_keys(entry, seen, number)
         market.chain.take()
@@ -189,7 +170,7 @@ def replay(
             check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, told)
+    return ReplayedLedger(market, seasons, told)
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
@@ -233,6 +214,19 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
     if again.lines != [line]:
         raise Misfit(1, f"entry 1: the ledger has {line.decode()}, the replay gives {again.lines[0].decode()}")
     return market
+
+
+def _checked_end(market: LiveMarket, number: int) -> SettledSeason:
+    """The season that is settled now; its last round, or a reason, must be in the ledger, except in format 1."""
+    season, rounds = market.season, market.round
+    end = SettledSeason(season, rounds, market.session.last if market.session else rounds, market.reasons.get(season))
+    if end.rounds < end.last and end.reason is None and market.format > 1:
+        raise Misfit(
+            number,
+            f"entry {number}: season {season} is settled after {rounds:,} of {end.last:,} rounds, and no entry says "
+            "why",
+        )
+    return end
 
 
 def _check_answer(market: LiveMarket, entry: ledger.Entry, line: bytes, number: int) -> None:
@@ -286,6 +280,7 @@ def take_snapshot(market: LiveMarket) -> bytes:
         "at": market.at,
         "before": market.before,
         "ends": market.ends,
+        "reasons": list(market.reasons.items()),
         "starts": market.starts,
         "requests": [market.requests[number] for number in sorted(market.requests)],
         "phase": market.phase,
@@ -318,6 +313,7 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
     market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret), body["format"])
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
+    market.reasons = dict(body["reasons"])
     market.phase, market.late, market.defaulted = body["phase"], body["late"], body["defaulted"]
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
@@ -347,14 +343,14 @@ def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
 
 
 def _parts(market: LiveMarket) -> dict[str, Any]:
-    """The parts of a market's state that a replay can check; a `_ToldSession` has no state of the mechanism."""
+    """The parts of a market's state that a replay can check; a `ToldSession` has no state of the mechanism."""
     parts: dict[str, Any] = {
         "the terms": market.spec,
-        "the season": (market.season, market.state, market.ends, market.starts),
+        "the season": (market.season, market.state, market.ends, market.starts, market.reasons),
         "balances and statistics": market.registry.to_dict(),
         "the requests": market.requests,
     }
-    if not isinstance(market.session, _ToldSession):
+    if not isinstance(market.session, ToldSession):
         parts["the mechanism's state"] = market.session and market.session.to_json()
     return parts
 

@@ -66,9 +66,16 @@ class Settle(Command):
     """
 
     view: Callable[[LiveMarket], Any]
+    reason: str | None = None  # of an end before the last round, which needs one
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
         market = markets.market(self.market)
+        if market.session is not None and not market.over and not market.settling:
+            if self.reason is None:
+                raise Refused(
+                    409, "not_over", f"season {market.season} is not over; give a reason, which agents will read"
+                )
+            market.end(now, self.reason)
         entries = market.settle_some(now, DEFAULTS_AT_ONCE)
         known[markets.numbers[self.market]].add(entries)  # for rewards in the same group
         if len(entries) == DEFAULTS_AT_ONCE:

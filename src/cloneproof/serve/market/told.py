@@ -1,0 +1,202 @@
+"""A season whose dice are not published yet: its decisions cannot be repeated, so they are checked for being possible.
+
+Without the dice, nobody else knows the order of agents in a timetable, the arms that slots hold, how ties and coins
+fell, or when a season that ends at random is over. Known are the arms that each agent registered, the phases that a
+mechanism has, how it shares out trials, waiting rounds and uniform traffic, when a test of a slot has passed, and
+that an award stays where it is. A decision that contradicts these is refused; one that does not may still be false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from cloneproof.errors import Refused
+from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.levels import ONE, ticks
+from cloneproof.mechanisms.online.opening import Allocation, last_round
+from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.live import LiveMarket
+
+_SMALLEST_DRAW: Final = 2.0**-53  # of a uniform number
+
+
+def _impossible(why: str) -> Refused:
+    return Refused(409, "impossible", f"whatever the dice, {why}")
+
+
+class ToldSession(Session):
+    """A session that repeats the decisions that it is told, if they are possible."""
+
+    def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
+        self.round, self.pending = 0, {}
+        spec, agents = market.spec, market.registry.agents
+        fixed = spec.ends == "at-horizon"
+        self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
+        self._arms = {
+            (name, arm.arm): (agent, number)
+            for agent, (name, count) in enumerate(registered.items())
+            for number, arm in enumerate(agents[name].arms[:count])
+        }
+        self._names = list(registered)
+        mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
+        self._uniform = Rotation("uniform traffic", self._names) if spec.uniform_traffic else None
+        if mechanism.clearing.planned_epochs:  # each has phases of its own
+            self._phases: Phases | None = None
+        elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
+            self._phases = Timetable(mechanism, self._names)
+        elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
+            self._phases = Trials(mechanism, self._names)
+        else:
+            self._phases = Phases(mechanism, self._names)
+        self.told: ledger.Decided | None = None
+
+    def decide_run(self, most: int) -> tuple[Decision, int]:
+        told = self.told
+        assert told is not None
+        if (told.agent, told.arm) not in self._arms:
+            raise Refused(409, "unknown_arm", f"{told.agent!r} has no arm {told.arm!r} in this season")
+        agent, arm = self._arms[told.agent, told.arm]
+        slot = -1
+        if told.phase == "uniform":
+            if self._uniform is None:
+                raise _impossible("there is no uniform traffic under these terms")
+            self._uniform.take(agent)
+        elif self._phases is not None:
+            slot = self._phases.take(told.phase, agent, arm)
+        self.round += 1
+        self.pending[self.round] = Allocation(agent, arm, told.phase, False, False, 0, slot)
+        return Decision(self.round, told.agent, arm, told.phase), 1
+
+    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
+        entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
+        for allocation, worth in entered:
+            if self._phases is not None and allocation.slot >= 0:
+                self._phases.add(allocation.slot, worth)
+        return entered
+
+    @property
+    def probability(self) -> float | None:
+        return None if self.told is None else self.told.probability
+
+
+class Rotation:
+    """Rounds that agents take in turn, in an order that the first turns show."""
+
+    def __init__(self, what: str, names: Sequence[str]) -> None:
+        self.what, self.names, self.order, self.turns = what, names, list[int](), 0
+
+    def take(self, agent: int) -> None:
+        place, self.turns = self.turns % len(self.names), self.turns + 1
+        if place == len(self.order) and agent not in self.order:
+            self.order.append(agent)
+        if place == len(self.order) or self.order[place] != agent:
+            raise _impossible(f"it is not the turn of {self.names[agent]!r} in {self.what}")
+
+
+class Phases:
+    """A mechanism without trials: any arm may be played in any round, and while a commitment waits, all take turns."""
+
+    possible: tuple[str, ...] = ("play",)
+
+    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
+        self.mechanism, self.names = mechanism, names
+        self.waits = any(rule.commits for rule in mechanism.rules)
+        self.waiting = Rotation("waiting rounds", names) if mechanism.agent is None else None
+
+    def take(self, phase: str, agent: int, arm: int) -> int:
+        """Enter a decision; the slot that is tested, else -1."""
+        if phase == "waiting" and self.waits:
+            if self.waiting is not None:
+                self.waiting.take(agent)
+            return -1
+        if phase not in self.possible:
+            raise _impossible(f"mechanism {self.mechanism.name!r} has no phase {phase!r}")
+        return -1
+
+    def add(self, slot: int, worth: int) -> None:
+        """Enter the reward of a test, in ticks."""
+
+
+class Trials(Phases):
+    """Agents are tried, then one is awarded: by turns no agent is tried more than once more than any other."""
+
+    possible = ("trial", "award")
+
+    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
+        super().__init__(mechanism, names)
+        self.tried, self.waited = [0] * len(names), [0] * len(names)
+        self.award: tuple[int, ...] | None = None
+
+    def take(self, phase: str, agent: int, arm: int) -> int:
+        super().take(phase, agent, arm)
+        rule = self.mechanism.agent
+        assert rule is not None
+        if phase == "waiting":  # perhaps a turn of its own
+            self.waited[agent] += 1
+        elif phase == "trial":
+            most = min(tried + waited for tried, waited in zip(self.tried, self.waited, strict=True))
+            in_turn = rule.order != "round-robin" or self.tried[agent] <= most
+            if self.award is not None or self.tried[agent] >= rule.explore or not in_turn:
+                raise _impossible(f"it is not the turn of {self.names[agent]!r} to be tried")
+            self.tried[agent] += 1
+        else:
+            self._award((agent,) if rule.commits else (), self._over(rule.explore))
+        return -1
+
+    def _over(self, explore: int) -> bool:
+        return all(tried + waited >= explore for tried, waited in zip(self.tried, self.waited, strict=True))
+
+    def _award(self, winner: tuple[int, ...], possible: bool) -> None:
+        """Enter a round of the award, which stays where it is."""
+        if self.award is None and possible:
+            self.award = winner
+        if self.award != winner:
+            raise _impossible("the award cannot begin yet" if self.award is None else "the award does not change hands")
+
+
+class Timetable(Trials):
+    """The slots of all agents are tested one after the other, in one order of the agents, until one passes."""
+
+    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
+        super().__init__(mechanism, names)
+        self.turns, self.rounds = Rotation("the timetable", names), 0
+        self.slots: list[tuple[int, int]] = []  # agent and arm of each slot that was reached
+        self.arrived, self.least, self.most = list[int](), list[int](), list[int]()  # of rewards of each, in ticks
+
+    def take(self, phase: str, agent: int, arm: int) -> int:
+        Phases.take(self, phase, agent, arm)
+        rule = self.mechanism.arm
+        if phase == "waiting":
+            return -1
+        if phase == "award":
+            all_tested = self.rounds == rule.explore * rule.draws * len(self.names)
+            passed = any(place == (agent, arm) and self._passed(k, self.most) for k, place in enumerate(self.slots))
+            self._award((agent, arm), passed or all_tested)
+            return -1
+        if self.award is not None or any(self._passed(k, self.least) for k in range(len(self.slots))):
+            raise _impossible("no slot is tested once one has passed")
+        slot, self.rounds = self.rounds // rule.explore, self.rounds + 1
+        if slot == len(self.slots):
+            if slot == rule.draws * len(self.names):
+                raise _impossible("all slots have been tested")
+            self.turns.take(agent)
+            self.slots.append((agent, arm))
+            for counts in (self.arrived, self.least, self.most):
+                counts.append(0)
+        if self.slots[slot] != (agent, arm):
+            raise _impossible(f"the test of the slot that {self.names[self.slots[slot][0]]!r} holds is not over")
+        return slot
+
+    def _passed(self, slot: int, total: list[int]) -> bool:
+        rule = self.mechanism.arm
+        threshold = rule.slots.threshold
+        return threshold is not None and self.arrived[slot] == rule.explore and total[slot] >= ticks(threshold)
+
+    def add(self, slot: int, worth: int) -> None:
+        coins = self.mechanism.arm.binarise  # in place of rewards: certain only where these are 0 or 1
+        self.arrived[slot] += 1
+        self.least[slot] += ONE * (worth >= ONE) if coins else worth
+        self.most[slot] += ONE * (worth > 0) if coins else worth
