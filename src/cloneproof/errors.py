@@ -29,6 +29,10 @@ class SessionError(CloneproofError):
     """A call that a session cannot answer, or a session file that cannot be restored."""
 
 
+class NobodyLeftError(SessionError):
+    """A decision where withdrawals have left nobody to serve; the session stays so."""
+
+
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits.
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from cloneproof._randomness import Stream, substream, uniform, word
@@ -30,6 +30,8 @@ from cloneproof.mechanisms.online.opening import (
     SLOT_STREAM,
     TIE_STREAM,
     Registration,
+    Withdrawals,
+    nobody_left,
 )
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule
 
@@ -40,14 +42,16 @@ class ExplorationQueue:
     """Candidates that are owed rounds, in the order of exploration.
 
     `decided` has the rounds given to each candidate; its owner changes it and then calls `advance`. `streams` has a
-    random stream for each candidate, which orders it.
+    random stream for each candidate, which orders it; `left` has those that take part.
     """
 
     __slots__ = ("_decided", "_explore", "_order", "_streams", "ahead", "heap")
 
-    def __init__(self, order: Order, explore: int, decided: Sequence[int], streams: Sequence[Stream]) -> None:
+    def __init__(
+        self, order: Order, explore: int, decided: Sequence[int], streams: Sequence[Stream], left: Sequence[int]
+    ) -> None:
         self._order, self._explore, self._decided, self._streams = order, explore, decided, streams
-        self.heap = [self._entry(k) for k in range(len(decided)) if decided[k] < explore]
+        self.heap = [self._entry(k) for k in left if decided[k] < explore]
         heapq.heapify(self.heap)
         self._count_ahead()
 
@@ -97,12 +101,15 @@ class NeutralRounds:
     """The turns of neutral rounds, and the arms drawn in them.
 
     shared   rounds that all agents shared in turn
-    drawn    arms drawn so far, in shared rounds and in an agent's own turns
+    drawn    draws so far, in shared rounds and in an agent's own turns
+
+    A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left.
     """
 
-    __slots__ = ("_order", "_ranked", "_streams", "drawn", "shared")
+    __slots__ = ("_known", "_order", "_ranked", "_streams", "_withdrawals", "drawn", "shared")
 
-    def __init__(self, registration: Registration, stream: Stream) -> None:
+    def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
+        self._withdrawals, self._known = withdrawals, (0, 0)
         base = substream(stream, NEUTRAL_STREAM)
         self._streams: Any = [substream(base, key) for key in registration.agent_keys]
         self._order = sorted(range(len(self._streams)), key=self._streams.__getitem__)
@@ -111,16 +118,35 @@ class NeutralRounds:
 
     def turn(self) -> tuple[int, int, float]:
         """The agent and the arm of the next shared round, and the probability of the arm."""
-        i = self._order[self.shared % len(self._order)]
-        self.shared += 1
-        arm, chance = self.arm(i)
-        return i, arm, chance
+        self._leave_out()
+        order, passed = self._order, 1.0
+        self.drawn += 1
+        for step in range(len(order)):
+            i = order[(self.shared + step) % len(order)]
+            arm, chance = self._draw(i)
+            if not self._withdrawals.ends(i, arm):
+                self.shared += 1
+                return i, arm, passed * chance
+            passed *= chance * sum(self._withdrawals.ends(i, other) for other in self._ranked[i])
+        raise nobody_left()
 
     def arm(self, i: int) -> tuple[int, float]:
         """A uniform draw from the arms that agent i registered, and its probability."""
-        ranked = self._ranked[i]
+        self._leave_out()
         self.drawn += 1
+        return self._draw(i)
+
+    def _draw(self, i: int) -> tuple[int, float]:
+        ranked = self._ranked[i]
         return ranked[int(uniform(self._streams[i], self.drawn) * len(ranked))], 1 / len(ranked)
+
+    def _leave_out(self) -> None:
+        """Leave out what was withdrawn, and who is out, since the last round."""
+        gone = self._withdrawals
+        if self._known != (known := (len(gone.arms), len(gone.out))):
+            self._known = known
+            self._ranked = [[arm for arm in own if not gone.skips(i, arm)] for i, own in enumerate(self._ranked)]
+            self._order = [i for i in self._order if self._ranked[i]]
 
     def to_data(self) -> list[int]:
         return [self.shared, self.drawn]
@@ -142,10 +168,13 @@ class Candidates:
     rounds    rounds of the level
     missing   rewards that count and have not arrived
     choice    the candidate committed to
+    gone      candidates that are left out
     chance    the probability of the last pick, given everything before it; None where the rule's dice have no formula
     """
 
-    __slots__ = ("arrived", "chance", "choice", "decided", "explore", "keys", "missing", "rounds", "rule", "total")
+    __slots__ = (
+        "arrived", "chance", "choice", "decided", "explore", "gone", "keys", "missing", "rounds", "rule", "total",
+    )  # fmt: skip
     lists: tuple[str, ...] = ("decided", "arrived", "total")  # of the state, with a number for each candidate
     numbers: tuple[str, ...] = ("rounds", "missing", "choice")
 
@@ -156,6 +185,13 @@ class Candidates:
         self.rounds = self.missing = 0
         self.choice: int | None = None
         self.chance: float | None = 1.0
+        self.gone: Collection[int] = frozenset()
+
+    def leave_out(self, gone: Collection[int]) -> None:
+        """Go on without these candidates; one that was committed to is chosen anew."""
+        self.gone = gone
+        if self.choice in gone:
+            self.choice = None
 
     def repeat(self, k: int, times: int) -> None:
         """Enter further decisions for candidate k; the caller counts their missing rewards."""
@@ -186,12 +222,13 @@ class Level(Candidates):
     judged    decisions of each candidate whose reward counts
     means     the average of its rewards that count, 0 before the first
     queue     the candidates that are owed rounds of exploration
+    left      the candidates that are not left out
 
     `keys` name the candidates to the random numbers: relabel the candidates with their keys, and the run is
     relabelled with them.
     """
 
-    __slots__ = ("_draws", "_orders", "_streams", "judged", "means", "queue")
+    __slots__ = ("_draws", "_orders", "_streams", "judged", "left", "means", "queue")
     lists = ("decided", "judged", "arrived", "total")
 
     def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
@@ -200,10 +237,16 @@ class Level(Candidates):
         self._streams = [substream(stream, purpose) for purpose in range(4)]
         self._orders = [substream(self._streams[EXPLORE_STREAM], key) for key in keys]
         self._draws = [substream(self._streams[DRAW_STREAM], key) for key in keys] if rule.randomised else []
+        self.left: Sequence[int] = range(len(keys))
         self._explore_anew()
 
     def _explore_anew(self) -> None:
-        self.queue = ExplorationQueue(self.rule.order, self.explore, self.decided, self._orders)
+        self.queue = ExplorationQueue(self.rule.order, self.explore, self.decided, self._orders, self.left)
+
+    def leave_out(self, gone: Collection[int]) -> None:
+        super().leave_out(gone)
+        self.left = [k for k in range(len(self.keys)) if k not in gone]
+        self._explore_anew()
 
     @property
     def exploring(self) -> bool:
@@ -256,12 +299,12 @@ class Level(Candidates):
         if randomised:
             coin = uniform(self._streams[COIN_STREAM], self.rounds)
         best, ties = -math.inf, []
-        priority, count = rule.priority, len(self.keys)
+        left, priority, count = self.left, rule.priority, len(self.left)
         parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
         pulls, mean = 0, 0.0
         value: Any = None
         try:
-            for k in range(count):
+            for k in left:
                 pulls, mean = arrived[k], means[k]
                 if randomised:
                     draw = uniform(self._draws[k], self.rounds)
@@ -277,6 +320,8 @@ class Level(Candidates):
             inside = problem.__traceback__ is not None and problem.__traceback__.tb_next is not None
             compared = isinstance(problem, TypeError | ValueError) and not inside
             raise broken_rule(rule, clock, pulls, mean, value if compared else problem) from problem
+        if not ties:
+            raise nobody_left()
         if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]
@@ -287,19 +332,18 @@ class Level(Candidates):
 
     def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
-        pairs = sorted(zip(self.arrived, self.means, strict=True))
+        pairs = sorted((self.arrived[k], self.means[k]) for k in self.left)
         return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
 
     def _chance_of(self, picked: int, clock: int) -> float | None:
         """How likely the pick of a randomised rule was, where the rule can tell."""
         if self.rule.chance is None:
             return None
-        outstanding = [
-            judged - arrived if self.rule.spreads else 0
-            for judged, arrived in zip(self.judged, self.arrived, strict=True)
-        ]
+        left, spreads = self.left, self.rule.spreads
+        outstanding = [self.judged[k] - self.arrived[k] if spreads else 0 for k in left]
+        pulls, means = [self.arrived[k] for k in left], [self.means[k] for k in left]
         try:
-            return self.rule.chance(clock, self.arrived, self.means, outstanding, *self.rule.parameters)[picked]
+            return self.rule.chance(clock, pulls, means, outstanding, *self.rule.parameters)[left.index(picked)]
         except Exception as problem:
             raise MechanismError(
                 f"expected the chances of rule {self.rule.name!r} at clock {clock}, but it raised "
@@ -338,7 +382,9 @@ class FallingLevel(Level):
 
     def _best(self, clock: int) -> int:
         self.chance = None
-        return min(range(len(self.keys)), key=lambda k: (-self.lowest[k], self.order[k]))
+        if not self.left:
+            raise nobody_left()
+        return min(self.left, key=lambda k: (-self.lowest[k], self.order[k]))
 
     def add(self, k: int, ticks: int) -> None:
         """Enter a reward, and update the slot's priority if it is due."""
@@ -409,8 +455,11 @@ class SlotLevel(Candidates):
         elif self.choice is None and self.test == self.tested:
             if self.missing:
                 return WAIT
-            best = max(range(self.tested), key=lambda k: (self.total[k], -k))
-            self.choice = self.tested if self.rule.slots.fallback == "draw" else best
+            if len(self.gone) == len(self.arms):
+                raise nobody_left()
+            left = (k for k in range(self.tested) if k not in self.gone)
+            draw = self.rule.slots.fallback == "draw"
+            self.choice = self.tested if draw else max(left, key=lambda k: (self.total[k], -k))
         k = self.test if self.choice is None else self.choice
         opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
         self.chance = self.openings[k] if opens else 1.0
@@ -428,8 +477,15 @@ class SlotLevel(Candidates):
 
     def add(self, k: int, ticks: int) -> None:
         super().add(k, ticks)
-        if self._passes(k):
+        if self._passes(k) and k not in self.gone:
             self.passed.append(k)
+
+    def leave_out(self, gone: Collection[int]) -> None:
+        """Slots that are left out need no further pulls; after a champion the tests go on where they were."""
+        super().leave_out(gone)
+        for k in gone:
+            self.decided[k] = max(self.decided[k], self.explore)
+        self.test, self.passed = 0, [k for k in self.passed if k not in gone]
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from cloneproof._checks import count
 from cloneproof._randomness import Stream, substream, uniform, word
-from cloneproof.errors import MechanismError, SessionError, brief
+from cloneproof.errors import MechanismError, NobodyLeftError, SessionError, brief
 from cloneproof.market.market import HORIZON_LIMIT, MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily, gaussian
 from cloneproof.mechanisms.arithmetic import log, log_ratio
@@ -24,6 +24,43 @@ class Registration:
     arms: tuple[int, ...]
     agent_keys: tuple[int, ...]
     arm_keys: tuple[tuple[int, ...], ...]
+
+
+@dataclass
+class Withdrawals:
+    """Arms that are no longer shown, as (agent, arm), and the agents that are out.
+
+    If arms are drawn (`slots`), a withdrawn arm keeps its share of the draws, and an agent is out once a slot of its
+    own that holds one is reached. Leaving such a slot empty would give the agent a further draw, which pays. Where arms
+    are not drawn, a withdrawn one is skipped.
+    """
+
+    slots: bool
+    arms: set[tuple[int, int]] = field(default_factory=set)
+    out: set[int] = field(default_factory=set)
+
+    def skips(self, agent: int, arm: int) -> bool:
+        """Whether the arm is no candidate any more."""
+        return agent in self.out or (not self.slots and (agent, arm) in self.arms)
+
+    def ends(self, agent: int, arm: int) -> bool:
+        """Whether the agent is out once a slot with this arm is reached."""
+        return self.slots and (agent, arm) in self.arms
+
+    def to_data(self) -> dict[str, Any]:
+        return {"withdrawn": sorted(self.arms), "out": sorted(self.out)} if self.arms else {}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        self.arms.update((agent, arm) for agent, arm in data.get("withdrawn", ()))
+        self.out.update(data.get("out", ()))
+
+
+def nobody_left() -> NobodyLeftError:
+    """The error for a round in which nobody can be served."""
+    return NobodyLeftError(
+        "expected somebody to serve, but every agent has reached an arm that it withdrew, or has none left; "
+        "end the session"
+    )
 
 
 class Allocation(NamedTuple):

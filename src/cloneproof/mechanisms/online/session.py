@@ -12,11 +12,11 @@ from typing import Any, get_args
 
 from cloneproof._checks import count, number_in, one_of, real, whole
 from cloneproof._randomness import Stream, substream, uniform
-from cloneproof.errors import CloneproofError, SessionError, brief
+from cloneproof.errors import CloneproofError, NobodyLeftError, SessionError, brief
 from cloneproof.market.market import HORIZON_LIMIT, Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.online.levels import ONE, ticks
+from cloneproof.mechanisms.online.levels import ONE, NeutralRounds, ticks
 from cloneproof.mechanisms.online.opening import (
     COINS_STREAM,
     END_STREAM,
@@ -25,11 +25,13 @@ from cloneproof.mechanisms.online.opening import (
     UNIFORM_STREAM,
     Allocation,
     Registration,
+    Withdrawals,
     check_rewards,
     checked_seed,
     checked_window,
     coins_of,
     last_round,
+    nobody_left,
     open_registration,
 )
 from cloneproof.mechanisms.online.session_file import (
@@ -42,7 +44,58 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.state import MechanismState, UniformTraffic, initial_state
+from cloneproof.mechanisms.online.state import MechanismState, initial_state
+
+
+class UniformTraffic:
+    """A mechanism that gets all rounds but a share, which goes to agents in turn and a uniform draw of their arms.
+
+    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
+    however many copies it registers, and the mechanism plays as it would in a shorter season.
+    """
+
+    def __init__(
+        self,
+        state: MechanismState,
+        share: float,
+        registration: Registration,
+        stream: Stream,
+        withdrawals: Withdrawals,
+    ) -> None:
+        self.state, self.share, self.coins = state, share, substream(stream, 0)
+        self.draws = NeutralRounds(registration, substream(stream, 1), withdrawals)
+        self._chance: float | None = None  # of the last round, if it was a uniform draw
+        self._next = 0  # all rounds before it that are still to come are the mechanism's
+
+    @property
+    def chance(self) -> float | None:
+        return self.state.chance if self._chance is None else self._chance
+
+    def leave_out(self) -> None:
+        self.state.leave_out()
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        self._next, end = max(self._next, round_), round_ + most
+        while self._next < end and uniform(self.coins, self._next) >= self.share:
+            self._next += 1
+        if self._next == round_:
+            agent, arm, self._chance = self.draws.turn()
+            return Allocation(agent, arm, "uniform", False, False, 0), 1
+        self._chance = None
+        return self.state.next_run(round_ - self.draws.shared, min(self._next, end) - round_)
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return self.state.place(allocation)
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        self.state.add(allocation, ticks, coin)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"draws": self.draws.to_data(), "state": self.state.to_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.draws.restore(state["draws"])
+        self.state.restore(state["state"])
 
 
 class Session:
@@ -62,6 +115,10 @@ class Session:
         Every reward that has arrived.
     probability : float or None
         Of the last decision.
+    withdrawn : dict of str to list of int
+        The arms that each agent has withdrawn.
+    out : list of str
+        The agents that get nothing more, since a slot with an arm that they withdrew was reached.
 
     Examples
     --------
@@ -97,13 +154,14 @@ class Session:
         at_random = self.ends == "at-random"
         self.last = last_round(self.horizon, uniform(substream(stream, END_STREAM), 0)) if at_random else self.horizon
         self._coins = coins_of(mechanism, substream(stream, COINS_STREAM), registration.agent_keys)
+        self._withdrawals = Withdrawals(slots=self.mechanism.arm.draws > 0)
         self.state: MechanismState | UniformTraffic = initial_state(
-            mechanism, registration, self.horizon, substream(stream, STATE_STREAM)
+            mechanism, registration, self.horizon, substream(stream, STATE_STREAM), self._withdrawals
         )
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         if self.uniform_traffic:
             coins = substream(stream, UNIFORM_STREAM)
-            self.state = UniformTraffic(self.state, self.uniform_traffic, registration, coins)
+            self.state = UniformTraffic(self.state, self.uniform_traffic, registration, coins, self._withdrawals)
         self.round, self.history = 0, True
         self.pending: dict[int, Allocation] = {}
         self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
@@ -111,7 +169,10 @@ class Session:
         self._past = SessionHistory()
 
     def decide(self) -> Decision:
-        """Decide the next round, without waiting for rewards; a `SessionError` where the horizon is reached."""
+        """Decide the next round, without waiting for rewards.
+
+        Raises `SessionError` where the horizon is reached, and `NobodyLeftError` where nobody is left to serve.
+        """
         return self.decide_run(1)[0]
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
@@ -121,6 +182,8 @@ class Session:
         calls of `decide` would. Raises `SessionError` at the horizon.
         """
         if self.round >= self.last:
+            if self.nobody_left:
+                raise nobody_left()
             end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
             raise SessionError(
                 f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on"
@@ -130,7 +193,12 @@ class Session:
         first = self.round + 1
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
-        allocation, number = self.state.next_run(first, min(most, self.last - self.round))
+        try:
+            allocation, number = self.state.next_run(first, min(most, self.last - self.round))
+        except NobodyLeftError:  # for good: rounds that nobody played must not be left for later
+            self._withdrawals.out.update(range(len(self.registration.names)))
+            self.last = self.round
+            raise
         allocation = self._allocations.setdefault(allocation, allocation)
         self.round += number
         if number == 1:
@@ -143,6 +211,41 @@ class Session:
             self._past.add(allocation.agent, allocation.arm, number)
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), number
+
+    def withdraw(self, agent: str, arm: int) -> None:
+        """Show an arm no more, from the next decision on; rewards of earlier decisions are still entered.
+
+        If the mechanism draws from arms, nothing else changes until a slot with the arm is reached. Its agent then gets
+        nothing more, and the rounds go to the others by the same rule, so that withdrawing does not pay
+        (docs/textbook/reservoir.md, section 9). Other mechanisms skip the arm, and nothing is promised. Withdrawing an
+        arm again does nothing.
+        """
+        names, arms = self.registration.names, self.registration.arms
+        if agent not in names:
+            raise SessionError(f"expected an agent of the session, got {brief(agent)}; use one of {brief(names)}")
+        i = names.index(agent)
+        number = count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError)
+        if (i, number) not in self._withdrawals.arms:
+            self._withdrawals.arms.add((i, number))
+            self.state.leave_out()
+
+    @property
+    def withdrawn(self) -> dict[str, list[int]]:
+        """The arms that each agent has withdrawn, by agent that has."""
+        found: dict[str, list[int]] = {}
+        for i, arm in sorted(self._withdrawals.arms):
+            found.setdefault(self.registration.names[i], []).append(arm)
+        return found
+
+    @property
+    def out(self) -> list[str]:
+        """The agents that get nothing more, since a slot with an arm that they withdrew was reached."""
+        return [self.registration.names[i] for i in sorted(self._withdrawals.out)]
+
+    @property
+    def nobody_left(self) -> bool:
+        """Whether the session has ended early, as withdrawals left nobody to serve."""
+        return len(self._withdrawals.out) == len(self.registration.names)
 
     def _close_windows(self, round_: int, window: int) -> int:
         """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""
@@ -262,6 +365,7 @@ class Session:
                 "pending": pending_to_data(self.pending),
                 "history": self.history,
                 **self._past.to_data(),
+                **self._withdrawals.to_data(),
                 "machine": self.state.to_dict(),
                 **({"coins": self._coins.to_data()} if self._coins is not None and self._coins.by_pull else {}),
             }
@@ -289,6 +393,9 @@ class Session:
             for allocation, numbers in pending_from_data(body["pending"]):
                 live.pending |= dict.fromkeys(numbers, live._allocations.setdefault(allocation, allocation))
             live._past = SessionHistory.from_data(body)
+            live._withdrawals.restore(body)
+            live.state.leave_out()
+            live.last = live.round if live.nobody_left else live.last
             live.state.restore(body["machine"])
             if live._coins is not None and live._coins.by_pull:
                 live._coins.restore(body["coins"])

@@ -18,14 +18,15 @@ from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.opening import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSION: Final = 2
+VERSIONS: Final = (2, 3)  # a session with withdrawals has the latter, so that nothing older ignores them
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
     """The body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
-    return json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text), "body": text})
+    version = VERSIONS["withdrawn" in body]
+    return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
 
 
 def _text(value: Any) -> str:  # noqa: ANN401
@@ -45,9 +46,9 @@ def opened(text: str) -> dict[str, Any]:
         ) from None
     if not isinstance(outer, dict) or outer.get("format") != FORMAT:
         raise SessionError("expected a session file, got other JSON; give the text that to_json returned")
-    if outer.get("version") != VERSION:
+    if outer.get("version") not in VERSIONS:
         raise SessionError(
-            f"expected a session file of version {VERSION}, got version {outer.get('version')!r}; "
+            f"expected a session file of version {VERSIONS[-1]} or earlier, got version {outer.get('version')!r}; "
             "open it with the cloneproof that wrote it"
         )
     if not isinstance(outer.get("body"), str) or _digest(outer["body"]) != outer.get("digest"):

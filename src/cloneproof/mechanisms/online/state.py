@@ -4,15 +4,18 @@ A decision is an `Allocation`, and its reward comes back with the allocation at 
 judges a candidate by the rewards of the decisions that explored it, not by the first to arrive. While it waits for
 them, rounds are neutral (`waiting`): all agents share them, and they count in no comparison. A level that does not
 commit uses what has arrived, and never waits.
+
+Withdrawals (docs/textbook/reservoir.md, section 9): if arms are drawn, nothing changes until a slot that holds a
+withdrawn arm is reached, that is, would be played. Then its agent is out, and the same round goes to the others.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof._randomness import Stream, substream, word
 from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
 from cloneproof.mechanisms.online.levels import (
     WAIT,
@@ -31,6 +34,7 @@ from cloneproof.mechanisms.online.opening import (
     SAMPLE_STREAM,
     Allocation,
     Registration,
+    Withdrawals,
     sampled,
 )
 from cloneproof.mechanisms.rule import Rule
@@ -46,23 +50,38 @@ class FlatState:
     next, next_run  decide a round, counted from 1; and the rounds after it that no reward can change
     place           where the last allocation counts if arms are drawn: a draw from 1, or the contest; pulls there
     add             enter a reward in ticks, with the coin that stands for it if a rule binarises
+    leave_out       go on without what is withdrawn and who is out
     """
 
     level: Level | SlotLevel
-    candidates: Sequence[tuple[int, int]]
+    candidates: list[tuple[int, int]]
     position: Mapping[tuple[int, int], int]
 
-    def __init__(self, mechanism: Mechanism, registration: Registration, stream: Stream, first: int) -> None:
+    def __init__(
+        self, mechanism: Mechanism, registration: Registration, stream: Stream, first: int, withdrawals: Withdrawals
+    ) -> None:
         self.mechanism, self.version, self.stream = mechanism, first, substream(stream, LEVELS_STREAM)
-        self.neutral = NeutralRounds(registration, stream)
+        self.withdrawals, self.neutral = withdrawals, NeutralRounds(registration, stream, withdrawals)
+        self.ending: Collection[int] = frozenset()  # slots that hold a withdrawn arm
 
     @property
     def chance(self) -> float | None:
-        return self.level.chance
+        return known_chance(self.level.chance, self.withdrawals)
+
+    def leave_out(self) -> None:
+        gone = self.withdrawals
+        if gone.arms:
+            places = range(len(self.candidates))
+            self.level.leave_out({k for k in places if gone.skips(*self.candidates[k])})
+            self.ending = {k for k in places if gone.ends(*self.candidates[k])}
 
     def next(self, round_: int) -> Allocation:
         level = self.level
         k = level.pick(round_)
+        while k in self.ending:
+            self.withdrawals.out.add(self.candidates[k][0])
+            self.leave_out()
+            k = level.pick(round_)
         if k == WAIT:
             agent, arm, level.chance = self.neutral.turn()
             return Allocation(agent, arm, "waiting", False, False, self.version)
@@ -87,6 +106,12 @@ class FlatState:
         self.version = state["version"]
         self.neutral.restore(state["neutral"])
         self.level.restore(state["level"])
+        self.leave_out()
+
+
+def known_chance(chance: float | None, withdrawals: Withdrawals) -> float | None:
+    """The chance of an allocation where it has a formula: slots that open after a withdrawal have none."""
+    return None if chance != 1.0 and withdrawals.slots and withdrawals.arms else chance
 
 
 class OneLevelState(FlatState):
@@ -95,9 +120,15 @@ class OneLevelState(FlatState):
     level: Level
 
     def __init__(
-        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        stream: Stream,
+        withdrawals: Withdrawals,
+        first: int = 0,
     ) -> None:
-        super().__init__(mechanism, registration, stream, first)
+        super().__init__(mechanism, registration, stream, first, withdrawals)
         self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
         arms: list[tuple[Any, ...]] = []
         for agent, keys in enumerate(registration.arm_keys):
@@ -113,6 +144,7 @@ class OneLevelState(FlatState):
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
         self.level = self._level()
+        self.leave_out()
 
     def _level(self) -> Level:
         arm = self.mechanism.arm
@@ -124,6 +156,7 @@ class OneLevelState(FlatState):
         if self.epochs is not None and self.epochs.epoch(round_) != self.version:
             self.version = self.epochs.epoch(round_)
             self.level = self._level()
+            self.leave_out()
         return super().next(round_)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
@@ -153,9 +186,15 @@ class SlotState(FlatState):
     level: SlotLevel
 
     def __init__(
-        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        stream: Stream,
+        withdrawals: Withdrawals,
+        first: int = 0,
     ) -> None:
-        super().__init__(mechanism, registration, stream, first)
+        super().__init__(mechanism, registration, stream, first, withdrawals)
         rule, keys, arms = mechanism.arm, registration.agent_keys, registration.arms
         timetable, agents = level_stream(self.stream, first, 0), len(keys)
         self.order = sorted(range(agents), key=lambda i: word(substream(timetable, ORDER_STREAM), keys[i]))
@@ -163,11 +202,20 @@ class SlotState(FlatState):
         slots = [agent_slots(rule, streams[i], registration.arm_keys[i]) for i in range(agents)]
         self.candidates = [(i, slots[i][draw]) for draw in range(rule.draws) for i in self.order]
         openings = [1 / (arms[i] * max(1, agents - k)) for k, (i, _) in enumerate(self.candidates)]
+        self.reserves: list[tuple[int, int]] = []  # fresh draws: the one that counts, then those of the next agents
         if rule.slots.fallback == "draw":
-            i = self.order[word(substream(timetable, FALLBACK_STREAM), 0) % agents]
-            self.candidates.append((i, slots[i][rule.draws]))
-            openings.append(1 / (arms[i] * agents))
+            first_place = word(substream(timetable, FALLBACK_STREAM), 0) % agents
+            self.reserves = [(i, slots[i][rule.draws]) for i in self.order[first_place:] + self.order[:first_place]]
+            self.candidates.append(self.reserves[0])
+            openings.append(1 / (arms[self.reserves[0][0]] * agents))
         self.level = SlotLevel(rule, self.candidates, openings)
+        self.leave_out()
+
+    def leave_out(self) -> None:
+        left = [reserve for reserve in self.reserves if reserve[0] not in self.withdrawals.out]
+        if left and left[0] != self.candidates[-1]:
+            self.candidates[-1], self.level.decided[-1] = left[0], 0
+        super().leave_out()
 
     def _phase(self) -> str:
         return "trial" if self.level.choice is None else "award"
@@ -197,9 +245,16 @@ class TwoLevelState:
     """
 
     def __init__(
-        self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, first: int = 0
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        stream: Stream,
+        withdrawals: Withdrawals,
+        first: int = 0,
     ) -> None:
         assert mechanism.agent is not None
+        self.withdrawals = withdrawals
         self.mechanism, self.stream, self.registration = mechanism, substream(stream, LEVELS_STREAM), registration
         self.clears = mechanism.clearing.at_award
         self.staged = mechanism.agent.commits or self.clears
@@ -217,15 +272,30 @@ class TwoLevelState:
         )
         self.inner: list[Level | SlotLevel] = self._inner()
         self._last = self.inner[0]
-        self.neutral = NeutralRounds(registration, stream)
+        self.neutral = NeutralRounds(registration, stream, withdrawals)
         self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
         self._read_score(mechanism.agent)
         self._read_stages(mechanism.agent, mechanism.arm)
+        self.leave_out()
 
     @property
     def chance(self) -> float | None:
         of_agent, of_arm = self.agents.chance, self._last.chance
-        return None if of_agent is None or of_arm is None else of_agent * of_arm
+        chance = None if of_agent is None or of_arm is None else of_agent * of_arm
+        return known_chance(chance, self.withdrawals)
+
+    def leave_out(self) -> None:
+        gone = self.withdrawals
+        if not gone.arms:
+            return
+        out = set(gone.out)
+        for i, level in enumerate(self.inner):
+            skipped = {a for a, arm in enumerate(self.arms[i]) if gone.skips(i, arm)}
+            if len(skipped) == len(self.arms[i]):
+                out.add(i)
+            elif skipped:
+                level.leave_out(skipped)
+        self.agents.leave_out(out)
 
     def _read_score(self, rule: Rule) -> None:
         """The parts of the score that are needed in every round, by agent."""
@@ -260,23 +330,32 @@ class TwoLevelState:
 
     def next(self, round_: int) -> Allocation:
         agents = self.agents
-        commits, tried = agents.rule.commits, agents.exploring
-        if not tried and commits and agents.choice is None and any(self.outstanding):
-            return self._waiting_round()
-        i = agents.pick(round_)
-        turn = agents.decided[i]
-        if tried and self.outstanding[i] and turn <= self.last_stage and turn % self.stage == 0:
-            return self._waiting_round()
-        if self.clears and self.version == self.first and not tried:
-            self.version += 1
-            self.inner = self._inner()
-        inner = self._last = self.inner[i]
+        while True:
+            commits, tried = agents.rule.commits, agents.exploring
+            if not tried and commits and agents.choice is None and any(self.outstanding):
+                return self._waiting_round()
+            i = agents.pick(round_)
+            turn = agents.decided[i]
+            if tried and self.outstanding[i] and turn <= self.last_stage and turn % self.stage == 0:
+                return self._waiting_round()
+            if self.clears and self.version == self.first and not tried:
+                self.version += 1
+                self.inner = self._inner()
+                self.leave_out()
+            inner = self._last = self.inner[i]
+            a = inner.pick(inner.rounds + 1)
+            if a == WAIT:
+                arm, inner.chance = self.neutral.arm(i)
+            else:
+                arm = self.arms[i][a]
+            if not self.withdrawals.arms or not self.withdrawals.ends(i, arm):
+                break
+            self.withdrawals.out.add(i)
+            self.leave_out()
         awaited = tried and (commits or turn < self.last_stage)
         self.outstanding[i] += awaited
-        a = inner.pick(inner.rounds + 1)
         if a == WAIT:
             agents.take(i, False)
-            arm, inner.chance = self.neutral.arm(i)
             return Allocation(i, arm, "waiting", False, False, self.version, awaited=awaited)
         agent_counts = (not commits or agents.choice is None) and self._scores(i)
         arm_counts = inner.counts(a)
@@ -285,7 +364,7 @@ class TwoLevelState:
         trial = self.version == self.first and agents.choice is None
         phase = "play" if not self.staged else "trial" if trial else "award"
         slot = a if inner.rule.draws else -1
-        return Allocation(i, self.arms[i][a], phase, agent_counts, arm_counts, self.version, slot, awaited)
+        return Allocation(i, arm, phase, agent_counts, arm_counts, self.version, slot, awaited)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, agents, inner = self.next(round_), self.agents, self._last
@@ -341,6 +420,7 @@ class TwoLevelState:
             level.restore(saved)
         self.neutral.restore(state["neutral"])
         self.outstanding = list(state["outstanding"])
+        self.leave_out()
 
 
 def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
@@ -356,8 +436,16 @@ class EpochState:
     The levels of epoch e have the versions 2e and, after an award, 2e + 1.
     """
 
-    def __init__(self, mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        registration: Registration,
+        horizon: int,
+        stream: Stream,
+        withdrawals: Withdrawals,
+    ) -> None:
         self.mechanism, self.registration, self.horizon, self.stream = mechanism, registration, horizon, stream
+        self.withdrawals = withdrawals
         self._start(1)
 
     @property
@@ -367,7 +455,11 @@ class EpochState:
     def _start(self, epoch: int) -> None:
         self.epoch, self.end = epoch, self.mechanism.clearing.epoch_end(epoch)
         planned = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))
-        self.running = level_state(planned)(planned, self.registration, self.horizon, self.stream, 2 * epoch)
+        made = level_state(planned)
+        self.running = made(planned, self.registration, self.horizon, self.stream, self.withdrawals, 2 * epoch)
+
+    def leave_out(self) -> None:
+        self.running.leave_out()
 
     def next(self, round_: int) -> Allocation:
         if round_ > self.end:
@@ -395,50 +487,10 @@ class EpochState:
 MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
 
 
-class UniformTraffic:
-    """A mechanism that gets all rounds but a share, which goes to agents in turn and a uniform draw of their arms.
-
-    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
-    however many copies it registers, and the mechanism plays as it would in a shorter season.
-    """
-
-    def __init__(self, state: MechanismState, share: float, registration: Registration, stream: Stream) -> None:
-        self.state, self.share, self.coins = state, share, substream(stream, 0)
-        self.draws = NeutralRounds(registration, substream(stream, 1))
-        self._chance: float | None = None  # of the last round, if it was a uniform draw
-        self._next = 0  # all rounds before it that are still to come are the mechanism's
-
-    @property
-    def chance(self) -> float | None:
-        return self.state.chance if self._chance is None else self._chance
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        self._next, end = max(self._next, round_), round_ + most
-        while self._next < end and uniform(self.coins, self._next) >= self.share:
-            self._next += 1
-        if self._next == round_:
-            agent, arm, self._chance = self.draws.turn()
-            return Allocation(agent, arm, "uniform", False, False, 0), 1
-        self._chance = None
-        return self.state.next_run(round_ - self.draws.shared, min(self._next, end) - round_)
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        return self.state.place(allocation)
-
-    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        self.state.add(allocation, ticks, coin)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"draws": self.draws.to_data(), "state": self.state.to_dict()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.draws.restore(state["draws"])
-        self.state.restore(state["state"])
-
-
-def initial_state(mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream) -> MechanismState:
+def initial_state(
+    mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, withdrawals: Withdrawals
+) -> MechanismState:
     """The state before the first round of the mechanism for this horizon."""
     running = mechanism.at_horizon(len(registration.names), horizon)
-    if running.clearing.planned_epochs:
-        return EpochState(running, registration, horizon, stream)
-    return level_state(running)(running, registration, horizon, stream)
+    made = EpochState if running.clearing.planned_epochs else level_state(running)
+    return made(running, registration, horizon, stream, withdrawals)

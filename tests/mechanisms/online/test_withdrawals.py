@@ -1,0 +1,291 @@
+"""Withdrawing an arm: on slots it never pays, elsewhere the arm is skipped (docs/textbook/reservoir.md, section 9)."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from unittest.mock import patch
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import NobodyLeftError, SessionError
+from cloneproof.mechanisms.online.opening import Withdrawals
+from support.late_by_hand import Script
+from support.sizes import LONG
+from support.withdrawing import best_pay, worlds
+
+HALF, ONE = Fraction(1, 2), Fraction(1)
+FIRST_PASS = cp.mechanism("reservoir", rounds=2, draws=3, threshold=2)
+BEST = cp.mechanism("reservoir", rounds=1, draws=3, choose="best")
+FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
+CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
+INDEX = cp.mechanism("reservoir-index", draws=3, constant=0.7)
+PRIOR = cp.Discrete([0.3, 0.7], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in ("ana", "bo", "cy")], horizon=60)
+UNKNOWN = cp.mechanism("reservoir", market=MARKET, horizon="unknown")
+UNKNOWN_CONTEST = cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown")
+UCB_ON_SLOTS = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("best-of-draws", draws=2, rounds=2))
+ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, UNKNOWN, UNKNOWN_CONTEST, UCB_ON_SLOTS]
+ELSEWHERE = [
+    *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb", "s-ucb", "rh-ucb")),
+    cp.mechanism("prior-independent-etc"),
+    cp.mechanism("etc", arm_rounds=2, order="block"),
+    cp.mechanism("h-etc-r", arm_rounds=2, agent_rounds=8),
+    cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=4),
+    cp.mechanism("holdout-kl-ucb", arm_rounds=2, max_arms=4, horizon=60),
+]
+IDS = [mechanism.name for mechanism in ON_SLOTS]
+
+
+def empty_slots():
+    """A planted fault: a slot that holds a withdrawn arm is passed over, and its agent goes on."""
+    return patch.multiple(Withdrawals, ends=lambda *_: False, skips=lambda self, agent, arm: (agent, arm) in self.arms)
+
+
+def run(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, saves=False, rounds=60):
+    """Whom each round serves; `gone` has (round, agent, arm). Rewards follow from the round, the agent and the arm."""
+    live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, rounds, seed=seed, uniform_traffic=uniform_traffic)
+    served, due = [], []
+    for number in range(1, rounds + 1):
+        for entry in [entry for entry in due if entry[0] <= number]:
+            due.remove(entry)
+            live.reward(*entry[1:])
+        for when, agent, arm in gone:
+            if when == number:
+                live.withdraw(agent, arm)
+        if saves:
+            live = cp.Session.from_json(live.to_json(), mechanism)
+        try:
+            decision = live.decide()
+        except NobodyLeftError:
+            served.append(None)
+            continue
+        served.append((decision.agent, decision.arm, live.probability))
+        assert (decision.agent, decision.arm) not in [each[1:] for each in gone if each[0] <= number]
+        draw = random.Random(f"{seed} {number} {decision.agent} {decision.arm}")
+        due.append((number + 1 + delayed * draw.randrange(6), number, float(draw.random() < (decision.arm + 1) / 4)))
+    return served
+
+
+def cases(count):
+    for number in range(count):
+        draw = random.Random(number)
+        arms = [("bo", 0), ("bo", 1), ("cy", 0)]
+        others = [(draw.randint(1, 60), *arm) for arm in draw.sample(arms, draw.choice([0, 0, 0, 1, 1, 2]))]
+        own = [(draw.randint(1, draw.choice([8, 40])), "ana", arm) for arm in draw.sample(range(3), draw.randint(1, 2))]
+        yield number, others, own, {"delayed": number % 3 == 0, "uniform_traffic": 0.3 * (number % 4 == 0)}
+
+
+@pytest.mark.parametrize("mechanism", ON_SLOTS, ids=IDS)
+def test_who_withdraws_is_served_in_no_round_in_which_she_would_not_be_otherwise(mechanism):
+    """So withdrawing pays nobody: whenever it is done, whatever was seen, and whatever the others do or withdraw."""
+    lost = 0
+    for seed, others, own, terms in cases(300 if LONG else 24):
+        honest, withdrawn = run(mechanism, others, seed, **terms), run(mechanism, [*others, *own], seed, **terms)
+        for with_ana, shown in zip(honest, withdrawn, strict=True):
+            assert shown is None or shown[0] != "ana" or shown[:2] == with_ana[:2]
+        lost += sum(a is not None and a[0] == "ana" for a in honest) > sum(
+            b is not None and b[0] == "ana" for b in withdrawn
+        )
+    assert lost >= 3
+
+
+def test_empty_slots_break_this():
+    def more(mechanism):
+        for seed, others, own, terms in cases(40):
+            honest, withdrawn = run(mechanism, others, seed, **terms), run(mechanism, [*others, *own], seed, **terms)
+            yield any(b is not None and b[0] == "ana" != a[0] for a, b in zip(honest, withdrawn, strict=True))
+
+    with empty_slots():
+        assert any(more(FIRST_PASS))
+
+
+SMALL = {
+    "first pass": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1),
+    "best of all": cp.mechanism("reservoir", rounds=1, draws=2, choose="best"),
+    "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
+    "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6, contest="ucb"),
+    "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
+}
+
+
+def most_gained(mechanism, copies=(1, 1), rivals=None, delay=0, horizon=4):
+    """What the best adaptive withdrawals add to honest registration of two originals of 1 and 1/2."""
+
+    def start(registered):
+        return worlds(mechanism, (ONE, HALF), registered, rivals or {}, horizon)
+
+    return best_pay(start(copies), delay=delay) - best_pay(start((1, 1)), withdraws=False, delay=delay)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_adaptive_withdrawal_gains_a_fraction(name):
+    """Every strategy: any arms, after any history."""
+    mechanism = SMALL[name]
+    assert most_gained(mechanism) == 0
+    assert most_gained(mechanism, delay=1, horizon=3) == 0
+    if LONG or name == "best of all":
+        assert most_gained(mechanism, rivals={"bo": [HALF]}) == 0
+    if LONG:
+        assert most_gained(mechanism, (2, 1)) <= 0
+        assert most_gained(mechanism, (2, 1), {"bo": [HALF]}) <= 0
+
+
+def test_copies_and_withdrawals_together_gain_nothing():
+    assert most_gained(SMALL["first pass"], (2, 1), horizon=3) <= 0
+
+
+@pytest.mark.parametrize("name", ["best of all", "fresh draw", "index"])
+def test_empty_slots_are_worth_withdrawing_for(name):
+    with empty_slots():
+        assert most_gained(SMALL[name]) > 0
+
+
+def ten_slots(withdraws):
+    """Two items of 1/2 and 1, one pull, ten slots, 100 rounds, alone: the pay if the first item that fails is gone."""
+    mechanism, script, total = cp.mechanism("reservoir", rounds=1, draws=10, threshold=1), Script(), Fraction(0)
+    means = (HALF, ONE)
+
+    def slots(rule, stream, arm_keys):
+        held = []
+        while len(held) < rule.draws:  # what comes after the item of 1 is never reached
+            held.append(1 if 1 in held else script.choose([HALF, HALF]))
+        return held
+
+    with patch("cloneproof.mechanisms.online.state.agent_slots", slots):
+        while True:
+            live, pay = cp.session(mechanism, {"ana": 2}, 100), Fraction(0)
+            try:
+                while live.round < 100:
+                    decision, number = live.decide_run(100)
+                    pay += number * means[decision.arm]
+                    passes = decision.arm == 1 or decision.phase == "award" or script.choose([HALF, HALF])
+                    for each in range(decision.id, decision.id + number):
+                        live.reward(each, float(passes))
+                    if withdraws and not passes and not live.withdrawn:
+                        live.withdraw("ana", decision.arm)
+            except NobodyLeftError:
+                pass
+            total += script.weight * pay
+            if not script.advance():
+                return total
+
+
+def test_the_example_with_ten_slots():
+    honest = ten_slots(withdraws=False)
+    with empty_slots():
+        left_empty = ten_slots(withdraws=True)
+    assert [round(float(pay), 1) for pay in (honest, left_empty)] == [83.2, 87.3]
+    assert ten_slots(withdraws=True) < honest
+
+
+def served(live, rewards=(), most=1):
+    """The next decisions, with rewards of 0 or those given."""
+    shown = []
+    for number in range(most):
+        decision = live.decide()
+        live.reward(decision.id, float(rewards[number]) if number < len(rewards) else 0.0)
+        shown.append((decision.agent, decision.arm, decision.phase))
+    return shown
+
+
+def opened(mechanism=FIRST_PASS, registered=None, seed=0, **terms):
+    return cp.session(mechanism, registered or {"ana": 2, "bo": 1}, 100, seed=seed, **terms)
+
+
+def first_agent_is(name, mechanism, registered=None):
+    """A session whose timetable begins with this agent."""
+    return next(
+        opened(mechanism, registered, seed)
+        for seed in range(100)
+        if opened(mechanism, registered, seed).decide().agent == name
+    )
+
+
+def test_after_a_champion_the_tests_of_the_others_go_on_where_they_were():
+    live = first_agent_is("ana", FIRST_PASS)
+    ((_, arm, phase),) = set(served(live, (1, 1), 2))
+    assert phase == "trial"
+    assert served(live, most=3) == [("ana", arm, "award")] * 3
+    live.withdraw("ana", 1 - arm)  # holds no place of hers
+    assert served(live) == [("ana", arm, "award")]
+    live.withdraw("ana", arm)
+    live.withdraw("ana", arm)
+    assert live.out == []
+    assert served(live, (1, 1), 2) == [("bo", 0, "trial")] * 2
+    assert live.out == ["ana"]
+    assert live.withdrawn == {"ana": [0, 1]}
+    assert served(live, most=5) == [("bo", 0, "award")] * 5
+    live.withdraw("bo", 0)
+    with pytest.raises(NobodyLeftError, match="every agent"):
+        live.decide()
+    assert live.out == ["ana", "bo"]
+    assert live.round == 13
+
+
+def test_a_slot_that_failed_is_of_no_consequence_unless_the_best_count_picks_it():
+    mechanism = cp.mechanism("reservoir", rounds=2, draws=1, threshold=2)
+    for scores, out in (((0, 1), []), ((1, 0), ["ana"]), ((0, 0), ["ana"])):
+        live = first_agent_is("ana", mechanism, {"ana": 1, "bo": 1})
+        assert served(live, (0, scores[0]), 2)[0][0] == "ana"
+        live.withdraw("ana", 0)
+        assert served(live, (0, scores[1]), 3)[-1] == ("bo", 0, "award")
+        assert live.out == out
+
+
+def test_nobody_left_is_for_good():
+    """A late reward that would have made a champion does not bring back an agent that is out."""
+    live = next(
+        live
+        for live in (opened(SMALL["first pass"], {"ana": 2}, seed) for seed in range(100))
+        if live.state.candidates[0] != live.state.candidates[1]
+    )
+    first = live.decide()
+    live.withdraw("ana", 1 - first.arm)
+    with pytest.raises(NobodyLeftError):
+        live.decide()
+    live.reward(first.id, 1.0)
+    again = cp.Session.from_json(live.to_json())
+    for each in (live, again):
+        with pytest.raises(NobodyLeftError):
+            each.decide()
+        assert each.round == 1
+        assert each.payoff == {"ana": 1.0}
+
+
+@pytest.mark.parametrize("mechanism", [*ON_SLOTS, *ELSEWHERE], ids=lambda mechanism: mechanism.name)
+def test_a_saved_session_goes_on_with_its_withdrawals(mechanism):
+    """Saved before every round, with late rewards and uniform traffic; `run` checks that nothing gone is shown."""
+    for seed, others, own, terms in cases(2):
+        assert run(mechanism, [*others, *own], seed, **terms) == run(
+            mechanism, [*others, *own], seed, saves=True, **terms
+        )
+
+
+@pytest.mark.parametrize("mechanism", ELSEWHERE, ids=lambda mechanism: mechanism.name)
+def test_where_nothing_is_drawn_an_arm_is_skipped(mechanism):
+    """The others go on until nothing is left at all."""
+    for seed in range(4):
+        shown = run(mechanism, [(9, "ana", 0), (20, "bo", 0), (21, "bo", 1)], seed, delayed=seed % 2 == 1)
+        assert {agent for agent, _, _ in shown[20:]} <= {"ana", "cy"}
+        everything = [(30, agent, arm) for agent, count in (("ana", 3), ("bo", 2), ("cy", 1)) for arm in range(count)]
+        assert run(mechanism, everything, seed)[29:] == [None] * 31
+
+
+def test_in_uniform_traffic_a_turn_passes_and_its_chance_is_known():
+    """Two agents, one of Ana's two arms gone: half of her turns go to Bo, whose chance says so."""
+    live = opened(INDEX, {"ana": 2, "bo": 1}, uniform_traffic=1.0)
+    live.withdraw("ana", 0)
+    shown = Counter((live.decide().agent, live.probability) for _ in range(100))
+    assert shown.keys() == {("ana", 0.5), ("bo", 1.0), ("bo", 0.5)}
+    assert shown["bo", 1.0] == 50
+    assert 10 < shown["ana", 0.5] < 40
+    assert live.out == []
+
+
+@pytest.mark.parametrize(("agent", "arm"), [("eve", 0), ("ana", 2), ("ana", -1), ("ana", 0.5), (None, 0)])
+def test_what_cannot_be_withdrawn(agent, arm):
+    live = opened()
+    with pytest.raises(SessionError, match="expected"):
+        live.withdraw(agent, arm)
+    assert live.withdrawn == {}
