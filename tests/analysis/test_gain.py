@@ -1,6 +1,7 @@
 """The gain of copying, sampled: pairs, strata, and a sign that is right when it is decided."""
 
 import math
+import time
 from collections import defaultdict
 
 import numpy as np
@@ -164,3 +165,24 @@ def test_a_budget_ends_it_undecided():
     market = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=20)
     found = found_gain(market, UCB, "ana", (2,), stop_when_decided=False, seconds=0.3)
     assert (found.stopped, found.partial, found.decided) == ("budget", True, "undecided")
+
+
+class Sleeper:
+    def __init__(self, view):
+        self.arms = view.arms
+
+    def select(self):
+        time.sleep(0.05)
+        return self.arms[0]
+
+    def update(self, arm, reward):
+        pass
+
+
+def test_a_gain_of_which_nothing_was_sampled_is_no_number(monkeypatch):
+    monkeypatch.setattr("cloneproof.engines.monte_carlo.sampler.FIRST_PATIENCE", 0.01)
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=100)
+    with pytest.raises(
+        cp.errors.EngineError, match=r"nothing was sampled: no pair of runs of 100 rounds.*0\.01 s; give"
+    ):
+        cp.gain(market, cp.BlackBox(Sleeper), "ana", (2,), search=cp.Search(seconds=0.01))

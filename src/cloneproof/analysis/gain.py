@@ -33,7 +33,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_source,
 )
 from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, reach_of, served_bounds
-from cloneproof.errors import MarketError
+from cloneproof.errors import EngineError, MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -231,7 +231,7 @@ def gain(
     Raises
     ------
     CloneproofError
-        If an argument is invalid.
+        If an argument is invalid, or no pair of runs ended in time.
 
     Examples
     --------
@@ -250,7 +250,15 @@ def gain(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
         progress, bounds=search.bounds, device=search.device,
     )  # fmt: skip
-    return sampled_gain(market, mechanism, agent, full, sampling)
+    found = sampled_gain(market, mechanism, agent, full, sampling)
+    if found.runs:
+        return found
+    if found.stopped == "interrupted":
+        raise KeyboardInterrupt  # before there was anything to tell
+    raise EngineError(
+        f"nothing was sampled: no pair of runs of {market.horizon} rounds ended within {search.seconds:g} s; give more "
+        "time (search=cp.Search(seconds=..)), or ask for a shorter horizon"
+    )
 
 
 def sampled_gain(

@@ -74,12 +74,18 @@ def show_audit(audit: Audit, title: str) -> None:
         sure = "proven" if audit.gain_at_most.kind == "proven" else "computed with some rates of the prior"
         print(f"Copies and withholding gain at most {audit.gain_at_most.high:.3g} rewards in all ({sure}).")
     print_wrapped(f"Scope: {audit.scope}")
+    for name, why in audit.not_computed.items():
+        print_wrapped(f"Asked for and not computed: {name} ({why}).")
     for text in audit.notes:
-        note(text)
+        if not text.endswith(tuple(audit.not_computed.values())):
+            note(text)
 
 
 def _row(found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
     gain = found.gain
+    if isinstance(found, Witness) and found.argued:
+        most = f"at most {max(0.0, gain.high):.3g}"
+        return found.agent, ",".join(map(str, found.copies)), str(found.horizon), "", "not computed", most, "", ""
     if isinstance(found, Witness):
         who, how, other = found.agent, ",".join(map(str, found.copies)), found.copied
     elif isinstance(found, CopyLimit):

@@ -193,10 +193,12 @@ def verdict_sentence(audit: Audit) -> str:
             f"{rounds} ({percent(worst)}) by registering {copies_sentence(worst.copies)}."
         )
     if audit.verdict == "clone-proof":
+        proven = f"Registering copies does not pay{beyond}{at}, within the scope stated below."
+        if worst.argued:
+            return f"{proven} No copies were evaluated."
         return (
-            f"Registering copies does not pay{beyond}{at}, within the scope stated below. The best copies tried, "
-            f"{copies_words(worst.copies)}, change what {name} expects by {number(worst.gain, sign=True)} "
-            f"({percent(worst)})."
+            f"{proven} The best copies tried, {copies_words(worst.copies)}, change what {name} expects by "
+            f"{number(worst.gain, sign=True)} ({percent(worst)})."
         )
     if audit.about_tried:
         rest = "Copies that were not tried are not covered." if audit.state == AuditState.NONE_TRIED_PAYS else ""

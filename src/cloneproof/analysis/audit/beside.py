@@ -214,6 +214,13 @@ class Beside:
     def __or__(self, other: Beside) -> Beside:
         return Beside(self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes))
 
+    def missing(self, asked: Iterable[str]) -> dict[str, str]:
+        """What was asked for and has no number, with the note that says why."""
+        found = {*self.deviations, *([] if self.informed is None else ["informed"]), "copy-cost"}  # a note is an answer
+        left = [name for name in sorted(asked) if name not in found]
+        why = {name: next((note for note in self.notes if name in note), "interrupted") for name in left}
+        return {name: note.removeprefix(f"{name}: ") for name, note in why.items()}
+
 
 def beside(question: Question, found: FoundDeviations | Audit, limits: Search, clock: Deadline) -> Beside:
     """The deviations other than copies that the question asks for."""

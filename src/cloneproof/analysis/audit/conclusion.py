@@ -166,7 +166,8 @@ def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside,
         seconds = clock.seconds
         audit = _concluded(question, found, copies, clock)
         notes = (*found.notes, *beside.notes, *audit.notes)
-        audit = replace(audit, also=beside.deviations, informed=beside.informed, notes=notes, seconds=seconds)
+        also, missing = beside.deviations, beside.missing(question.also)
+        audit = replace(audit, also=also, informed=beside.informed, not_computed=missing, notes=notes, seconds=seconds)
     return audit if question.box is not None else under_delays(audit, question)
 
 

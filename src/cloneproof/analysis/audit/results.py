@@ -88,7 +88,7 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
         else:
             gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
         honest[case.horizon] = payoff
-        witnesses.append(replace(case.witness(vector, payoff, payoff), gain=gain))
+        witnesses.append(replace(case.witness(vector, payoff, payoff), gain=gain, argued=True))
     known = {case.horizon: arguments[case.horizon] for case in cases}
     return SearchResult(cases, "argument", honest, known, {vector: witnesses})
 

@@ -178,6 +178,8 @@ class Witness(Gained):
         With the horizon and the opponents of the deviation: their priors, or the means that a search found.
     all_copies : dict of str to tuple of int
         What everybody registers in that market.
+    argued : bool
+        Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
     """
 
     agent: str
@@ -187,8 +189,13 @@ class Witness(Gained):
     gain: Estimate
     market: Market
     all_copies: FullCopies
+    argued: bool = False
 
     def __repr__(self) -> str:
+        if self.argued:
+            most = "no gain" if self.gain.high <= 0 else f"a gain of at most {self.gain.high:.3g}"
+            what = f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}"
+            return f"{what}, {most} by an argument, none computed)"
         relative = f"{self.relative_gain:+.2%}" if self.honest.value > 0 else "of nothing"
         return (
             f"Witness(agent={self.agent!r}, copies={self.copies}, horizon={self.horizon}, gain={self.gain.value:.6g} "
@@ -206,8 +213,9 @@ class Witness(Gained):
         return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The deviation as data for JSON; a relative gain over nothing is None."""
-        return fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
+        """The deviation as data for JSON; a relative gain over nothing is None, and `argued` is there if true."""
+        data = fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
+        return data | {"argued": True} if self.argued else data
 
 
 @dataclass(frozen=True)
@@ -256,6 +264,8 @@ class Audit(Tabular):
         The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
         What an agent would gain if it knew its means before it registers, if asked for.
+    not_computed : dict of str to str
+        What `also=` asked for and got no number, and why.
     notes : tuple of str
         Remarks for the reader.
     samples : tuple of SampledDeviation
@@ -295,10 +305,18 @@ class Audit(Tabular):
     sampled_proof: bool = False
     interrupted: bool = False
     gain_at_most: Estimate | None = None
+    not_computed: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
         return f"Audit({head},\n      worst={self.worst!r})"
+
+    def __str__(self) -> str:
+        """The verdict with its best attack, what else was asked for, and the scope."""
+        beside: dict[str, object] = {**self.also, **({} if self.informed is None else {"informed": self.informed})}
+        missing = (f"{name}: not computed ({why})" for name, why in self.not_computed.items())
+        found = (f"{name}: {each}" for name, each in beside.items())
+        return "\n".join([repr(self), *found, *missing, f"scope: {self.scope}"])
 
     @property
     def state(self) -> AuditState:
@@ -329,7 +347,7 @@ class Audit(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`."""
         shown = ("verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst")
-        further = ("also", "limits", "informed", "notes", "seconds", "interrupted", "gain_at_most")
+        further = ("also", "limits", "informed", "not_computed", "notes", "seconds", "interrupted", "gain_at_most")
         return {
             **fields_of(self, *shown),
             "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],

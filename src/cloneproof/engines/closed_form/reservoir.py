@@ -131,12 +131,12 @@ def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> 
     return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
 
 
-Part = list[tuple[Fraction, MeanCounts]]  # realisations of some originals' means, with their probabilities
+IndependentPart = list[tuple[Fraction, MeanCounts]]  # realisations of some originals' means, with their probabilities
 
 
 def _independent_parts(
     originals: Sequence[CopiedOriginal], rule: Rule, tested: CountLaws, arithmetic: Arithmetic
-) -> list[tuple[Part, int]]:
+) -> list[tuple[IndependentPart, int]]:
     """An agent's originals as independent parts, each so many times: all in one part, or one original in each.
 
     Whichever takes fewer products.
@@ -158,7 +158,7 @@ def _independent_parts(
 
 
 def _expected_powers(
-    parts: Sequence[tuple[Part, int]],
+    parts: Sequence[tuple[IndependentPart, int]],
     places: Mapping[float, int],
     tables: Sequence[Array],
     needed: Sequence[tuple[int, int]],
@@ -189,7 +189,7 @@ def _expected_powers(
 
 
 def _draws(
-    part: Part, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
+    part: IndependentPart, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
 ) -> list[Array]:
     """The probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
     runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
