@@ -1,6 +1,8 @@
 """Leaderboards: laws against brute force, the theorem of the reservoir board in fractions, reading, ratings, page."""
 
 import json
+import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations, product
 from pathlib import Path
@@ -14,6 +16,7 @@ from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_sl
 from cloneproof.boards.laws import binomial_law as law_of
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
+from cloneproof.report.board_page import board_page
 from support.command import run as run_command
 from support.fraction_etc import binomial
 
@@ -123,9 +126,47 @@ def test_a_balanced_schedule_is_the_convolution_of_its_coins():
     assert whole == pytest.approx(exact, abs=1e-12)
 
 
-def test_the_champion_of_all_takes_ties_early_and_loses_no_mass():
-    champions = champion_of_all([law_of(1, 0.5), law_of(1, 0.5)])
-    assert [float(each.mass.sum()) for each in champions] == pytest.approx([0.75, 0.25])
+def test_a_lot_decides_between_equal_champions_and_no_mass_is_lost():
+    champions = champion_of_all([law_of(1, 0.5), law_of(1, 0.5)])  # models come best first: order must not matter
+    assert [float(each.mass.sum()) for each in champions] == pytest.approx([0.5, 0.5])
+    means, tests = (Fraction(1, 4), Fraction(1, 2), Fraction(1, 2)), 2
+    found = champion_of_all([law_of(tests, float(mean)) for mean in means])
+    exact = [fresh_champion(means, tests, [Fraction(int(i == j)) for j in range(3)]) for i in range(3)]
+    assert [float(each.mass.sum()) for each in found] == pytest.approx([float(each) for each in exact], abs=1e-12)
+
+
+def fresh_champion(means, tests, worth):
+    """What the champion of listings with so many battles each is worth, in fractions; a lot decides between equals."""
+    total = Fraction(0)
+    for counts in product(range(tests + 1), repeat=len(means)):
+        likely = Fraction(1)
+        for mean, x in zip(means, counts, strict=True):
+            likely *= binomial(tests, mean)[x]
+        best = [value for value, x in zip(worth, counts, strict=True) if x == max(counts)]
+        total += likely * sum(best) / len(best)
+    return total
+
+
+def test_copies_can_pay_where_the_best_listing_is_provisional():
+    means = (Fraction(0), Fraction(1, 2))  # one vote each, and only the champion's fresh votes count
+
+    def value(order, copies):
+        listed = [mean for mean, times in zip(order, copies, strict=True) for _ in range(times)]
+        return fresh_champion(listed, 1, [int(mean > 0) for mean in listed])
+
+    assert over_assignments(value, means, (1, 1)) == Fraction(3, 4)
+    assert over_assignments(value, means, (2, 1)) == Fraction(19, 24)
+
+
+def test_withholding_can_pay_where_one_champion_fights_on_fresh_votes_and_never_on_a_reservoir_board():
+    means, search = (Fraction(9, 20), Fraction(9, 10), Fraction(19, 20)), 6
+
+    def value(order, copies):
+        listed = [mean for mean, times in zip(order, copies, strict=True) for _ in range(times)]
+        return fresh_champion(listed, search // len(listed), listed)
+
+    gain = over_assignments(value, means, (1, 1, 0)) - over_assignments(value, means, (1, 1, 1))
+    assert gain > Fraction(7, 1000)
 
 
 def test_wrong_pairs_are_those_of_a_simulation():
@@ -288,3 +329,149 @@ def test_the_command_and_its_page(tmp_path):
     assert found["verdict"] == "exploitable"
     assert found["advice"]["rules"][-1]["proven"]
     assert "reservoir board" in page.read_text()
+
+
+def written(tmp_path, text):
+    file = tmp_path / "board.csv"
+    file.write_text(text)
+    return str(file)
+
+
+def test_scores_far_apart_are_rated(tmp_path):
+    """Everybody is sure to win or to lose there, so that the likelihood is flat; once a crash of Cholesky's."""
+    file = written(tmp_path, "model,score,votes\na,1000,10\nb,1100,10\nc,1200,10\nd,10420,10\n")
+    done = run_command("board", file, "--runs", "2", "--json")
+    assert done.returncode in (1, 3), done.stderr
+    assert len(json.loads(done.stdout)["entrants"]) == 3
+    for scale in (0, 300, 3e3, 1e5):
+        truth = scale * np.linspace(-1, 1, 9)
+        wins = np.random.default_rng(1).binomial(50, win_chance(truth[:, None] - truth)) * (1 - np.eye(9))
+        near, far = boards.bradley_terry(wins), boards.bradley_terry(wins, truth)
+        assert near.values == pytest.approx(far.values, abs=1e-4)  # wherever the fit begins
+        assert np.isfinite(near.errors).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("model,score\np,1200\nq,1100\nr,1000\n", "--votes"),  # neither counts nor errors
+        ("model,win_rate\np,0.6\nq,0.4\nr,0.5\n", "--votes"),
+        ("model,score,votes\np,80,100\nq,60,100\nr,10,100\n", "win_rate=score"),  # Elo or per cent?
+    ],
+)
+def test_a_table_that_does_not_say_enough_is_asked_about(tmp_path, text, answer):
+    done = run_command("board", written(tmp_path, text))
+    assert done.returncode == 2
+    assert answer in done.stderr
+
+
+def test_what_is_asked_can_be_answered(tmp_path):
+    table = {"model": ["p", "q", "r"], "score": [80, 60, 10], "votes": [100] * 3}
+    assert boards.read_board(table, columns={"score": "score"}).ratings.tolist() == [80, 60, 10]
+    assert boards.read_board(table, columns={"win_rate": "score"}).means.tolist() == [0.8, 0.6, 0.1]
+    done = run_command("board", written(tmp_path, "model,score\np,1200\nq,1100\n"), "--votes", "50", "--runs", "2")
+    assert done.returncode in (1, 3)
+
+
+def test_standard_errors_say_what_votes_are_worth():
+    rates = boards.read_board({"model": ["p", "q", "r"], "win_rate": [0.5, 0.2, 0.8], "standard_error": [0.01] * 3})
+    assert rates.worth == pytest.approx([2500, 1600, 1600])
+    assert rates.typical_votes() == boards.study_board(rates, recommend=False).votes == 1600
+    counted = boards.read_board({"model": ["p", "q"], "score": [1200, 1000], "votes": [300, 500]})
+    assert counted.worth == pytest.approx([300, 500])
+    narrow = boards.read_board({"model": ["p", "q"], "score": [1200, 1000], "votes": [300, 500], "se": [5, 5]})
+    assert narrow.typical_votes() > 4 * counted.typical_votes()
+
+
+def test_a_board_against_one_reference_has_no_battles_between_entrants():
+    board = boards.read_board({"model": ["p", "q", "r"], "win_rate": [0.6, 0.4, 0.5], "n_total": [100] * 3})
+    study = boards.study_board(board, runs=2)
+    assert study.entrants == study.rules == ()
+    assert study.advice.opponents == "the reference"
+    assert "Among entrants" not in board_page(study)
+    with pytest.raises(BoardError, match="reference"):
+        boards.variants_among_entrants(board, "p", 2, battles=10)
+
+
+def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):
+    study = boards.study_board(small_board(), runs=2, seconds=0)
+    assert study.gains == () and study.advice is None and study.entrants == ()  # noqa: PT018 (one thing: nothing)
+    assert len(study.left) == 3
+    assert "no time" in board_page(study)
+    done = run_command("board", "examples/board/battles.csv", "--owners", "examples/board/owners.csv",
+                       "--seconds", "0.001", "--html", str(tmp_path / "page.html"))  # fmt: skip
+    assert done.returncode == 3
+    assert done.stderr.count("time was out") == 3
+    whole = boards.study_board(small_board(), runs=2)
+    assert whole.left == ()
+    assert whole.to_dict() | {"seconds": 0} == boards.study_board(small_board(), runs=2).to_dict() | {"seconds": 0}
+
+
+def test_linear_algebra_has_one_thread_during_a_study():
+    """On busy cores two threads on small matrices wait for each other, and took twenty times as long."""
+    pools = pytest.importorskip("threadpoolctl")
+    seen = set()
+
+    def look(*_: object) -> None:
+        seen.update(each["num_threads"] for each in pools.threadpool_info() if each["user_api"] == "blas")
+
+    with pools.threadpool_limits(limits=2, user_api="blas"):
+        boards.study_board(small_board(), runs=2, progress=look)
+    assert seen == {1}
+
+
+def test_the_page_accuses_nobody_and_says_first_that_producers_were_not_named():
+    study = boards.study_board(small_board(), runs=2)
+    page = board_page(study)
+    header = page[page.index("<header") : page.index("</header>")]
+    assert not re.search(rf"\b({'|'.join(study.board.names)})\b", header)
+    assert "the 5 models that were on this board" in page  # whom a slot meets
+    table = {"model": ["p", "q", "r"], "score": [1200, 1180, 1150], "votes": [100] * 3}
+    alone = board_page(boards.study_board(boards.read_board(table), runs=2))
+    assert "every model is taken for its own producer" in alone[alone.index("<header") : alone.index("</header>")]
+
+
+def test_a_producer_that_cannot_rise_gets_an_axis_of_ranks_and_not_of_roundings():
+    gap = replace(small_board(), ratings=np.array([900.0, 800.0, 40.0, 10.0, -90.0]))
+    page = board_page(boards.study_board(gap, producer="ana", recommend=False, runs=2))
+    ticks = [float(text.replace("\u2212", "-")) for text in re.findall(r">(\u2212?\d*\.\d+)</text>", page)]
+    assert min(abs(tick) for tick in ticks if tick) >= 0.005
+
+
+def test_all_rules_meet_the_same_opponents_in_as_many_battles():
+    advice = boards.recommend_board(small_board(), battles=600)
+    assert {row.rule.balanced for row in advice.rows} == {True}
+    panel, models = boards.Panel(small_board()), [len(own) for own in boards.Panel(small_board()).models.values()]
+    for row in advice.rows:
+        assert sum(row.rule.battles(listed) for listed in models) == pytest.approx(3 * 600, rel=0.02)
+    usual = next(row for row in advice.rows if row.rule.name == "best listing")
+    assert usual.wrong_pairs == boards.Standing(panel, boards.BestListing(360, balanced=True)).wrong_pairs()
+    assert "The proof costs" in advice.price
+    assert "no copy but a new model" in advice.promise
+
+
+def test_the_search_for_a_board_has_no_ends():
+    alone = boards.Board(
+        ("p", "q", "r"), ("p", "q", "r"), np.array([30.0, 0.0, -30.0]), np.ones(3), np.full(3, 400), "ratings"
+    )
+    assert boards.recommend_board(alone, battles=400).rule.slots == 1  # a producer with one model needs one slot
+    many = boards.Board(
+        tuple(f"m{i}" for i in range(60)), tuple("ab"[i % 2] for i in range(60)),
+        np.random.default_rng(2).normal(0, 100, 60), np.ones(60), np.full(60, 400), "ratings",
+    )  # fmt: skip
+    advice = boards.recommend_board(many, battles=8_000)
+    assert advice.rule.slots > 40
+    assert advice.missed == pytest.approx((1 - 1 / 30) ** advice.rule.slots)
+
+
+def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():
+    board, each = small_board(), 300
+    panel, found = boards.Panel(board), boards.recommend_board(board, battles=each)
+    tuned = boards.Standing(panel, found.rule).wrong_pairs().value
+    grid = [
+        boards.ReservoirBoard(slots, tests, each - slots * tests, weight, True)
+        for slots in (1, 2, 3, 4, 6, 8, 12) for tests in {each * part // 10 // slots for part in (2, 3, 5, 7)}
+        for weight in (0, 1, 2, 3, 5)
+    ]  # fmt: skip
+    best = min(boards.Standing(panel, rule).wrong_pairs().value for rule in grid)
+    assert tuned <= 1.02 * best

@@ -1,6 +1,7 @@
 """Leaderboards: whether submitting variants pays, and what stops it.
 
-In the paper's terms a producer is an agent, a distinct model an original, a variant a copy and a battle a reward.
+In the paper's terms a producer is an agent, a distinct model an original, an equally strong variant a copy and a battle
+a reward.
 `read_board` reads battles or a table; `study_board` answers all questions; the other functions answer one each.
 
 >>> from cloneproof import boards

@@ -1,16 +1,21 @@
 """What a leaderboard should run: a reservoir board tuned to put the fewest producers in the wrong order.
 
-Any slots, tests and weight are clone-proof; they affect only the accuracy. A coordinate search minimises the exact
-number of wrong pairs, taking the ratings that were read as the truth.
+Any slots, tests and weight are clone-proof; they affect only the accuracy. A search over them, without ends, minimises
+the number of wrong pairs, taking the ratings that were read as the truth. The rules that it is compared with have the
+same battles in total and the same opponents, and those that divide their battles in two are tuned in the same way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, repeat, takewhile
 from typing import Final
 
+import numpy as np
+
 from cloneproof._checks import count
+from cloneproof._clock import check_time
 from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
@@ -22,13 +27,13 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
+from cloneproof.boards.rating import one_thread
 from cloneproof.boards.variants import Standing
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 
-SLOTS: Final = (4, 6, 8, 10, 12, 15, 18, 22, 27, 33, 40)
-SHARES: Final = (0.3, 0.4, 0.5, 0.6, 0.7)
-WEIGHTS: Final = (0, 1, 2, 3, 4, 6)
+PARTS: Final = 20  # the share of the battles that goes to the search is so many whole parts of all
+STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
 NOISES: Final = (0.0, 20.0, 40.0, 80.0)
 SHOWN: Final = 5  # variants in the comparison of rules
 
@@ -49,28 +54,63 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class BoardAdvice:
-    """The recommended rule and the usual ones, all with the same total number of battles."""
+    """The recommended rule and the usual ones, all with the same total number of battles and the same opponents."""
 
     rule: ReservoirBoard
     rows: tuple[RuleRow, ...]
     battles: int
     """Battles a producer."""
     pairs: int
+    opponents: str
+    """Whom every slot and every listing meets."""
+    missed: float
+    """The largest chance of a producer that no slot holds its best model."""
 
     @property
     def promise(self) -> str:
         """What is proven of the recommended rule."""
         start = "If Bradley-Terry holds, no" if self.rule.balanced else "No"
         return (
-            f"{start} variants and no withholding raise a producer's expected prize, whatever the others do, as long "
-            "as it does not know which of its models is better."
+            f"{start} copies and no withholding raise a producer's expected prize, whatever the others do, as long "
+            "as it does not know which of its models is better. A variant that is stronger or weaker than its model is "
+            "no copy but a new model, and may raise it."
+        )
+
+    @property
+    def price(self) -> str:
+        """What the proof costs, against the most accurate rule without one that leaves no more to gain.
+
+        Rules that take the producers' word for their models are not meant.
+        """
+        ours = next(row for row in self.rows if row.rule.proven)
+        others = (row for row in self.rows if not row.rule.proven and not row.rule.trusting)
+        rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value]
+        missed = (
+            f" Slots are draws: a producer's best model may be in none of them, with a chance of {self.missed:.2f} for "
+            "the producer with the most models."
+        )
+        text = missed if self.missed > 0 else ""
+        best = min(rivals, key=lambda row: row.wrong_pairs.value, default=ours)
+        dearer = ours.wrong_pairs.value - best.wrong_pairs.value
+        if dearer <= 0:
+            return f"The proof costs nothing here: no rule that leaves as little to gain is more accurate.{text}"
+        return (
+            f"The proof costs {dearer:.1f} wrong pairs of {self.pairs:,}: {ours.wrong_pairs.value:.1f} against "
+            f'{best.wrong_pairs.value:.1f} with the rule "{best.rule.name}", same battles and opponents.{text} Five '
+            f"copies of a best model that its producer knows gain {ours.gain_best.value:.2f} ranks against "
+            f"{best.gain_best.value:.2f}, of a random one {ours.gain_random.value:.2f} against "
+            f"{best.gain_random.value:.2f}. These are averages on this board: without a proof copies or withholding "
+            "can pay elsewhere. The proof is worth it where producers do not know their best model and can list many; "
+            "where they know it, or have few, the other rule is the better one."
         )
 
     def to_dict(self) -> dict[str, object]:
         numbers = fields_of(self.rule, "slots", "tests", "fresh", "weight", "balanced")
-        return {**numbers, **fields_of(self, "battles", "pairs", "promise"), "rules": to_data(self.rows)}
+        more = fields_of(self, "battles", "pairs", "opponents", "missed", "promise", "price")
+        return {**numbers, **more, "rules": to_data(self.rows)}
 
 
+@one_thread
 def recommend_board(
     board: Board,
     *,
@@ -83,48 +123,88 @@ def recommend_board(
     producers, models = len(board.names), len(board.models)
     if producers < 2:
         raise BoardError(f"expected two producers or more, got {producers}; say who made which model with owners=")
-    each = count(battles or max(100, int(board.votes.sum()) // producers), "battles a producer", 20, error=BoardError)
+    own = battles or max(100, board.typical_votes() * models // producers)
+    each = count(own, "battles a producer", 20, error=BoardError)
     turns = board.means is None if balanced is None else balanced
-    best = _tuned(Panel(board, quick=True), each, turns)
     votes = max(1, each * producers // models)
-    search = 3 * each // 10
+    most = max(len(own) for own in panel.models.values())
+
+    def provisional(part: int) -> Provisional:
+        tests = max(1, votes * part // PARTS)
+        return Provisional(tests, max(1, each - models * tests // producers), turns)
+
+    def champion(part: int) -> FreshChampion:
+        return FreshChampion(each * part // PARTS, each - each * part // PARTS, turns)
+
+    def reservoir(slots: int, part: int, weight: int) -> ReservoirBoard:
+        tests = max(1, each * part // PARTS // slots)
+        return ReservoirBoard(slots, tests, max(1, each - slots * tests), weight, turns)
+
+    def wrong(rule: ListingRule, tests: int) -> float:
+        check_time("search for the best board")
+        return Standing(panel.coarse(tests), rule).wrong_pairs().value
+
+    parts = range(1, PARTS)
+    ours = reservoir(*_best(
+        lambda slots, part, weight: wrong(reservoir(slots, part, weight), reservoir(slots, part, weight).tests),
+        (_ladder(1, each // 2), parts, [0, *_ladder(1, each)]), (2 * most, PARTS // 2, 2),
+    ))  # fmt: skip
     rules: list[ListingRule] = [
-        BestListing(votes),
-        *(SelfRanked(votes, noise) for noise in NOISES),
-        Provisional(max(1, votes * 7 // 10), max(1, each - models * max(1, votes * 7 // 10) // producers)),
-        FreshChampion(search, each - search),
-        best,
+        BestListing(votes, balanced=turns),
+        *(SelfRanked(votes, noise, balanced=turns) for noise in NOISES),
+        provisional(*_best(lambda part: wrong(provisional(part), provisional(part).votes), (parts,), (PARTS // 2,))),
+        champion(*_best(lambda part: wrong(champion(part), each * part // PARTS // most), (parts,), (PARTS // 2,))),
+        ours,
     ]
     rows = []
     for done, rule in enumerate(rules):
+        check_time("comparison of rules")
         standing = Standing(panel, rule)
         gains = [standing.average_rank_gain(copied, SHOWN) for copied in ("best", "random")]
         rows.append(RuleRow(rule, standing.wrong_pairs(), *gains))
         if progress is not None:
             progress(done + 1, len(rules))
-    return BoardAdvice(best, tuple(rows), each, producers * (producers - 1) // 2)
+    missed = (1 - 1 / most) ** ours.slots
+    return BoardAdvice(
+        ours, tuple(rows), each, producers * (producers - 1) // 2, _opponents(board, panel, turns), missed
+    )
 
 
-def _tuned(panel: Panel, each: int, balanced: bool) -> ReservoirBoard:
-    """Coordinate search over slots, the share of the search, and the weight, until no change helps."""
-    known: dict[ReservoirBoard, float] = {}
-
-    def wrong(rule: ReservoirBoard) -> float:
-        if rule not in known:
-            known[rule] = Standing(panel, rule).wrong_pairs().value
-        return known[rule]
-
-    numbers = {"slots": 15, "share": 0.5, "weight": 2}
-    while True:
-        before = dict(numbers)
-        for name, choices in (("slots", SLOTS), ("share", SHARES), ("weight", WEIGHTS)):
-            tried = [numbers | {name: choice} for choice in choices]
-            numbers = min(tried, key=lambda one: wrong(_rule(one, each, balanced)))
-        if numbers == before:
-            return _rule(numbers, each, balanced)
+def _opponents(board: Board, panel: Panel, turns: bool) -> str:
+    """Whom every slot meets, in words."""
+    number = panel.chances.shape[1]
+    if number == 1:
+        return "the reference"
+    which = f"the {number:,} models that were on this board when it was read"
+    return f"{which}, in turns" if turns else f"{which}, drawn at random"
 
 
-def _rule(numbers: dict[str, float], each: int, balanced: bool) -> ReservoirBoard:
-    slots = int(numbers["slots"])
-    tests = max(1, int(each * numbers["share"]) // slots)
-    return ReservoirBoard(slots, tests, max(1, each - slots * tests), int(numbers["weight"]), balanced)
+def _ladder(first: int, last: int) -> list[int]:
+    """Whole numbers from the first to the last at most, each about a tenth more than the one before.
+
+    >>> _ladder(10, 20)
+    [10, 11, 12, 13, 14, 15, 16, 18, 20]
+    """
+    steps = accumulate(repeat(first), lambda number, _: max(number + 1, round(1.1 * number)))
+    return list(takewhile(lambda number: number <= last, steps))
+
+
+def _best(cost: Callable[..., float], ladders: Sequence[Sequence[int]], start: Sequence[int]) -> list[int]:
+    """The rungs of least cost: up or down one ladder at a time, in ever smaller strides, until no step helps."""
+    known: dict[tuple[int, ...], float] = {}
+
+    def at(places: tuple[int, ...]) -> float:
+        if places not in known:
+            known[places] = cost(*(ladder[place] for ladder, place in zip(ladders, places, strict=True)))
+        return known[places]
+
+    here = tuple(int(np.searchsorted(ladder[:-1], first)) for ladder, first in zip(ladders, start, strict=True))
+    for stride in STRIDES:
+        moved = True
+        while moved:
+            moved = False
+            for axis, ladder in enumerate(ladders):
+                tried = [(*here[:axis], here[axis] + step, *here[axis + 1 :]) for step in (-stride, stride)]
+                best = min((here, *(each for each in tried if 0 <= each[axis] < len(ladder))), key=at)
+                moved, here = moved or best != here, best
+    return [ladder[place] for ladder, place in zip(ladders, here, strict=True)]

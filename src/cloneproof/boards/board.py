@@ -13,12 +13,14 @@ from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from cloneproof.errors import BoardError, brief
 
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]
 ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
+LEAST: Final = 1e-9  # information of a battle that nobody can lose
 MOST_MODELS: Final = 5_000  # a matrix of battles between more of them does not fit
 
 
@@ -92,6 +94,11 @@ class Board:
         order = np.argsort(-self.ratings, kind="stable")
         return tuple(dict.fromkeys(self.producers[i] for i in order))
 
+    @property
+    def unowned(self) -> bool:
+        """Whether nobody said who made what, so that every model is its own producer."""
+        return self.producers == self.models
+
     def models_of(self, producer: str) -> NDArray[np.int64]:
         """The indices of a producer's models, the best first."""
         own = [i for i, name in enumerate(self.producers) if name == producer]
@@ -108,6 +115,30 @@ class Board:
             return self.means[:, None]
         panel = self.ratings if self.panel is None else self.panel
         return win_chance(self.ratings[:, None] - panel[None, :])
+
+    @property
+    def worth(self) -> Floats:
+        """The votes that would measure each model as well as the table's standard error says; 0 if it has none.
+
+        A vote is a battle with the panel, won with probability p: it has p (1 - p) of information on the log-odds.
+        Battles that were read are counted as they are.
+        """
+        if self.battles is not None:
+            return self.votes.astype(float)
+        panel = np.zeros(1) if self.means is not None else self.ratings if self.panel is None else self.panel
+        information = votes_information(self.ratings, panel)
+        known = self.errors > 0
+        return np.divide(ELO**2, self.errors**2 * information, out=np.zeros(len(known)), where=known)
+
+    def typical_votes(self) -> int:
+        """The median of what the models' votes are worth."""
+        worth = self.worth[self.worth > 0]
+        if not len(worth):
+            raise BoardError(
+                "expected votes or standard errors in the table, got neither; say how many votes a model has with "
+                "votes= (--votes N)"
+            )
+        return max(1, round(float(np.median(worth))))
 
     def at_most(self, models: int) -> Board:
         """The board with each producer's best `models` models only."""
@@ -130,10 +161,16 @@ class Board:
         )
 
 
+def votes_information(ratings: Floats, panel: Floats) -> Floats:
+    """What one battle with the panel tells of each model's log-odds: the average of p (1 - p)."""
+    chances = win_chance(ratings[:, None] - panel)
+    return np.asarray(np.maximum((chances * (1 - chances)).mean(axis=1), LEAST))
+
+
 def win_chance(difference: Floats) -> Floats:
     """The probability to win with a lead of so many Elo points (Bradley-Terry).
 
     >>> round(float(win_chance(np.array(400.0))), 4)
     0.9091
     """
-    return np.asarray(1 / (1 + np.exp(-difference / ELO)))
+    return np.asarray(expit(difference / ELO))

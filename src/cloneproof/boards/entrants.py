@@ -1,10 +1,10 @@
 """What variants gain when entrants fight each other: a simulation that takes the board's ratings as the truth.
 
 Battles are drawn between listed models by a sampling rule; models are rated by Bradley-Terry, refitted in each run; a
-listing rule turns ratings into one score per producer. Each run simulates two worlds with common random numbers: an
-honest one, and one in which a producer lists variants as strong as the model that they copy. Variants take traffic from
-the others, so each honest battle is kept with the probability that the pair still meets (thinning), and the variants'
-battles are drawn in addition. Common random numbers make the difference between the worlds far less noisy.
+listing rule turns ratings into one score per producer. Each run simulates two worlds: an honest one, and one in which a
+producer lists variants as strong as the model that they copy. Variants take traffic from the others. How often a model
+beats another is a Poisson number, so the battles of a pair are those of both worlds and, drawn separately, those of one
+of them only. Shared battles make the difference between the worlds far less noisy.
 
 The theorem on reservoir boards needs a fixed panel. Among entrants it is not proven, since a champion's opponents
 depend on what the others list.
@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloneproof._checks import count, one_of
+from cloneproof._clock import check_time
 from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
-from cloneproof.boards.rating import fitted
+from cloneproof.boards.rating import fitted, one_thread
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 
@@ -72,7 +73,7 @@ class Entrants(NamedTuple):
     variants: int
     battles: int
     """New battles in total."""
-    past: Indices
+    past: Floats
     """Votes of each model from before, which both worlds share."""
 
     @property
@@ -83,6 +84,7 @@ class Entrants(NamedTuple):
 Worlds = tuple[Sequence[Floats], Sequence[float]]  # honest, copied: all scores, the share of battles of who deviates
 
 
+@one_thread
 def variants_among_entrants(
     board: Board,
     producer: str,
@@ -107,16 +109,19 @@ def variants_among_entrants(
     one_of(rule, LISTING, "the rule of listing", BoardError)
     count(variants, "variants", error=BoardError)
     count(battles, "battles", error=BoardError)
+    if board.means is not None:
+        raise BoardError("expected a board whose models fight each other, got one against a single reference")
     runs = count(runs, "runs", least=2, error=BoardError)
     names = board.names
     best = board.ratings[board.models_of(producer)[0]]
     own = names.index(producer)
     owners = np.array([*(names.index(maker) for maker in board.producers), *[own] * variants])
-    past = board.votes * (not empty)
+    past = np.where(board.votes > 0, board.votes, board.worth) * (not empty)
     entrants = Entrants(board, np.append(board.ratings, [best] * variants), owners, own, variants, battles, past)
     true = _best_of_each(board.ratings, owners[: len(board.models)], len(names))
     rows = []
     for run in range(runs):
+        check_time("simulation between entrants")
         rng = np.random.default_rng((seed, run))
         worlds = _reservoir(entrants, rng) if rule == "reservoir board" else _listed(entrants, rule, sampling, rng)
         rows.append(_row(*worlds, own, true))
@@ -164,23 +169,20 @@ def _two_worlds(
     """
     old, size = entrants.models, len(entrants.truth)
     chances = win_chance(entrants.truth[:, None] - entrants.truth[None, :])
-    honest, _, _ = _drawn(_rates(entrants.past.astype(float), entrants.past.sum() / 2), chances[:old, :old], rng)
+    among_old = chances[:old, :old]
+    honest: Floats = rng.poisson(_rates(entrants.past, entrants.past.sum() / 2) * among_old).astype(float)
     copied = np.zeros((size, size))
     copied[:old, :old] = honest
     stages = 1 if sampling == "uniform" else STAGES  # uniform weights never change
-    pairs = np.triu_indices(old, 1)
     for _ in range(stages):
         rate_honest = _rates(_weights(honest, sampling), battles / stages)
         rate_copied = _rates(_weights(copied, sampling), battles / stages)
-        new, met, won = _drawn(rate_honest, chances[:old, :old], rng)
-        honest = honest + new
-        before, after = rate_honest[pairs], rate_copied[:old, :old][pairs]
-        kept = rng.binomial(met, np.minimum(1, after / np.maximum(before, 1e-300)))
-        kept_won = rng.hypergeometric(won, met - won, kept)
-        copied[pairs] += kept_won
-        copied.T[pairs] += kept - kept_won
-        rate_copied[:old, :old] = np.maximum(rate_copied[:old, :old] - rate_honest, 0)
-        copied += _drawn(rate_copied, chances, rng)[0]
+        in_both = np.minimum(rate_honest, rate_copied[:old, :old])
+        shared = rng.poisson(in_both * among_old)
+        honest += shared + rng.poisson((rate_honest - in_both) * among_old)
+        rate_copied[:old, :old] -= in_both
+        copied += rng.poisson(rate_copied * chances)
+        copied[:old, :old] += shared
     return honest, copied
 
 
@@ -194,26 +196,11 @@ def _weights(wins: Floats, sampling: Sampling) -> Floats:
 
 
 def _rates(weights: Floats, battles: float) -> Floats:
-    """Expected battles of each pair (above the diagonal): in proportion to the product of weights."""
-    rates = np.triu(np.outer(weights, weights), 1)
-    total = rates.sum()
+    """Expected battles of each pair, a symmetric matrix: in proportion to the product of weights."""
+    rates = np.outer(weights, weights)
+    np.fill_diagonal(rates, 0)
+    total = rates.sum() / 2
     return np.asarray(rates * (battles / total if total > 0 else 0.0))
-
-
-def _drawn(rates: Floats, chances: Floats, rng: np.random.Generator) -> tuple[Floats, Indices, Indices]:
-    """Poisson numbers of battles and who won them: the wins, and battles and wins of the pairs above the diagonal."""
-    pairs = np.triu_indices(len(rates), 1)
-    met = rng.poisson(rates[pairs])
-    won = rng.binomial(met, chances[pairs])
-    return _wins(met, won, len(rates)), met, won
-
-
-def _wins(met: Indices, won: Indices, size: int) -> Floats:
-    pairs = np.triu_indices(size, 1)
-    wins = np.zeros((size, size))
-    wins[pairs] = won
-    wins.T[pairs] = met - won
-    return wins
 
 
 def _fresh_ratings(start: Floats, opponents: Floats, met: Indices, won: Indices) -> Floats:
@@ -257,15 +244,12 @@ def _share_won(wins: Floats) -> Floats:
 
 def _shared(honest: Floats, copied: Floats, battles: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Wins among entrants of these strengths, in two worlds that share every battle between unchanged entrants."""
-    size = len(honest)
-    pairs = np.triu_indices(size, 1)
-    met = rng.poisson(battles / len(pairs[0]), len(pairs[0]))
-    won = rng.binomial(met, win_chance(honest[pairs[0]] - honest[pairs[1]]))
-    changed = np.flatnonzero((honest != copied)[pairs[0]] | (honest != copied)[pairs[1]])
-    again = won.copy()
-    chance = win_chance(copied[pairs[0][changed]] - copied[pairs[1][changed]])
-    again[changed] = rng.binomial(met[changed], chance)
-    return _wins(met, won, size), _wins(met, again, size)
+    rates = _rates(np.ones(len(honest)), battles)
+    wins = rng.poisson(rates * win_chance(honest[:, None] - honest)).astype(float)
+    changed, again = np.flatnonzero(honest != copied), wins.copy()
+    again[changed] = rng.poisson(rates[changed] * win_chance(copied[changed, None] - copied))
+    again[:, changed] = rng.poisson(rates[:, changed] * win_chance(copied[:, None] - copied[changed]))
+    return wins, again
 
 
 def _first_of_each(values: Floats, owners: Indices, producers: int) -> Indices:

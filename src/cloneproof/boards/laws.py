@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +23,8 @@ from cloneproof.boards.board import Floats
 
 DEVIATIONS: Final = 8.5  # half a window in standard deviations; a normal tail beyond it has mass 2e-17
 MISSING: Final = 1e-12
-FREQUENCIES: Final = 14.0  # in standard deviations of the count
+FREQUENCIES: Final = 9.0  # in standard deviations of the count: beyond them a transform is below 3e-18
+_nodes = cache(np.polynomial.legendre.leggauss)
 
 
 class CountLaw(NamedTuple):
@@ -66,23 +67,29 @@ def balanced_law(battles: int, chances: Floats) -> CountLaw:
     mean, variance = float(times @ chances), float(times @ (chances * (1 - chances)))
     low, high = _window(battles, mean, variance)
     size = 1 << (high - low + 1).bit_length()
-    # The transform falls like exp(-variance t^2 / 2): beyond these frequencies nothing is left that a float could hold.
+    # The transform falls like exp(-variance t^2 / 2): beyond these frequencies it is lost in rounding.
     needed = min(size // 2, math.ceil(FREQUENCIES * size / (2 * math.pi * math.sqrt(max(variance, 1e-9)))))
-    steps = np.exp(-2j * np.pi * np.arange(needed + 1) / size)
     met = times > 0
+    often, won = times[met], chances[met, None]
+    angle = 2 * np.pi * np.arange(needed + 1) / size
+    # One coin's transform is 1 - c + c exp(-i angle); its size and direction, as complex logarithms take long.
+    with np.errstate(divide="ignore"):
+        sizes = np.log1p(-4 * won * (1 - won) * np.sin(angle / 2) ** 2) / 2
+    turns = np.arctan2(-won * np.sin(angle), 1 - 2 * won * np.sin(angle / 2) ** 2)
     transform = np.zeros(size // 2 + 1, dtype=complex)
-    transform[: needed + 1] = np.exp(np.log(1 - chances[met, None] + chances[met, None] * steps).T @ times[met])
+    transform[: needed + 1] = np.exp(often @ sizes + 1j * (often @ turns))
     whole = np.fft.irfft(transform, size)
     mass = np.maximum(np.roll(whole, -(low % size))[: high - low + 1], 0)
     return CountLaw(low, mass / mass.sum())
 
 
-def normal_law(battles: int, mean: float, variance: float) -> CountLaw:
-    """A rounded normal count: a quick approximation for searches."""
-    low, high = _window(battles, battles * mean, battles * variance)
+def normal_law(battles: int, mean: float, variance: float, unit: int) -> CountLaw:
+    """A normal count in units of so many battles: a quick approximation for searches."""
+    centre, spread = battles * mean / unit, battles * variance / unit**2
+    low, high = _window(-(-battles // unit), centre, spread)
     wins = np.arange(low, high + 1)
-    mass: Floats = np.exp(-((wins - battles * mean) ** 2) / (2 * max(battles * variance, 1e-9)))
-    return CountLaw(low, mass / mass.sum())
+    mass: Floats = np.exp(-((wins - centre) ** 2) / (2 * max(spread, 1e-9)))
+    return CountLaw(low, mass / mass.sum()) if mass.any() else CountLaw(round(centre), np.ones(1))
 
 
 @lru_cache(maxsize=1024)
@@ -100,8 +107,15 @@ def best_of(laws: Sequence[CountLaw]) -> CountLaw:
     >>> best_of([binomial_law(1, 0.5)] * 2).mass.tolist()
     [0.25, 0.75]
     """
-    low, below = _distributions(laws)
+    hopeful = [law for law, hopes in zip(laws, _hopes(laws), strict=True) if hopes]
+    low, below = _distributions(hopeful)
     return CountLaw(low, np.diff(np.prod(below, axis=0), prepend=0.0), sum(law.missing for law in laws))
+
+
+def _hopes(laws: Sequence[CountLaw]) -> list[bool]:
+    """Whether each count can be the largest: not if its window ends before another one begins."""
+    least = max(law.low for law in laws)
+    return [law.low + len(law.mass) > least for law in laws]
 
 
 def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> list[CountLaw]:
@@ -121,13 +135,32 @@ def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> 
 
 
 def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
-    """For each model: the mass of "it has the best count, which is this"; ties go to the earlier model."""
-    low, below = _distributions(laws)
-    strictly = np.concatenate([np.zeros((len(laws), 1)), below[:, :-1]], axis=1)
+    """For each model: the mass of "it has the best count, which is this"; a lot decides between equal counts.
+
+    Each model draws a lot u in (0, 1), so it is the champion with count x if every other is below x, or at x with a lot
+    below u. The integral over u of a polynomial is exact by Gauss and Legendre's rule.
+
+    >>> [each.mass.tolist() for each in champion_of_all([binomial_law(1, 0.5)] * 2)]
+    [[0.125, 0.375], [0.125, 0.375]]
+    """
+    hopes = _hopes(laws)
+    low, below = _distributions([law for law, hopeful in zip(laws, hopes, strict=True) if hopeful])
+    at = np.diff(below, prepend=0.0, axis=1)
+    lots, weights = _nodes(len(below) // 2 + 1)
+    masses = np.zeros_like(at)
+    for lot, weight in zip((lots + 1) / 2, weights / 2, strict=True):
+        masses += weight * at * _products_of_others(below - (1 - lot) * at)
+    found = iter(masses)
     missing = sum(law.missing for law in laws)
-    at = below - strictly
-    masses = [at[i] * np.prod(strictly[:i], axis=0) * np.prod(below[i + 1 :], axis=0) for i in range(len(laws))]
-    return [CountLaw(low, mass, missing) for mass in masses]
+    return [CountLaw(low, next(found) if hopeful else np.zeros(1), missing) for hopeful in hopes]
+
+
+def _products_of_others(rows: Floats) -> Floats:
+    """For each row, the product of all others."""
+    before, after = np.ones_like(rows), np.ones_like(rows)
+    np.cumprod(rows[:-1], axis=0, out=before[1:])
+    np.cumprod(rows[:0:-1], axis=0, out=after[-2::-1])
+    return np.asarray(before * after)
 
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:
@@ -162,31 +195,34 @@ class Field:
     def __init__(self, laws: Sequence[CountLaw]) -> None:
         self.low, self.below = _distributions(laws)
         self.middle: Floats = self.below - np.diff(self.below, prepend=0.0, axis=1) / 2
+        self.together: Floats = self.middle.sum(axis=0)
         self.missing = max(law.missing for law in laws)
 
     def beaten(self, law: CountLaw) -> Floats:
         """The probability that a score of this law is above each of them; a tie counts one half."""
-        mass, before = self._on_window(law)
-        return np.asarray(self.middle @ mass + (law.mass.sum() - mass.sum() - before))
+        first, mass, above = self._on_window(law)
+        return np.asarray(self.middle[:, first : first + len(mass)] @ mass + above)
+
+    def number_beaten(self, law: CountLaw, leave_out: int) -> float:
+        """How many of them, all but one, are expected to be below a score of this law."""
+        first, mass, above = self._on_window(law)
+        band = slice(first, first + len(mass))
+        return float((self.together[band] - self.middle[leave_out, band]) @ mass + above * (len(self.middle) - 1))
 
     def is_first(self, law: CountLaw, leave_out: int) -> tuple[float, float]:
         """The probability to be above all but one of them, and the half-width due to ties."""
-        mass, _ = self._on_window(law)
-        others = np.delete(self.below, leave_out, axis=0)
-        with_ties = np.prod(others, axis=0)
-        without = np.concatenate([[0.0], np.prod(others[:, :-1], axis=0)])
-        beyond = float(law.mass[max(0, self.low + self.below.shape[1] - law.low) :].sum())
-        high, low = float(mass @ with_ties) + beyond, float(mass @ without) + beyond
+        first, mass, above = self._on_window(law)
+        others = np.delete(self.below[:, max(0, first - 1) : first + len(mass)], leave_out, axis=0)
+        all_below = np.prod(others, axis=0) if first else np.concatenate([[0.0], np.prod(others, axis=0)])
+        high, low = float(mass @ all_below[1:]) + above, float(mass @ all_below[:-1]) + above
         return (high + low) / 2, (high - low) / 2
 
-    def _on_window(self, law: CountLaw) -> tuple[Floats, float]:
-        """The part of the mass on the window, and the mass below it, which beats nobody."""
-        mass = np.zeros(self.below.shape[1])
-        start = law.low - self.low
-        cut = max(0, -start)
-        inside = law.mass[cut : max(cut, len(mass) - start)]
-        mass[start + cut : start + cut + len(inside)] = inside
-        return mass, float(law.mass[:cut].sum())
+    def _on_window(self, law: CountLaw) -> tuple[int, Floats, float]:
+        """Where the law begins on the window, its masses there, and the mass above; what is below beats nobody."""
+        start, width = law.low - self.low, self.below.shape[1]
+        first, last = (min(max(0, place), width) for place in (start, start + len(law.mass)))
+        inside = law.mass[max(0, first - start) : max(0, last - start)]
+        return first, inside, float(law.mass[max(0, last - start) :].sum())
 
 
 def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:

@@ -1,7 +1,8 @@
 """Listing rules: how battles on a fixed panel become one published score for each producer.
 
 A rule has a few parameters and the method `law`, the distribution of a producer's published score given how often each
-of its models is listed. A new rule is a new class with the same methods.
+of its models is listed. A new rule is a new class with the same methods. With `balanced` the opponents of the panel
+take turns: every listing or slot meets each of them equally often; else each battle draws one.
 
 Under the reservoir board neither variants nor withholding raise the expected prize of a producer who does not know
 which of its models is better: docs/textbook/boards.md has the theorem and its proof.
@@ -9,8 +10,10 @@ which of its models is better: docs/textbook/boards.md has the theorem and its p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Protocol
 
@@ -32,21 +35,31 @@ from cloneproof.boards.laws import (
 )
 from cloneproof.errors import BoardError
 
+RESOLUTION = 5.0  # units of a coarse panel in a standard deviation of a count
 NODES = 201  # of the integral over a producer's self-ranking noise
+NEGLIGIBLE = 1e-18  # a node's weight that is
 _noise = cache(np.polynomial.hermite_e.hermegauss)
 
 
 class Panel:
-    """A board's models against its fixed panel: win probabilities, means, and cached laws of counts.
+    """A board's models against its fixed panel: win probabilities, means, and cached laws of counts."""
 
-    A `quick` panel takes counts as normal. Use it to search for parameters, and an exact panel to judge them.
-    """
-
-    def __init__(self, board: Board, *, quick: bool = False) -> None:
-        self.board, self.chances, self.quick = board, board.chances(), quick
+    def __init__(self, board: Board) -> None:
+        self.board, self.chances = board, board.chances()
         self.means: Floats = self.chances.mean(axis=1)
         self.variances: Floats = (self.chances * (1 - self.chances)).mean(axis=1)
+        self.unit = 0
         self._laws: dict[tuple[int, int, bool], CountLaw] = {}
+
+    def coarse(self, battles: int) -> Panel:
+        """The panel with normal counts in units that still resolve so many battles.
+
+        Use it to search for parameters, and the exact panel to judge them.
+        """
+        rough = copy(self)
+        rough.unit = max(1, int(math.sqrt(battles * float(np.median(self.variances))) / RESOLUTION))
+        rough._laws = {}
+        return rough
 
     def law(self, model: int, battles: int, *, balanced: bool = False) -> CountLaw:
         """How many of so many battles a model wins, against random opponents or opponents that take turns."""
@@ -57,8 +70,9 @@ class Panel:
 
     def _made(self, model: int, battles: int, balanced: bool) -> CountLaw:
         mean = float(self.means[model])
-        if self.quick:
-            return normal_law(battles, mean, float(self.variances[model]) if balanced else mean * (1 - mean))
+        if self.unit:
+            variance = float(self.variances[model]) if balanced else mean * (1 - mean)
+            return normal_law(battles, mean, variance, self.unit)
         return balanced_law(battles, self.chances[model]) if balanced else binomial_law(battles, mean)
 
     @cached_property
@@ -82,6 +96,10 @@ class ListingRule(Protocol):
     def proven(self) -> bool:
         """Whether a theorem says that no variants and no withholding pay."""
 
+    @property
+    def trusting(self) -> bool:
+        """Whether it takes the producers' word for which of their models is better."""
+
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         """The law of the published score of a producer that lists each model so often (0: withheld)."""
 
@@ -94,7 +112,9 @@ class ByListing:
     """Rules under which every listing fights `votes` battles, and nothing else."""
 
     votes: int
+    balanced: bool = field(default=False, kw_only=True)
     proven = False
+    trusting = False
 
     def __post_init__(self) -> None:
         count(self.votes, "votes", error=BoardError)
@@ -114,7 +134,7 @@ class BestListing(ByListing):
     name = "best listing"
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return best_of([panel.law(model, self.votes) for model in _listings(models, copies)])
+        return best_of([panel.law(model, self.votes, balanced=self.balanced) for model in _listings(models, copies)])
 
 
 @dataclass(frozen=True)
@@ -126,6 +146,7 @@ class SelfRanked(ByListing):
     """
 
     noise: float = 0.0
+    trusting = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +159,7 @@ class SelfRanked(ByListing):
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
         chosen = _ranked_first(panel.board.ratings[listed], self.noise)
-        parts = zip((panel.law(model, self.votes) for model in listed), chosen, strict=True)
+        parts = zip((panel.law(model, self.votes, balanced=self.balanced) for model in listed), chosen, strict=True)
         return mixture([CountLaw(law.low, law.mass * share, law.missing) for law, share in parts])
 
 
@@ -148,7 +169,8 @@ class Provisional:
 
     votes: int
     fresh: int
-    proven = False
+    balanced: bool = False
+    proven = trusting = False
 
     @property
     def name(self) -> str:
@@ -159,7 +181,7 @@ class Provisional:
         return self.fresh
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return _fresh_law(panel, _listings(models, copies), self.votes, self.fresh)
+        return _fresh_law(panel, _listings(models, copies), self.votes, self.fresh, self.balanced)
 
     def battles(self, listed: int) -> int:
         return self.votes * listed + self.fresh
@@ -171,8 +193,9 @@ class FreshChampion:
 
     search: int
     fresh: int
+    balanced: bool = False
     name = "one champion on fresh votes"
-    proven = False
+    proven = trusting = False
 
     @property
     def scale(self) -> int:
@@ -180,7 +203,7 @@ class FreshChampion:
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
-        return _fresh_law(panel, listed, max(1, self.search // len(listed)), self.fresh)
+        return _fresh_law(panel, listed, max(1, self.search // len(listed)), self.fresh, self.balanced)
 
     def battles(self, listed: int) -> int:
         return max(1, self.search // listed) * listed + self.fresh
@@ -201,6 +224,7 @@ class ReservoirBoard:
     balanced: bool = False
     name = "reservoir board"
     proven = True
+    trusting = False
 
     def __post_init__(self) -> None:
         count(self.slots, "slots", error=BoardError)
@@ -226,10 +250,10 @@ class ReservoirBoard:
         return self.slots * self.tests + self.fresh
 
 
-def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int) -> CountLaw:
-    """The law of `fresh` battles of the listing that won most of its `votes` battles."""
-    champions = champion_of_all([panel.law(model, votes) for model in listed])
-    return published(champions, [panel.law(model, fresh) for model in listed], 0)
+def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int, balanced: bool) -> CountLaw:
+    """The law of `fresh` battles of the listing that won most of its `votes` battles; a lot decides between equals."""
+    champions = champion_of_all([panel.law(model, votes, balanced=balanced) for model in listed])
+    return published(champions, [panel.law(model, fresh, balanced=balanced) for model in listed], 0)
 
 
 def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
@@ -245,6 +269,7 @@ def _ranked_first(ratings: Floats, noise: float) -> Floats:
         best = ratings == ratings.max()
         return np.asarray(best / best.sum(), dtype=float)
     nodes, weights = _noise(NODES)
+    nodes, weights = nodes[weights > NEGLIGIBLE], weights[weights > NEGLIGIBLE]
     seen = ratings[:, None] + noise * nodes[None, :]
     below = ndtr((seen[:, None, :] - ratings[None, :, None]) / noise)
     for i in range(len(ratings)):

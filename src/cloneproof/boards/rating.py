@@ -9,20 +9,48 @@ Symbols: w[i, j] wins of i over j, n[i, j] battles, p[i, j] = 1 / (1 + exp(-(r[i
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from functools import wraps
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
 
 from cloneproof._checks import one_of
 from cloneproof.boards.board import ELO, Battles, Floats
 from cloneproof.errors import BoardError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 METHODS: Final[tuple[str, ...]] = ("bradley-terry", "elo", "borda")
 PRIOR: Final = 0.1  # virtual half-won battles of each model against an average one: keeps unbeaten models finite
 STEPS: Final = 100
-TOLERANCE: Final = 1e-8  # in log-odds
+TOLERANCE: Final = 1e-8  # in log-odds, as all that follow
+CLOSE: Final = 0.02
+LONGEST: Final = 2.0
+START: Final = 8.0
+FARTHEST: Final = 300.0
+RIDGE: Final = 1e-10  # of the largest curvature: enough for Cholesky's roundings
 RESAMPLES: Final = 100
+
+
+def one_thread(function: Callable[P, T]) -> Callable[P, T]:
+    """The function with one thread for linear algebra, if `threadpoolctl` is there.
+
+    Matrices are small here. On a busy machine threads wait for each other most of the time.
+    """
+
+    @wraps(function)
+    def alone(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            from threadpoolctl import threadpool_limits
+        except ImportError:
+            return function(*args, **options)
+        with threadpool_limits(limits=1, user_api="blas"):
+            return function(*args, **options)
+
+    return alone
 
 
 class Ratings(NamedTuple):
@@ -52,9 +80,7 @@ def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
     120.4
     """
     values = fitted(wins, None if start is None else start / ELO)
-    counts = wins + wins.T
-    chances = 1 / (1 + np.exp(values[None, :] - values[:, None]))
-    inverse = np.linalg.inv(_information(counts, chances, values))
+    inverse = np.linalg.inv(_information(wins + wins.T, _chances(values), values))
     centred = inverse - inverse.mean(axis=0, keepdims=True)
     centred = centred - centred.mean(axis=1, keepdims=True)
     errors: Floats = np.sqrt(np.maximum(np.diag(centred), 0)) * ELO
@@ -62,27 +88,41 @@ def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
 
 
 def fitted(wins: Floats, start: Floats | None = None) -> Floats:
-    """Newton's method on the log-likelihood with the prior, in log-odds; begins at `start` if given."""
+    """Newton's method on the log-likelihood with the prior, in log-odds; begins near `start` if given.
+
+    Far from the maximum, where everybody is sure to win or to lose, there is no curvature to go by: the start is moved
+    to where there is, and a little is added to the curvature (which changes the path, not the maximum).
+    """
     counts = wins + wins.T
     won = wins.sum(axis=1)
-    values: Floats = np.zeros(len(wins)) if start is None else start - start.mean()
+    values: Floats = np.zeros(len(wins)) if start is None else np.clip(start - start.mean(), -START, START)
+    factor, size = None, np.inf
     for _ in range(STEPS):
-        chances = 1 / (1 + np.exp(np.clip(values[None, :] - values[:, None], -50, 50)))
-        own = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
-        gradient = won - (counts * chances).sum(axis=1) + PRIOR * (0.5 - own)
-        step: Floats = cho_solve(cho_factor(_information(counts, chances, values)), gradient)
-        values = values + np.clip(step, -2, 2)
-        if np.abs(step).max() < TOLERANCE:
+        chances = _chances(values)
+        gradient = won - (counts * chances).sum(axis=1) + PRIOR * (0.5 - expit(values))
+        if size > CLOSE:  # closer to the maximum the curvature hardly changes
+            factor = cho_factor(_information(counts, chances, values))
+        step: Floats = cho_solve(factor, gradient)
+        values = values + np.clip(step, -LONGEST, LONGEST)
+        size = np.abs(step).max()
+        if size < TOLERANCE:
             return values
     raise BoardError(f"expected ratings to settle in {STEPS} steps, got none; a model may have no battles")
 
 
+def _chances(values: Floats) -> Floats:
+    """The probability that each model beats each other, from ratings in log-odds."""
+    odds = np.exp(np.clip(values, -FARTHEST, FARTHEST))
+    return np.asarray(odds[:, None] / (odds[:, None] + odds))
+
+
 def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
-    """The information matrix of the log-odds, with the prior on its diagonal."""
-    weights = counts * chances * (1 - chances)
+    """The information matrix of the log-odds, with the prior and a little more on its diagonal."""
+    weights = counts * chances * chances.T
     np.fill_diagonal(weights, 0)
-    own = 1 / (1 + np.exp(-np.clip(values, -50, 50)))
-    return np.asarray(np.diag(weights.sum(axis=1) + PRIOR * own * (1 - own)) - weights)
+    own = expit(values)
+    diagonal = weights.sum(axis=1) + PRIOR * own * (1 - own)
+    return np.asarray(np.diag(diagonal + RIDGE * diagonal.max()) - weights)
 
 
 def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Battles:

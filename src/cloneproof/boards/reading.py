@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, votes_information
 from cloneproof.boards.rating import rate
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.sources import LogSource, log_source
@@ -40,6 +40,7 @@ SECOND: Final = frozenset({"model_b", "b", "right", "second", "model_2", "y", "l
 TIE: Final = frozenset({
     "tie", "draw", "both", "equal", "tie (bothbad)", "bothbad", "both_bad", "both bad", "tie_both_bad", "none", "same",
 })  # fmt: skip
+PERCENT: Final = 100.0
 QUANTILE: Final = 1.959964  # a 95 % interval is so many standard errors on each side
 
 
@@ -69,15 +70,18 @@ def read_board(
         named = _named_producers(models, producers, owners)
         board = Board(models, named, rated.values, rated.errors, votes, "battles", battles)
     elif "model" in found and {"score", "win_rate"} & set(found):
-        board = _ratings(table, found, owners)
+        board = _ratings(table, found, owners, sure="score" in (columns or {}))
     else:
         raise BoardError(
             "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate), got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; name them with columns="
         )
     notes = [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
-    if board.producers == board.models:
-        notes.append("no producers were named: every model is its own producer")
+    if {"error", "interval", "low"} & set(found) and board.source != "battles":
+        notes.append(
+            f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "
+            "counted so"
+        )
     return replace(board, notes=tuple(notes))
 
 
@@ -151,7 +155,7 @@ def _points(winner: str | None, left: str, right: str, spelling: Mapping[str, fl
     )
 
 
-def _ratings(table: LogSource, found: Mapping[str, str], owners: object) -> Board:
+def _ratings(table: LogSource, found: Mapping[str, str], owners: object, *, sure: bool) -> Board:
     """A table of ratings, or of win rates against one reference."""
     meanings = [name for name in MEANINGS if name in found and not name.startswith(("first", "second", "winner"))]
     rows = _texts(table, [found[meaning] for meaning in meanings])
@@ -164,7 +168,14 @@ def _ratings(table: LogSource, found: Mapping[str, str], owners: object) -> Boar
     if "win_rate" in found and "score" not in found:
         return _win_rates(records, models, producers, votes)
     values = np.array([_number(record["score"], "score") for record in records])
-    errors = np.array([_rating_error(record, number) for record, number in zip(records, votes, strict=True)])
+    if not sure and "elo" not in found["score"].lower() and values.min() >= 0 and values.max() <= PERCENT:
+        name = found["score"]
+        raise BoardError(
+            f"expected Elo ratings as the score, got numbers from {values.min():g} to {values.max():g} in the column "
+            f"{brief(name)}; say --column score={name} if they are Elo points, --column win_rate={name} if they are "
+            "battles won in percent"
+        )
+    errors = _errors([_rating_error(record) for record in records], votes, votes_information(values, values))
     return Board(models, producers, values, errors, votes, "ratings")
 
 
@@ -175,24 +186,29 @@ def _win_rates(
     votes: NDArray[np.int64],
 ) -> Board:
     rates = np.array([_number(record["win_rate"], "win_rate") for record in records])
-    percent = rates.max() > 1
-    means = rates / 100 if percent else rates
+    unit = PERCENT if rates.max() > 1 else 1.0
+    means = rates / unit
     if means.min() < 0 or means.max() > 1:
         raise BoardError(
             f"expected win rates from 0 to 1 or from 0 to 100, got {brief(float(rates.max()))}; rescale them"
         )
-    given = [record.get("error") for record in records]
-    plain = np.sqrt(np.maximum(means * (1 - means), 1e-9) / np.maximum(votes, 1))
-    wide = np.array([plain[i] if text in (None, "") else _number(text, "error") / (100 if percent else 1)
-                     for i, text in enumerate(given)])  # fmt: skip
     inner = np.clip(means, 1e-4, 1 - 1e-4)
     values = np.log(inner / (1 - inner)) * ELO
-    wide_elo = wide / (inner * (1 - inner)) * ELO
-    return Board(models, producers, values, wide_elo, votes, "win rates", means=means)
+    slopes = ELO / (inner * (1 - inner))
+    given = [_number(record["error"], "error") / unit if record.get("error") else None for record in records]
+    in_elo = [None if error is None else error * slope for error, slope in zip(given, slopes, strict=True)]
+    errors = _errors(in_elo, votes, votes_information(values, np.zeros(1)))
+    return Board(models, producers, values, errors, votes, "win rates", means=means)
 
 
-def _rating_error(record: Mapping[str, str | None], votes: int) -> float:
-    """A standard error from what the table has: an error, an interval, two ends, or the number of votes."""
+def _errors(given: Sequence[float | None], votes: NDArray[np.int64], information: Floats) -> Floats:
+    """Standard errors on the Elo scale: as given, else from the votes, else 0 (not known)."""
+    counted = np.divide(ELO, np.sqrt(votes * information), out=np.zeros(len(votes)), where=votes > 0)
+    return np.array([own if error is None else error for error, own in zip(given, counted, strict=True)])
+
+
+def _rating_error(record: Mapping[str, str | None]) -> float | None:
+    """The standard error that a row states: an error, an interval, or two ends."""
     if record.get("error"):
         return _number(record["error"], "error")
     if record.get("interval"):
@@ -202,7 +218,7 @@ def _rating_error(record: Mapping[str, str | None], votes: int) -> float:
         return sum(ends[:2]) / len(ends[:2]) / QUANTILE
     if record.get("low") and record.get("high"):
         return (_number(record["high"], "high") - _number(record["low"], "low")) / 2 / QUANTILE
-    return 2 * ELO / np.sqrt(votes) if votes else 0.0
+    return None
 
 
 def _number(text: str | None, what: str) -> float:

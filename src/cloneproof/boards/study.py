@@ -9,7 +9,6 @@ standard error is ELO / sqrt(v / 4).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +18,14 @@ from scipy.special import log_ndtr
 
 from cloneproof._checks import count, number_in
 from cloneproof._tables import fields_of, to_data
-from cloneproof.boards.advice import BoardAdvice, recommend_board
+from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import ELO, Board
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
 from cloneproof.boards.listing import BestListing, Panel
+from cloneproof.boards.rating import one_thread
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
-from cloneproof.errors import BoardError
+from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import BoardError, OutOfTimeError
 
 StudyProgress = Callable[[int, int, str], None]
 VARIANTS = (1, 2, 5, 10)
@@ -103,12 +104,14 @@ class BoardStudy:
     """On a fixed panel, where the best listing counts."""
     entrants: tuple[EntrantGain, ...]
     """Where entrants fight each other, for the producer that is studied closest: the best listing by each rule of
-    sampling, the board's votes so far included."""
+    sampling, the board's votes so far included. None on a board against one reference."""
     rules: tuple[EntrantGain, ...]
     """The same producer by each rule of listing, on a board that starts empty."""
     private: tuple[PrivateSelection, ...]
     lead: float
     advice: BoardAdvice | None
+    left: tuple[str, ...]
+    """The questions for which there was no time."""
     seconds: float
 
     @property
@@ -117,15 +120,23 @@ class BoardStudy:
         return "exploitable" if any(gain.ranks.low > ENOUGH for gain in self.gains) else "undecided"
 
     @property
-    def worst(self) -> VariantGain:
-        """The largest gain in ranks."""
-        return max(self.gains, key=lambda gain: gain.ranks.value)
+    def worst(self) -> VariantGain | None:
+        """The largest gain in ranks; None if there was no time for any."""
+        return max(self.gains, key=lambda gain: gain.ranks.value, default=None)
+
+    @property
+    def caveat(self) -> str:
+        """What has to be known before anything else is read; empty if nothing."""
+        if self.board.unowned:
+            return "No producers were named, so every model is taken for its own producer."
+        return ""
 
     def to_dict(self) -> dict[str, object]:
         board = self.board
         models = zip(board.models, board.producers, board.ratings, board.errors, board.votes, strict=True)
         return {
-            "verdict": self.verdict, "source": board.source, "votes": self.votes, "notes": list(board.notes),
+            "verdict": self.verdict, "caveat": self.caveat, "left": list(self.left),
+            "source": board.source, "votes": self.votes, "notes": list(board.notes),
             "models": [
                 {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes)}
                 for model, maker, rating, error, votes in models
@@ -135,6 +146,7 @@ class BoardStudy:
         }  # fmt: skip
 
 
+@one_thread
 def study_board(
     board: Board,
     *,
@@ -143,6 +155,7 @@ def study_board(
     recommend: bool = True,
     runs: int = 50,
     seed: int = 0,
+    seconds: float | None = None,
     progress: StudyProgress | None = None,
 ) -> BoardStudy:
     """What variants would have paid on this board, and what to run instead.
@@ -154,42 +167,63 @@ def study_board(
     producer : str, optional
         Only this one; default: all of them.
     votes : int, optional
-        Votes a model; default: the median of the board's.
+        Votes a model; default: the median of what the board's are worth.
     recommend : bool
         Whether to tune a reservoir board and compare the rules.
     runs, seed : int
         Of the simulation between entrants.
+    seconds : float, optional
+        Leave the questions that are open after this time; default: answer all.
     progress : callable, optional
         Called with steps done, steps in all, and what is done now.
     """
-    start = time.monotonic()
-    tell = progress or (lambda done, total, what: None)
+    if seconds is not None:
+        number_in(seconds, "seconds", 0, error=BoardError)
+    deadline = Deadline(seconds, progress)
     if len(board.names) < 2:
         raise BoardError("expected two producers or more, got one; say who made which model with owners=")
     names = board.names if producer is None else (board.producers[board.models_of(producer)[0]],)
-    each = count(votes or max(10, sorted(board.votes)[len(board.votes) // 2]), "votes", error=BoardError)
-    standing = Standing(Panel(board), BestListing(each))
-    steps = len(names) + len(SAMPLING) + len(LISTING) + bool(recommend)
-    gains = []
-    for done, name in enumerate(names):
-        tell(done, steps, "variants on a fixed panel")
-        kinds = COPIED if name in names[:TOP] else COPIED[:1]
-        numbers = VARIANTS if name in names[:TOP] else (5,)
-        gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
-    closest = max(gains, key=lambda gain: gain.ranks.value).producer
-    battles = each * len(board.models) // 2
-    among = partial(variants_among_entrants, board, closest, 5, battles=battles, runs=runs, seed=seed)
-    entrants, rules = [], []
-    for done, sampling in enumerate(SAMPLING):
-        tell(len(names) + done, steps, "variants among entrants")
-        entrants.append(among(sampling=sampling))
-    for done, rule in enumerate(LISTING):
-        tell(len(names) + len(SAMPLING) + done, steps, "rules among entrants")
-        rules.append(among(rule=rule, empty=True))
-    tell(steps - 1, steps, "tuning a reservoir board")
-    own = max(20, each * len(board.models) // len(board.names))
-    advice = recommend_board(board, battles=own) if recommend else None
+    each = count(votes or max(10, board.typical_votes()), "votes", error=BoardError)
+    simulated = () if board.means is not None else (*SAMPLING, *LISTING)
+    steps = len(names) + bool(recommend) + len(simulated)
+    gains: list[VariantGain] = []
+    entrants: list[EntrantGain] = []
+    rules: list[EntrantGain] = []
+    advice, left = None, []
+    with deadline.for_engines():
+        try:
+            standing = Standing(Panel(board), BestListing(each))
+            for done, name in enumerate(names):
+                deadline.tell(done, steps, "variants on a fixed panel")
+                kinds = COPIED if name in names[:TOP] else COPIED[:1]
+                numbers = VARIANTS if name in names[:TOP] else (SHOWN,)
+                gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
+        except OutOfTimeError:
+            left.append(f"what variants gain {len(names) - len({gain.producer for gain in gains})} of the producers")
+        if recommend:
+            deadline.tell(len(names), steps, "tuning a reservoir board")
+            own = max(20, each * len(board.models) // len(board.names))
+            try:
+                advice = recommend_board(
+                    board,
+                    battles=own,
+                    progress=lambda done, of: deadline.tell(len(names), steps, f"rule {done} of {of}"),
+                )
+            except OutOfTimeError:
+                left.append("what to run instead")
+        closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
+        among = partial(variants_among_entrants, board, closest, SHOWN, battles=each * len(board.models) // 2,
+                        runs=runs, seed=seed)  # fmt: skip
+        try:
+            for sampling in SAMPLING if simulated else ():
+                deadline.tell(steps - len(simulated) + len(entrants), steps, "variants among entrants")
+                entrants.append(among(sampling=sampling))
+            for rule in LISTING if simulated else ():
+                deadline.tell(steps - len(LISTING) + len(rules), steps, "rules among entrants")
+                rules.append(among(rule=rule, empty=True))
+        except OutOfTimeError:
+            left.append("what variants gain where entrants fight each other")
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
     found = (tuple(gains), tuple(entrants), tuple(rules), private)
-    return BoardStudy(board, names, each, *found, lead, advice, time.monotonic() - start)
+    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.seconds)

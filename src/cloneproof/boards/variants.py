@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from cloneproof._checks import count, one_of
+from cloneproof._clock import check_time
 from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO
 from cloneproof.boards.laws import CountLaw, Field
@@ -61,11 +62,11 @@ class Standing:
     def rank(self, name: str, law: CountLaw | None = None) -> float:
         """The expected rank of a producer whose own score has this law; ties count one half."""
         own = self.names.index(name)
-        beaten = self.field.beaten(law or self.laws[own])
-        return len(self.names) - float(beaten.sum() - beaten[own])
+        return len(self.names) - self.field.number_beaten(law or self.laws[own], own)
 
     def rank_gain(self, name: str, copied: Copied, variants: int) -> Estimate:
         """How many ranks a producer moves up by listing so many variants more."""
+        check_time("laws of counts")
         ranks = [self.rank(name, law) for law in self._listed(name, copied, variants)]
         return self._estimate(self.rank(name) - float(np.mean(ranks)), len(self.names))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cloneproof.cli.options import AsJson, check_page, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, printable, working
+from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, printable, working
 from cloneproof.errors import BoardError
 from cloneproof.report.page import write_page
 
@@ -30,10 +31,13 @@ def board(
     rating: Annotated[str, option("RULE", "Rate battles by bradley-terry, elo or borda.")] = "bradley-terry",
     producer: Annotated[str | None, option("NAME", "Study only this producer.")] = None,
     most_models: Annotated[int | None, option("N", "Keep only each producer's N best models.")] = None,
-    votes: Annotated[int | None, option("N", "Votes for each model.", show_default="the board's median")] = None,
+    votes: Annotated[int | None, option("N", "Votes for each model.", show_default="the median of the board's")] = None,
     recommend: Annotated[bool, option(None, "Also tune a reservoir board and compare rules.")] = True,
     runs: Annotated[int, option("N", "Simulated boards.")] = 50,
     seed: Annotated[int, option("N", "The seed.")] = 0,
+    seconds: Annotated[
+        float | None, option("SECONDS", "Leave open questions after this time, reading included (exit code 3).")
+    ] = None,
     html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,8 +45,11 @@ def board(
 
     Also says what to run instead.
 
-    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen, 2 bad input.
+    Without --seconds all questions are answered, and one seed gives one answer.
+
+    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen or time was out, 2 bad input.
     """
+    start = monotonic()
     if html is not None:
         check_page(html)
     from cloneproof.boards.reading import read_board
@@ -52,8 +59,9 @@ def board(
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(
-            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed, progress=tell
-        )
+            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
+            seconds=seconds and max(0.0, seconds - (monotonic() - start)), progress=tell,
+        )  # fmt: skip
     if as_json:
         print_json(study.to_dict())
     else:
@@ -62,7 +70,9 @@ def board(
         from cloneproof.report.board_page import board_page  # late: drawing takes a second to load
 
         write_page(board_page(study), html)
-    raise typer.Exit(1 if study.verdict == "exploitable" else 3)
+    for question in study.left:
+        note(f"time was out ({seconds:g} s): not answered is {question}")
+    raise typer.Exit(1 if study.verdict == "exploitable" and not study.left else 3)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:
@@ -79,6 +89,8 @@ def _signed(value: float) -> str:
 def show_board(study: BoardStudy) -> None:
     """Print the study as tables."""
     board = study.board
+    if study.caveat:
+        print(study.caveat)
     title = f"{len(board.models):,} models of {len(board.names):,} producers: what 5 variants of the best model gain"
     table = new_table(title, "producer", "rating", "models", "ranks up", "Elo", "chance to be first")
     fives = [gain for gain in study.gains if gain.copied == "best" and gain.variants == 5]
@@ -96,18 +108,21 @@ def show_board(study: BoardStudy) -> None:
         )
     advice = study.advice
     if advice is not None:
-        title = f"{advice.battles:,} battles a producer: wrong pairs of {advice.pairs:,}, ranks that 5 variants gain"
+        title = (
+            f"{advice.battles:,} battles a producer against {advice.opponents}: wrong pairs of {advice.pairs:,}, ranks "
+            "that 5 variants gain"
+        )
         rules = new_table(title, "rule", "wrong pairs", "best copied", "random copied", "proven")
         for row in advice.rows:
             gains = (_signed(row.gain_best.value), _signed(row.gain_random.value))
             rules.add_row(row.rule.name, f"{row.wrong_pairs.value:.1f}", *gains, "yes" if row.rule.proven else "no")
         print_table(rules)
         rule = advice.rule
-        turns = "opponents take turns" if rule.balanced else "random opponents"
-        print(
+        print_wrapped(
             f"Run a reservoir board: {rule.slots} slots a producer, {rule.tests:,} battles a slot, {rule.fresh:,} "
-            f"further battles of the champion, weight {rule.weight}, {turns}."
+            f"further battles of the champion, weight {rule.weight}; opponents: {advice.opponents}."
         )
-        print(advice.promise)
+        print_wrapped(advice.promise)
+        print_wrapped(advice.price)
     for text in board.notes:
         note(printable(text))

@@ -11,22 +11,19 @@ from cloneproof.report.page import render
 from cloneproof.report.style import Lines, Series, draw_figure
 
 SHOWN = 12  # producers in a table
+LEAST = 0.1  # ranks: gains below that are drawn as small as they are
 COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy")
 
 
 def board_page(study: BoardStudy) -> str:
     """The page as text."""
-    board, worst, advice = study.board, study.worst, study.advice
+    board, advice = study.board, study.advice
     facts = {
-        "title": "Variants pay on this board" if study.verdict == "exploitable" else "No gain from variants was seen",
-        "verdict": study.verdict,
+        "title": _title(study), "verdict": study.verdict,
         "question": f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model",
-        "sentence": (
-            f"With {worst.variants} more listings of its best model, {worst.producer} would move up "
-            f"{worst.ranks.value:.1f} ranks on average, with no better model."
-        ),
+        "sentence": " ".join(text for text in (study.caveat, _sentence(study)) if text),
         "board": _board_rows(study),
-        "variants": draw_figure(_variants_figure(study), "variants"),
+        "variants": draw_figure(_variants_figure(study), "variants") if study.gains else None,
         "figure": None if advice is None else draw_figure(_rules_figure(advice), "rules"),
         "entrants": [
             (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
@@ -42,22 +39,41 @@ def board_page(study: BoardStudy) -> str:
         ],
         "lead": f"{study.lead:.0f}", "leader": study.producers[0],
         "advice": None if advice is None else {
-            "promise": advice.promise, "battles": f"{advice.battles:,}", "pairs": f"{advice.pairs:,}",
+            "promise": advice.promise, "price": advice.price, "opponents": advice.opponents,
+            "battles": f"{advice.battles:,}", "pairs": f"{advice.pairs:,}",
             "numbers": [
                 ("slots a producer", advice.rule.slots), ("battles a slot", f"{advice.rule.tests:,}"),
                 ("further battles of the champion", f"{advice.rule.fresh:,}"),
                 ("weight of a battle in the slot", advice.rule.weight),
-                ("opponents", "take turns" if advice.rule.balanced else "drawn at random"),
+                ("opponents of a slot and of the champion", advice.opponents),
             ],
             "rules": [
                 (row.rule.name, f"{row.wrong_pairs.value:.1f}", _gain(row.gain_best.value),
                  _gain(row.gain_random.value), "proven" if row.rule.proven else "no") for row in advice.rows
             ],
         },
-        "notes": board.notes,
+        "left": study.left, "notes": board.notes,
         "footer": f"cloneproof {__version__} · {study.seconds:.0f} s",
     }  # fmt: skip
     return render("board_page.html", facts)
+
+
+def _title(study: BoardStudy) -> str:
+    if study.verdict == "exploitable":
+        return "Variants pay on this board"
+    return "No gain from variants was seen" if study.gains else "There was no time for an answer"
+
+
+def _sentence(study: BoardStudy) -> str:
+    """The largest gain, without a name: it follows from the board's rule, and nobody is known to have done it."""
+    if study.worst is None:
+        return "Give it more seconds."
+    gain = study.worst
+    return (
+        f"Listing its best model {gain.variants} more times would move a producer up by as much as "
+        f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule; it does "
+        "not say that anybody did so."
+    )
 
 
 def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
@@ -87,7 +103,7 @@ def _variants_figure(study: BoardStudy) -> Lines:
         title="What variants gain each producer",
         caption="Ranks that a producer moves up on average by listing so many more variants of its best model, on a "
         "fixed panel where the best listing counts.",
-        x_label="further listings of the best model", y_label="ranks gained", series=series,
+        x_label="further listings of the best model", y_label="ranks gained", series=series, least_height=LEAST,
     )  # fmt: skip
 
 
@@ -99,8 +115,9 @@ def _rules_figure(advice: BoardAdvice) -> Lines:
     )  # fmt: skip
     return Lines(
         title="Accuracy against gain",
-        caption="Each rule with the same number of battles: pairs of producers in the wrong order, everybody honest, "
-        "and ranks that five variants of the best model gain a producer who knows which is best. Lower left is better.",
+        caption="Each rule with the same battles and opponents: pairs of producers in the wrong order, everybody "
+        "honest, and ranks that five variants of the best model gain a producer who knows which is best. Lower left "
+        "is better.",
         x_label="pairs in the wrong order", y_label="ranks gained by five variants", series=series,
     )  # fmt: skip
 

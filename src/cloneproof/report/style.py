@@ -191,10 +191,16 @@ def spread(values: Sequence[float]) -> float:
     return max(max(values) - min(values), FLAT * max(map(abs, values))) or FLAT
 
 
-def give_room(axes: Axes, share: float) -> None:
-    """Add margins for labels; if all values are equal up to rounding, choose a scale that shows it."""
+def give_room(axes: Axes, share: float, least: float = 0.0) -> None:
+    """Add margins for labels; if all values are equal up to rounding, choose a scale that shows it.
+
+    The axis spans `least` at least.
+    """
     axes.margins(y=share)
     low, high = axes.get_ylim()
+    if high - low < least:
+        axes.set_ylim((low + high - least) / 2, (low + high + least) / 2)
+        return
     size = max(abs(low), abs(high))
     if high - low < FLAT * max(size, 1.0):
         axes.set_ylim(0.95 * low - FLAT, 1.05 * high + FLAT)
@@ -234,6 +240,7 @@ class Lines:
     series: tuple[Series, ...]
     log_x: bool = False
     log_y: bool = False
+    least_height: float = 0.0  # what the y axis spans at least, so that rounding does not look like a change
 
 
 MARKERS = 40  # points that are still worth a marker each
@@ -276,4 +283,4 @@ def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
                 axis.set_major_locator(MaxNLocator(4))
             thousands(axis)
     if not figure.log_y:
-        give_room(axes, 0.16)
+        give_room(axes, 0.16, figure.least_height)
