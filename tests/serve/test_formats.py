@@ -16,6 +16,7 @@ from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, season_keys
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import replay
+from cloneproof.serve.market.terms import complete
 from cloneproof.serve.offline import read_season, replay_all
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.markets import ServedMarkets
@@ -146,7 +147,7 @@ def test_an_old_session_goes_on_bit_for_bit(name):
 
 def started(arms, secret=SECRET):
     """The entry of a start, and the market."""
-    market = with_arms(LiveMarket.open(spec(), 0, MarketDice(secret)), arms)
+    market = with_arms(LiveMarket.open(complete(spec(seed=None)), 0, MarketDice(secret)), arms)
     return market.start(1000), market
 
 

@@ -9,12 +9,19 @@ from hashlib import sha256
 import msgspec
 import pytest
 
+from cloneproof.errors import ServeError
+from cloneproof.serve.http import handlers
 from cloneproof.serve.http.handlers import agent_key, open_position, seal_position
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import GENESIS, chain_hashes
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import LedgerPage
 from cloneproof.serve.offline import StoredLedger, back_up, replay_all, replay_market
+from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
-from support.service import SEED, TERMS, Desk, open_market, sqlite
+from support.service import SECRET, SEED, TERMS, Desk, open_market, spec, sqlite
 
 
 @pytest.fixture(scope="module")
@@ -410,3 +417,90 @@ def test_a_restored_service_takes_no_reward_of_a_decision_that_is_lost(tmp_path)
         desk.clock.now += 20_000
         assert rewards([one | {"request_id": "lost-0"} for one in made[15:]], "lost") == {"other_request"}
         assert rewards(made[15:], "new") == {"late"}
+
+
+def ledger_of(tmp_path, others):
+    """A file with two registrations of an agent, and so many lines about another one between them."""
+    path = tmp_path / f"{others}.db"
+    market = LiveMarket.open(complete(spec(seed=None, max_arms=5000)), 0, MarketDice(SECRET))
+    for agent in ("ana", "bo"):
+        market.register_agent(agent, 1000)
+    market.register_arm("ana", "first", 1000)
+    for number in range(others):
+        market.register_arm("bo", f"bo-{number}", 1000)
+    market.register_arm("ana", "last", 1000)
+    with closing(sqlite(path)) as storage:
+        storage.commit([(1, "feed", market.chain.take()._replace(secret=SECRET))])
+    return path
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_an_agents_pages_do_not_count_others_lines(tmp_path, monkeypatch, limit):
+    """A page for each thousand lines did; now one for each 131,072 lines without any of the agent's."""
+    shown = []
+    for others in (0, 2500):
+        with Desk(sqlite(ledger_of(tmp_path, others))) as desk:
+            key = desk.make_key("agent", "ana")
+            shown.append([json.loads(text)["lines"] for text in pages(desk, key, limit)])
+            monkeypatch.setattr(handlers, "_SEARCHED", 700)  # of few lines: nothing is lost or told twice either
+            shorter = [json.loads(text)["lines"] for text in pages(desk, key, limit)]
+            monkeypatch.undo()
+        assert [line["entry"].get("arm") for page in shown[-1] for line in page] == [None, "first", "last"]
+        assert [line for page in shorter for line in page] == [line for page in shown[-1] for line in page]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("snapshot", [True, False])
+@pytest.mark.parametrize("secret", [bytes(32), None])
+def test_a_secret_that_contradicts_the_commitment_is_refused_at_the_start(tmp_path, snapshot, secret):
+    path = ledger_of(tmp_path, 3)
+    with Desk(sqlite(path)) as desk:  # which makes a snapshot
+        assert desk.get("").status_code == 200
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE markets SET secret = ?", (secret,))
+        if not snapshot:
+            connection.execute("DELETE FROM snapshots")
+    with (
+        closing(sqlite(path)) as storage,
+        pytest.raises(ServeError, match="the secret that the ledger's first line commits"),
+    ):
+        ServedMarkets.recover(storage)
+    done = run("serve", path, "--port", 0)
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+def test_a_ledger_under_another_name_is_refused(played, tmp_path):
+    path = copied(played[0], tmp_path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE markets SET name = 'other'")
+    (found,) = replay_all(str(path))
+    assert (found.fits, found.exit_code) == (False, 1)
+    assert "this is the ledger of market 'feed', not of 'other'" in found.statement
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gap": 1e-12}, "no service takes these terms: expected gap of at least"),
+        ({"share": 0.12345678}, "no service takes these terms: expected a share of at most 6 decimals"),
+        ({"default_reward": 0.5}, "no service takes these terms: expected a default reward"),
+        ({"max_agents": 10_000, "max_originals": 1000}, "no service takes these terms: expected max_agents times"),
+        ({"seed": SEED}, "the terms are not complete"),
+        ({"parameters": {"agent_rounds": 6}}, "no service takes these terms"),
+    ],
+)
+def test_terms_that_no_service_takes_are_refused(change, said):
+    opening = ledger.Opened(1, 0, complete(spec(seed=None)), MarketDice(SECRET).key(0).hex(), ledger.FORMAT)
+    assert replay_market("feed", lines_alone([ledger.encode(opening)])).fits
+    told = msgspec.to_builtins(opening)
+    told["spec"] |= change
+    found = replay_market("feed", lines_alone(encoded([{"kind": "opened", **told}])))
+    assert not found.fits
+    assert said in found.statement
+
+
+def test_names_that_no_service_takes_are_refused():
+    market = LiveMarket.open(complete(spec(seed=None)), 0, MarketDice(SECRET))
+    market.register_agent("ana\x1b[2J", 1000)
+    found = replay_market("feed", lines_alone(market.chain.take().lines))
+    assert (found.fits, found.statement.startswith("entry 2: not an entry of a ledger")) == (False, True)

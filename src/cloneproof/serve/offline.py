@@ -117,6 +117,8 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
         return ReplayResult(name, False, misfit.n - 1, str(misfit))
     balances = {record.agent: record.balance for record in found.market.registry.agents.values()}
     entries, head = found.market.chain.n, found.market.chain.hash.hex()
+    if (told := found.market.spec.market) != name:
+        return ReplayResult(name, False, 0, f"entry 1: this is the ledger of market {told!r}, not of {name!r}")
     if at > entries:
         problems.append("it is of an entry that the ledger does not have")
     if problems:

@@ -26,12 +26,14 @@ from cloneproof.serve.market.entries import Ended, Entry, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
-from cloneproof.serve.storage.sql import KeyRecord
+from cloneproof.serve.storage.sql import KeyRecord, Line
 from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds
 
 _QUICK: Final = 500  # arms and slots of a session that is made in a few milliseconds
+_MOST_OWN: Final = 100  # lines of an agent's page
+_SEARCHED: Final = 1 << 17  # lines that are searched for them: 30 ms
 
 HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
@@ -275,24 +277,33 @@ async def show_ledger(service: Service, caller: KeyRecord, params: Params, body:
 
 
 async def _agent_page(service: Service, name: str, agent: str, after: str, limit: int) -> m.LedgerPage:
-    """At most `limit` lines about an agent among the next thousand lines of the ledger."""
+    """At most `limit` lines about an agent. Fewer only at the end, or after many lines in which there are no more.
 
-    def number_and_secret(markets: ServedMarkets, now: int) -> tuple[int, bytes]:
-        secret = markets.market(name, agent).dice.secret
-        assert secret is not None
-        return markets.number(name), secret
+    A page with fewer lines says how many others' lines there are, so only a ledger of more than `_SEARCHED` has any.
+    """
 
-    number, secret = await service.writer.submit(Do(name, number_and_secret))
+    def number_and_secret(markets: ServedMarkets, now: int) -> tuple[int, bytes, int]:
+        market = markets.market(name, agent)
+        assert market.dice.secret is not None
+        return markets.number(name), market.dice.secret, market.chain.n
+
+    number, secret, last = await service.writer.submit(Do(name, number_and_secret))
     key = agent_key(secret, agent)
     position = open_position(key, after)
+    limit = min(limit, _MOST_OWN)
 
     def read() -> m.LedgerPage:
-        lines = service.writer.storage.lines(number, position, MOST_ITEMS)
-        own = [line for line in lines if _is_shown(decode(line.line), agent)][:limit]
-        # The page ends at the agent's last line: whether others' lines follow must not show.
-        rest = own if len(lines) < MOST_ITEMS or len(own) == limit else lines
+        own, at, end = list[Line](), position, position + _SEARCHED
+        texts = (f'"agent":{msgspec.json.encode(agent).decode()}', f'"kind":"{Ended.__struct_config__.tag}"')
+        while len(own) < limit and at < end:
+            lines = service.writer.storage.lines(number, at, MOST_ITEMS, end - at, texts)
+            own += [line for line in lines if line.n <= end and _is_shown(decode(line.line), agent)]
+            at = min(lines[-1].n, end) if len(lines) == MOST_ITEMS else end
+        del own[limit:]
         shown = [m.LedgerLine(None, _without_numbers(line.line, key)) for line in own]
-        return m.LedgerPage(shown, seal_position(key, rest[-1].n) if rest else None)
+        # The page ends at the agent's last line: whether others' lines follow must not show.
+        rest = own[-1].n if own and (last <= end or len(own) == limit) else at if last > end else None
+        return m.LedgerPage(shown, None if rest is None else seal_position(key, rest))
 
     page: m.LedgerPage = await service.writer.threads.read(read)
     return page

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.terms import MarketSpec, Name
 
 
 class _Entry(msgspec.Struct, tag_field="kind", gc=False):
@@ -51,15 +51,15 @@ class Opened(_Entry, tag="opened", omit_defaults=True):
 class AgentRegistered(_Entry, tag="agent"):
     """An agent, from a season on."""
 
-    agent: str
+    agent: Name
     season: int
 
 
 class ArmRegistered(_Entry, tag="arm"):
     """An arm of an agent, from a season on."""
 
-    agent: str
-    arm: str
+    agent: Name
+    arm: Name
     season: int
 
 

@@ -20,7 +20,7 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.mechanisms import Session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.live import LiveMarket, declared_market
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.market.told import ToldSession
 
@@ -123,13 +123,24 @@ def advance(market: LiveMarket, entries: Sequence[ledger.Entry]) -> None:
             )
 
 
+def _other_secret(market: str) -> ServeError:
+    return ServeError(
+        f"market {market!r}: expected the secret that the ledger's first line commits to, got another or none; "
+        "restore the database from a copy"
+    )
+
+
 def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: bytes | None) -> LiveMarket:
     """The market after the next stored entries; None stands for no market yet."""
     if market is None:
         opening, *entries = entries
         if not isinstance(opening, ledger.Opened):
             raise ServeError(f"expected a ledger that begins with the opening of a market, got {opening!r}; replay it")
-        market = LiveMarket.open(opening.spec, opening.at, MarketDice(secret), opening.format)
+        dice = MarketDice(secret)
+        commitment = dice.key(0)
+        if commitment is None or commitment.hex() != opening.commitment:
+            raise _other_secret(opening.spec.market)
+        market = LiveMarket.open(opening.spec, opening.at, dice, opening.format)
     advance(market, entries)
     market.chain.take()
     return market
@@ -207,6 +218,12 @@ def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tup
 def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMarket:
     if not isinstance(entry, ledger.Opened):
         raise Misfit(1, f"entry 1: expected the opening of the market, got {line.decode()[:80]}")
+    try:
+        terms = declared_market(entry.spec).spec
+    except Refused as refusal:
+        raise Misfit(1, f"entry 1: no service takes these terms: {refusal.message}") from None
+    if terms != entry.spec:
+        raise Misfit(1, "entry 1: the terms are not complete, as a service would have entered them")
     dice = dice or MarketDice(None, [bytes.fromhex(entry.commitment)])
     market = LiveMarket.open(entry.spec, entry.at, dice, entry.format)
     again = market.chain.take()
@@ -274,6 +291,7 @@ def take_snapshot(market: LiveMarket) -> bytes:
     body: dict[str, Any] = {
         "version": ledger.SNAPSHOT,
         "format": market.format,
+        "secret": _secret_digest(market.dice.secret),
         "spec": msgspec.to_builtins(market.spec),
         "season": market.season,
         "state": market.state,
@@ -294,6 +312,11 @@ def take_snapshot(market: LiveMarket) -> bytes:
     return ledger.seal(market.chain.head, json.dumps(body, separators=(",", ":")).encode())
 
 
+def _secret_digest(secret: bytes | None) -> str | None:
+    """What a start compares instead of the commitment, which takes milliseconds to compute."""
+    return None if secret is None else sha256(b"cloneproof secret" + secret).hexdigest()
+
+
 def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
     """The market as it was when the snapshot was taken."""
     try:
@@ -310,6 +333,8 @@ def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
 
 def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> LiveMarket:
     spec = msgspec.convert(body["spec"], MarketSpec)
+    if secret is not None and body["secret"] != _secret_digest(secret):
+        raise _other_secret(spec.market)
     market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret), body["format"])
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
@@ -358,6 +383,8 @@ def _parts(market: LiveMarket) -> dict[str, Any]:
 def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None = None) -> LiveMarket:
     """The market after its last stored entry, from the snapshot (if any) and the lines after it."""
     rest, market = iter(lines), None if snapshot is None else restore(snapshot, secret)
+    if market is not None and secret is None:
+        raise _other_secret(market.spec.market)
     while entries := [ledger.decode(line) for line in islice(rest, _AT_ONCE)]:
         market = go_on(market, entries, secret)
     if market is None:

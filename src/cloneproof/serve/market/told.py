@@ -44,13 +44,13 @@ class ToldSession(Session):
         mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
         self._uniform = Rotation("uniform traffic", self._names) if spec.uniform_traffic else None
         if mechanism.clearing.planned_epochs:  # each has phases of its own
-            self._phases: Phases | None = None
+            self._phases: ToldPhases | None = None
         elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
             self._phases = Timetable(mechanism, self._names)
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
             self._phases = Trials(mechanism, self._names)
         else:
-            self._phases = Phases(mechanism, self._names)
+            self._phases = ToldPhases(mechanism, self._names)
         self.told: ledger.Decided | None = None
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
@@ -96,7 +96,7 @@ class Rotation:
             raise _impossible(f"it is not the turn of {self.names[agent]!r} in {self.what}")
 
 
-class Phases:
+class ToldPhases:
     """A mechanism without trials: any arm may be played in any round, and while a commitment waits, all take turns."""
 
     possible: tuple[str, ...] = ("play",)
@@ -120,7 +120,7 @@ class Phases:
         """Enter the reward of a test, in ticks."""
 
 
-class Trials(Phases):
+class Trials(ToldPhases):
     """Agents are tried, then one is awarded: by turns no agent is tried more than once more than any other."""
 
     possible = ("trial", "award")
@@ -167,7 +167,7 @@ class Timetable(Trials):
         self.arrived, self.least, self.most = list[int](), list[int](), list[int]()  # of rewards of each, in ticks
 
     def take(self, phase: str, agent: int, arm: int) -> int:
-        Phases.take(self, phase, agent, arm)
+        ToldPhases.take(self, phase, agent, arm)
         rule = self.mechanism.arm
         if phase == "waiting":
             return -1

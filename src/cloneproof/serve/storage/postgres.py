@@ -239,6 +239,7 @@ class PostgresStorage(SharedStorage):
     """A service's storage in a database that other processes of the service use at the same time."""
 
     ids_query = "SELECT hash, place FROM ids WHERE hash = ANY(?::bigint[])"
+    has_text = "strpos(lines, ?) > 0"
     blocks_query = "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place = ANY(?::bigint[])"
 
     def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:

@@ -150,6 +150,7 @@ class Storage(ABC):
 
     ids_query: str  # by a list of hashes, which is one parameter
     blocks_query: str  # place, hash before, hash after and lines, by a list of places
+    has_text: str  # whether `lines` has a text, which is one parameter
 
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
@@ -318,14 +319,20 @@ class Storage(ABC):
         self._damaged.clear()
         self.checkpoint_due = False
 
-    def lines(self, market: int, after: int, limit: int) -> list[Line]:
-        """Committed lines of a ledger from number `after` + 1 on, at most `limit`."""
+    def lines(
+        self, market: int, after: int, limit: int, most: int = 1 << SHIFT, texts: Sequence[str] = ()
+    ) -> list[Line]:
+        """Committed lines of a ledger from number `after` + 1 on, at most `limit`.
+
+        With `texts`: those in blocks that have one of them, among blocks that begin in the next `most` lines.
+        """
         base = market << SHIFT
+        chosen = f" AND ({' OR '.join([self.has_text] * len(texts))})" if texts else ""
         rows = self._read(
             "SELECT place, hash_before, hash_after, lines FROM ledger"
-            f" WHERE place > ? AND place < ? AND place >= ({_BLOCK_OF})"
+            f" WHERE place > ? AND place < ? AND place <= ? AND place >= ({_BLOCK_OF}){chosen}"
             " ORDER BY place LIMIT ?",
-            base, base + (1 << SHIFT), base, base + after + 1, limit + 1,
+            base, base + (1 << SHIFT), base + after + most, base, base + after + 1, *texts, limit + 1,
         )  # fmt: skip
         page = list[Line]()
         for place, *block in rows:

@@ -199,6 +199,7 @@ class SqliteStorage(Storage):
 
     # SQLite loops over a cross join from left to right
     ids_query = "SELECT hash, place FROM json_each(?) CROSS JOIN ids WHERE hash = value"
+    has_text = "instr(lines, ?) > 0"
     blocks_query = (
         "SELECT place, hash_before, hash_after, lines FROM json_each(?) CROSS JOIN ledger WHERE place = value"
     )
