@@ -1,7 +1,7 @@
-"""Sweeps against a plain loop, two workers against one, and the store at 100,000 chunks, all in this run.
+"""Sweeps against a plain loop, throughput by workers, and the store at 100,000 chunks, all in this run.
 
 Run with `make bench`. Other work on the machine makes wall-clock times unfair, so processor time stands beside them:
-`busy` is the part of the workers' time in which they computed, which is what the driver is to blame for.
+`busy` is the part of the workers' time in which they computed; the driver and Dask are to blame for the rest.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import resource
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
+from cloneproof.sweeps.cluster import cluster
 from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.store import open_store, read_index, store_status
 from cloneproof.sweeps.sweep import Sizes, parts_by_key
@@ -28,6 +30,8 @@ from cloneproof.sweeps.tasks import Chunk
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
 CHUNK_SECONDS, CHUNKS = 5.0, 3
 POINTS = 200
+WORKERS = [(f"this machine, {count} threads", count, "") for count in (1, 2, 4)]
+WORKERS += [(f"Dask, {count} workers", count, f"local:{count}") for count in (1, 2, 4)]
 
 
 def per_run(job: Job) -> float:
@@ -60,12 +64,15 @@ def overhead(folder: Path) -> tuple[float, float]:
     return clocks[1][0] / clocks[0][0], clocks[1][1] / clocks[0][1]
 
 
-def workers(folder: Path, count: int) -> tuple[float, float]:
-    """200 points on so many threads: seconds, and the part of them that was busy."""
+def throughput(folder: Path, count: int, address: str) -> tuple[float, float]:
+    """200 points on so many threads, or workers of a cluster: runs a second, and the part of the time that was busy."""
     grid = {"market": MARKET, "mechanism": "h-ucb", "engine": "monte-carlo", "runs": 120}
-    per_run(Job(MARKET, cp.mechanism("h-ucb"), full_copies(MARKET.agents, None)))  # compiles what there is to compile
-    done = cp.sweep(grid | {"seed": range(POINTS)}, folder / str(count), workers=count).summary
-    return done.seconds, done.busy_seconds / done.seconds / count
+    first = grid | {"seed": range(POINTS, POINTS + 2 * count)}  # for each worker something to load or to compile
+    with cluster(address) if address else nullcontext() as executor:
+        how = {"executor": executor, "workers": count}
+        cp.sweep(first, folder / f"first {address or count}", **how)
+        done = cp.sweep(grid | {"seed": range(POINTS)}, folder / (address or str(count)), **how).summary
+    return done.runs / done.seconds, done.busy_seconds / done.seconds / count
 
 
 def many_chunks(folder: Path, count: int = 100_000) -> tuple[float, float, float]:
@@ -101,10 +108,13 @@ def main() -> None:
         table.add_row("memory for that", f"{memory:.0f} MB", "", "1000 MB")
         wall, processor = overhead(folder / "overhead")
         table.add_row("sweep / plain loop, chunks of 5 s", f"{wall:.3f}", f"{processor:.3f}", "1.03")
-        alone, busy_one = workers(folder, 1)
-        two, busy_two = workers(folder, 2)
-        table.add_row("200 points: two workers, one", f"{alone / two:.2f}", "", "1.8")
-        table.add_row("busy, one and two workers", f"{busy_one:.1%}", f"{busy_two:.1%}", "90 %")
+        print_table(table)
+        table = new_table("200 points of 120 runs, by workers", "where", "runs/s", "times one thread", "busy")
+        rates = []
+        for where, count, address in WORKERS:
+            rate, busy = throughput(folder, count, address)
+            rates.append(rate)
+            table.add_row(where, f"{rate:.0f}", f"{rate / rates[0]:.2f}", f"{busy:.0%}")
         table.caption = f"load of the machine meanwhile: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         print_table(table)
 

@@ -151,6 +151,7 @@ cp.sweep({}, ".")
 cp.sweep({"market": "c.toml", "mechanism": "ucb1"}, ".")
 cp.sweep({"market": MARKET, "mechanism": "ucb1"}, 3)
 cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", workers=0)
+cp.sweep({"market": MARKET, "mechanism": "ucb1"}, ".", executor=3)
 cp.BlackBox(3)
 cp.BlackBox(max, call_limit=0)
 cp.check_mechanism(3)
@@ -305,6 +306,8 @@ sweep gridbad.toml --store s
 sweep grid.toml --store m.toml
 sweep grid.toml --store s --output t.xls
 sweep grid.toml --store s --output no/t.csv
+sweep grid.toml --store s --cluster here
+sweep grid.toml --store s --cluster local:0
 sweep --status missing
 verify
 verify missing.json

@@ -295,6 +295,17 @@ def test_the_ceiling_is_said_with_every_verdict():
     assert cp.audit(fixed, cp.mechanism("reservoir", market=fixed)).gain_at_most is None
 
 
+def test_no_verdict_rests_on_a_ceiling_that_is_only_computed():
+    """With more than three originals and continuous rates cells are replaced by their mean rates: no guarantee."""
+    four = cp.Market([cp.Agent(name, 4, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=300, ends="at-random")
+    audit = cp.audit(four, cp.mechanism("reservoir-index", draws=5, constant=1.5), tolerance=0.01)
+    assert (audit.verdict, audit.sampled_proof) == ("undecided", False)
+    assert 0 < audit.gain_at_most.high < 0.01
+    assert (audit.gain_at_most.kind, audit.gain_at_most.heuristic) == ("estimated", True)
+    assert "computed at some rates of the prior, no guarantee" in audit.scope
+    assert "99 %" not in audit.scope
+
+
 def test_a_ceiling_averaged_over_means_is_below_the_average_of_ceilings():
     atoms = [(0.02, 0.5), (0.05, 0.25), (0.052, 0.25)]
     chances = dict(atoms)

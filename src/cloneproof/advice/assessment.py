@@ -13,7 +13,7 @@ import numpy as np
 from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
-from cloneproof.analysis.audit.scan import index_ceiling, scan_theorem
+from cloneproof.analysis.audit.scan import MOST_PROVEN, index_ceiling, scan_theorem
 from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
@@ -226,7 +226,7 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
         ceiling = _index_promise(market, made)
         if isinstance(ceiling, str):
             return ceiling
-        said, gain = ceiling
+        said, gain, verdict = ceiling
     else:
         try:
             audited = quick_audit(market, made, limits.search(0.5))
@@ -238,8 +238,11 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
     return AssessedMechanism(made, regret, verdict, gain, exploring, starts, said, needs, seen(market, made))
 
 
-def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
-    """The ceiling of the index on slots in a sentence and as a relative gain; or why there is none."""
+def _index_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict] | str:
+    """The ceiling of the index on slots in a sentence and as a relative gain, and a verdict; or why there is none.
+
+    The ceiling is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing does.
+    """
     if made.name != "reservoir-index":
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
@@ -247,13 +250,16 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float] | str:
     if len(ceilings) < len(cases):
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
-    sure = "proven" if largest.kind == "proven" else "computed with some rates of the prior (`audit` proves it)"
+    proven = all(most.kind == "proven" for most in ceilings)
+    provable = proven or market.most_originals <= MOST_PROVEN
+    sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     said = (
         f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
         f"leaving items out, whatever the others do: {sure}."
     )
     at_random = [case.market.share * case.horizon * case.agent.priors[0].mean / case.agents for case in cases]
-    return said, max(most.high / max(1e-9, earned) for most, earned in zip(ceilings, at_random, strict=True))
+    gain = max(most.high / max(1e-9, earned) for most, earned in zip(ceilings, at_random, strict=True))
+    return said, gain, "clone-proof" if provable else "undecided"
 
 
 def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:

@@ -323,7 +323,8 @@ def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) ->
     assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
     if isinstance(assessed, str):
         return assessed
-    if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed):
+    ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
+    if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed and not ceiling):
         return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
     if found.accounts == "cheap":
         return replace(assessed, account_gain=second_account_gain(market, made, limits))

@@ -106,9 +106,9 @@ def expected_gain_ceiling(
         As in `index_gain_ceiling`.
     proof : bool, default True
         Whether the sum bounds each cell. Otherwise, and for more than three originals, for which cells would have to
-        be too narrow, a cell is replaced by its mean rate. If there are too many choices of cells, some are drawn, and
-        the result holds at 99 % in the limit of many draws. A proof raises `OutOfTimeError` when the time of exact
-        computations is over; it takes seconds at T = 10^5 and a minute at 10^6.
+        be too narrow, a cell is replaced by its mean rate, and if there are too many choices of cells, some are drawn:
+        such a result has no guarantee. A proof raises `OutOfTimeError` when the time of exact computations is over; it
+        takes seconds at T = 10^5 and a minute at 10^6.
     """
     if min(originals, draws) <= 2 or horizon == 1 or bins[0][0] == bins[-1][1]:
         return 0.0, True

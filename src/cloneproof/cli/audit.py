@@ -71,7 +71,7 @@ def show_audit(audit: Audit, title: str) -> None:
     further = len(rows) - MOST_ROWS
     print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
     if audit.gain_at_most is not None:
-        sure = "proven" if audit.gain_at_most.kind == "proven" else "computed with some rates of the prior"
+        sure = "proven" if audit.gain_at_most.kind == "proven" else audit.gain_at_most.method
         print(f"Copies and withholding gain at most {audit.gain_at_most.high:.3g} rewards in all ({sure}).")
     print_wrapped(f"Scope: {audit.scope}")
     for name, why in audit.not_computed.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,9 @@ def sweep(
     store: Annotated[str | None, option("DIR", "The folder that keeps results.")] = None,
     status: Annotated[str | None, option("DIR", "Show what a store has: done, missing, damaged.")] = None,
     workers: Annotated[int | None, option("N", "Threads or processes.", show_default="as many as cores")] = None,
+    cluster: Annotated[
+        str | None, option("ADDRESS", "Compute on the Dask cluster at tcp://HOST:PORT, or on local:N, started here.")
+    ] = None,
     device: Device = "auto",
     rule: Annotated[
         list[str] | None, option("MODULE:NAME", "Allow the grid to import this rule of yours; repeatable.", "--rule")
@@ -38,6 +42,7 @@ def sweep(
         return
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
+    from cloneproof.sweeps.cluster import cluster as open_cluster
     from cloneproof.sweeps.sweep import Interrupted, SweepState
     from cloneproof.sweeps.sweep import sweep as run_sweep
     from cloneproof.sweeps.table import check_output
@@ -53,7 +58,8 @@ def sweep(
 
         try:
             how: dict[str, Any] = {"workers": workers, "device": device, "rules": rule or ()}
-            table = run_sweep(grid, store, progress=report, **how)
+            with open_cluster(cluster) if cluster is not None else nullcontext() as executor:
+                table = run_sweep(grid, store, executor=executor, progress=report, **how)
         except Interrupted as stopped:
             bar.stop()
             print(stopped, file=sys.stderr)

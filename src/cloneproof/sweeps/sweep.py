@@ -7,18 +7,18 @@
 
 The driver alone writes to the store. A chunk is stored the moment it arrives, so a driver that dies loses only what was
 being computed. Tasks run in threads where kernels do the work, which release Python's lock, and in processes where
-Python does (exact engines, audits).
+Python does (exact engines, audits); or on an executor that is given, such as a cluster's.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from cloneproof._processes import process_pool
 from cloneproof._sources import code_version
 from cloneproof.analysis.replay_record import duration
 from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
-from cloneproof.errors import CloneproofError, SweepError, brief
+from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
 from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Missing, Need, Store, open_store, read_index
 from cloneproof.sweeps.table import COLUMNS, EstimateSummary, SweepTable, answer, point_rows
@@ -154,14 +154,32 @@ TaskResult = Future[ChunkDone | TaskFailed]
 
 
 class Place:
-    """Where tasks run: an executor, and how many tasks it can run at once."""
+    """Where tasks run: an executor, how many tasks it can run at once now, and what to do if it fails."""
 
-    def __init__(self, executor: Executor, workers: int, stoppable: bool) -> None:
-        self.executor, self.workers = executor, workers
+    def __init__(self, executor: Executor, workers: Callable[[], int], advice: str, stoppable: bool = False) -> None:
+        self.executor, self.workers, self.advice = executor, workers, advice
         self.stopped, self.stoppable = threading.Event(), stoppable  # by a flag, which threads of this process see
 
-    def submit(self, *task: object) -> TaskResult:
-        return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
+    def submit(self, *task: Any) -> TaskResult:  # noqa: ANN401
+        with self.told():
+            return self.executor.submit(attempt, *task, *([self.stopped.is_set] if self.stoppable else []))
+
+    def result(self, future: TaskResult) -> ChunkDone:
+        with self.told():
+            result = future.result()
+        if isinstance(result, TaskFailed):
+            told = f"expected a worker to compute a chunk, got {result.kind}: {result.message}"
+            raise SweepError(result.message if result.ours else told)
+        return result
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Say in one sentence that the executor failed: a dead worker, no scheduler, or no cloneproof there."""
+        try:
+            yield
+        except Exception as problem:
+            words = f"{type(problem).__name__}: {problem}".split("\n")[0].rstrip(". :")
+            raise SweepError(f"expected workers that compute chunks, got {words}; {self.advice}") from None
 
 
 @contextmanager
@@ -171,7 +189,10 @@ def this_machine(number: int, sampled_only: bool) -> Iterator[Place]:
         executor: Executor = InlineExecutor()
     else:
         executor = ThreadPoolExecutor(number) if sampled_only else process_pool(number)
-    place = Place(executor, number, stoppable=number > 1 and sampled_only)
+    advice = (
+        "in a script, call sweep under if __name__ == '__main__'; else make sure of enough memory, or use workers=1"
+    )
+    place = Place(executor, lambda: number, advice, stoppable=number > 1 and sampled_only)
     try:
         yield place
     except BaseException:
@@ -179,6 +200,28 @@ def this_machine(number: int, sampled_only: bool) -> Iterator[Place]:
         executor.shutdown(wait=False, cancel_futures=True)
         raise
     executor.shutdown()
+
+
+def given_place(executor: Executor, workers: int | None) -> Place:
+    """An executor that is the caller's, who also ends it; its size is asked for anew, as a cluster may grow.
+
+    Executors have no public size. Where one hides it otherwise than Dask and the standard library do, it is `workers`.
+    """
+    client: Any = getattr(executor, "_client", None)
+    asked, size = -math.inf, 0
+
+    def now() -> int:
+        nonlocal asked, size
+        if time.monotonic() > asked + TICK:
+            size, asked = sum(client.nthreads().values()), time.monotonic()
+        return size
+
+    known = workers or getattr(executor, "_max_workers", None) or available_threads()
+    advice = (
+        f"see that all its processes live and have this version ({code_version()}), and run the same sweep again: "
+        "what is stored is kept"
+    )
+    return Place(executor, now if hasattr(client, "nthreads") and not workers else lambda: known, advice)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -216,7 +259,7 @@ class Driver:
                 self._hand_out(place, device)
                 finished, _ = wait(self.flying, timeout=TICK, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    asked, done = self.flying.pop(future), self._result(future)
+                    asked, done = self.flying.pop(future), place.result(future)
                     self._keep(done)
                     self.agenda.finish(asked, done.chunk)
                 self.report(self.state)
@@ -226,13 +269,18 @@ class Driver:
                 f"interrupted: {self.state.chunks} chunks of this run are stored in {self.index.store.folder}; "
                 "the same command goes on from there"
             ) from None
+        finally:
+            for future in self.flying:
+                future.cancel()
 
     def _hand_out(self, place: Place, device: DeviceName) -> None:
-        self.state.workers = workers = place.workers
+        with place.told():
+            self.state.workers = place.workers()
+        workers = max(1, self.state.workers)  # something waits for the first to come
         while self.agenda.waiting and len(self.flying) < AHEAD * workers:
             chunk = self.agenda.next_chunk(workers)
             text, seconds = self.parts[chunk.key].text, self.agenda.sizes.seconds
-            future = place.submit(text, chunk, seconds, device)
+            future = place.submit(self.index.store.version, text, chunk, seconds, device)
             self.flying[future] = chunk
             if future.done():  # computed here and now: to be stored before anything else is begun
                 break
@@ -244,23 +292,8 @@ class Driver:
         finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=patience)
         for future in finished:
             if not future.cancelled() and future.exception() is None and isinstance(future.result(), ChunkDone):
-                self._keep(self._result(future))
+                self._keep(place.result(future))
         self.report(self.state)
-
-    def _result(self, future: TaskResult) -> ChunkDone:
-        try:
-            result = future.result()
-        except BrokenProcessPool:
-            raise SweepError(
-                "expected worker processes to live, got one that died or never started; in a script, call sweep under "
-                "if __name__ == '__main__'; else make sure of enough memory, or use workers=1"
-            ) from None
-        except Exception as problem:
-            result = TaskFailed(type(problem).__name__, str(problem), isinstance(problem, CloneproofError))
-        if isinstance(result, TaskFailed):
-            told = f"expected a worker to compute a chunk, got {result.kind}: {result.message}"
-            raise SweepError(result.message if result.ours else told)
-        return result
 
     def _keep(self, done: ChunkDone) -> None:
         chunk, state = done.chunk, self.state
@@ -290,6 +323,7 @@ def sweep(
     store: str | Path,
     *,
     workers: int | None = None,
+    executor: Executor | None = None,
     device: DeviceName = "auto",
     rules: Collection[str] = (),
     progress: SweepCallback | None = None,
@@ -304,11 +338,14 @@ def sweep(
     store : str or Path
         A folder, made where there is none; sweeps that overlap share what is in it.
     workers : int, optional
-        How many threads or processes; as many as there are cores if left out.
+        How many threads or processes; as many as there are cores if left out, or as the executor has.
+    executor : concurrent.futures.Executor, optional
+        What computes instead of this machine: anything with `submit`, such as Dask's `client.get_executor()`,
+        `MPIPoolExecutor` or loky's. It is left open. If it fails, so does the sweep, and the next one goes on.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits, so that a store may be begun on a GPU and completed on a CPU. "gpu"
-        has one worker for the card; "auto" takes one where that pays.
-        Audits of a sweep are drawn on the CPU.
+        has one worker for the card; "auto" takes one where that pays. With an executor "auto" is "cpu", and "gpu"
+        expects a card for each worker. Audits of a sweep are drawn on the CPU.
     rules : collection of str, optional
         The MODULE:NAME of own rules that the grid may ask for. Importing one runs its module, so a grid alone cannot.
     progress : callable, optional
@@ -328,8 +365,11 @@ def sweep(
     >>> table.where(quantity="payoff")["value"], again.summary.computed
     ([4.25, 4.5], 0)
     """
-    number = available_threads() if workers is None else count(workers, "the number of workers", error=SweepError)
-    device = checked_device(device)
+    number = None if workers is None else count(workers, "the number of workers", error=SweepError)
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise SweepError(f"expected an executor with submit, got {brief(executor)}; see concurrent.futures")
+    if executor is None or device != "gpu":  # the cards are where the workers are
+        device = checked_device(device)
     if not isinstance(grid, str | Path | Mapping):
         raise SweepError(f"expected a grid file or a mapping like one, got {brief(grid)}; see docs/sweeps.md")
     points = points_of(grid, rules=rules) if isinstance(grid, Mapping) else load_grid(grid, rules)
@@ -337,7 +377,7 @@ def sweep(
     with open_store(store, code_version()) as shelf:
         log = ProgressLog(shelf.folder / LOG, progress)
         try:
-            return _answered(points, name, shelf, sizes or Sizes(), (number, device), log)
+            return _answered(points, name, shelf, sizes or Sizes(), (number, executor, device), log)
         except DamagedChunk as damage:
             raise SweepError(f"{damage} (it went bad while the sweep ran, and is computed again then)") from None
         except KeyboardInterrupt as stopped:
@@ -351,7 +391,7 @@ def _answered(
     name: str,
     store: Store,
     sizes: Sizes,
-    place: tuple[int, DeviceName],
+    place: tuple[int | None, Executor | None, DeviceName],
     log: ProgressLog,
 ) -> SweepTable:
     """The table, after what is missing was computed; what turns out to be missing only then, next."""
@@ -365,11 +405,12 @@ def _answered(
     log.say(f"{name}: {len(points)} points, {state.reused} chunks there, {len(damaged)} damaged")
     missing = index.missing(needs)
     if missing:
-        workers, device = place
+        workers, executor, device = place
         sampled_only = all(parts[key].kind == "runs" for key in missing)
-        if device == "auto" and not sampled_only:
+        if device == "auto" and (executor is not None or not sampled_only):
             device = "cpu"  # processes would share the card
-        with this_machine(1 if device == "gpu" else workers, sampled_only) as somewhere:
+        here = this_machine(1 if device == "gpu" else workers or available_threads(), sampled_only)
+        with here if executor is None else nullcontext(given_place(executor, workers)) as somewhere:
             while index.missing(needs):
                 Driver(index, needs, parts, sizes, state, log).run(somewhere, device)
     pairs = zip(points, needs, strict=True)

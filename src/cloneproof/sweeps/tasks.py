@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof._sources import closure, source_digest
+from cloneproof._sources import closure, code_version, source_digest
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import AlsoName
 from cloneproof.analysis.evaluate import evaluate
@@ -229,9 +229,14 @@ class TaskFailed(NamedTuple):
     ours: bool  # a sentence for the user already
 
 
-def attempt(*task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
-    """`work`, with an error as a value; this is what executors run."""
+def attempt(version: str, *task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
+    """`work`, with an error as a value; this is what executors run, also on machines with other code."""
     try:
+        if code_version() != version:
+            raise SweepError(
+                f"expected every worker to have the driver's version ({version}), got another ({code_version()}); "
+                "install the same one on all and start the workers again"
+            )
         return work(*task)
     except Exception as error:
         return TaskFailed(type(error).__name__, str(error), isinstance(error, CloneproofError))

@@ -313,8 +313,10 @@ def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float, clock: D
     if most is None:
         return None
     words = f"{INDEX_WORDS}; {ceiling_words(most)}"
+    if most.kind != "proven":
+        return Coverage(None, most_earned(case.market, case.name) - max(0.0, honest.low), words)
     if most.high <= tolerance * max(0.0, honest.low):
-        return Coverage(Argument(Basis.SCAN if most.kind == "proven" else Basis.SAMPLED_WORLDS, words))
+        return Coverage(Argument(Basis.SCAN, words))
     return Coverage(None, most.high, f"{words}, which a tolerance above 0 may let pass")
 
 

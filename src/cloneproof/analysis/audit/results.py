@@ -81,8 +81,9 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
         payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
         argument = arguments[case.horizon]
         if argument.most > 0:
-            kind: ErrorKind = "proven" if argument.basis is Basis.SCAN else "asymptotic"
-            gain = Estimate(argument.most - half, half, kind, "at most the ceiling of the index on slots")
+            kind: ErrorKind = "proven" if argument.basis is Basis.SCAN else "estimated"
+            words = "at most the ceiling of the index on slots"
+            gain = Estimate(argument.most - half, half, kind, words, heuristic=kind == "estimated")
         elif argument.basis is Basis.SCAN:
             gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
         else:

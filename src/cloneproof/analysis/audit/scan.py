@@ -9,6 +9,7 @@ not been reviewed by others. `index_theorem` and `index_ceiling` are about the i
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -29,6 +30,8 @@ from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
 
 SCANS = ("first-pass", "best-of-draws")
+MOST_PROVEN = 3  # originals with many rates, for which `expected_gain_ceiling` has a proof
+NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
 UNPROVEN_SECONDS = 4.0  # kept for a ceiling that is computed, if there is no time to prove it
 BINS = 3000  # of a continuous prior, from which the cells of a ceiling are made
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
@@ -101,7 +104,8 @@ def index_theorem(case: AuditCase, tolerance: float, clock: Deadline) -> Argumen
     """Why copies gain no more than the tolerance under the index on slots; None if unknown.
 
     They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
-    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds.
+    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds. A ceiling that
+    is not proven is within no tolerance but an infinite one, with which the ceiling itself is asked for.
     """
     if not _is_index(case):
         return None
@@ -112,16 +116,18 @@ def index_theorem(case: AuditCase, tolerance: float, clock: Deadline) -> Argumen
     if most is None or any(each.priors != agent.priors for each in market.agents):
         return None
     earned = market.share * case.horizon * agent.priors[0].mean / case.agents
-    basis = Basis.SCAN if most.kind == "proven" else Basis.SAMPLED_WORLDS
+    proven = most.kind == "proven"
     words = f"{INDEX_WORDS}; {ceiling_words(most)}, of an honest payoff of at least {earned:.4g}"
-    return Argument(basis, words, most.high) if most.high <= tolerance * earned else None
+    if tolerance < math.inf and not (proven and most.high <= tolerance * earned):
+        return None
+    return Argument(Basis.SCAN if proven else Basis.COMPUTED, words, most.high)
 
 
 def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
     """The most that copies gain under the index on slots, times the share, on average over the prior.
 
     Proven for three originals and for priors of few values, if there is time; otherwise, and without a clock, computed
-    with some rates of the prior.
+    at some rates of the prior, on which no verdict rests.
     """
     if not _is_index(case):
         return None
@@ -136,12 +142,12 @@ def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
         most, proven = _ceiling(prior, *numbers, False)
     if proven:
         return Estimate(half * most, half * most, "proven", "summed over cells of the prior's rates")
-    return Estimate(half * most, half * most, "asymptotic", "computed with some rates of the prior")
+    return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
 
 
 def ceiling_words(most: Estimate) -> str:
     """A sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
-    sure = "" if most.kind == "proven" else " (computed with some rates of the prior; at 99 % in the limit of many)"
+    sure = "" if most.kind == "proven" else f" ({NO_GUARANTEE})"
     return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
 
 

@@ -282,8 +282,8 @@ class Audit(Tabular):
     sampled_proof : bool
         Whether "clone-proof" rests on sampled worlds that stand for all deviations, and so holds at 99 %.
     gain_at_most : Estimate or None
-        A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or at 99 % if its kind is
-        "asymptotic". None if no ceiling is known.
+        A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
+        its kind is "estimated". None if no ceiling is known.
     """
 
     mechanism: Mechanism
