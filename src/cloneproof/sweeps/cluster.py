@@ -35,8 +35,8 @@ def cluster(address: str) -> Iterator[Executor]:
     with ExitStack() as opened:
         place: object = address
         if local:
-            started = LocalCluster(n_workers=number, threads_per_worker=1, dashboard_address=None)
-            place = opened.enter_context(started)
+            quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}
+            place = opened.enter_context(LocalCluster(n_workers=number, threads_per_worker=1, **quiet))
         try:
             client = Client(place, set_as_default=False)
         except (OSError, ValueError, ImportError) as problem:  # no answer in time, no address, no such protocol
