@@ -49,6 +49,8 @@ def attack_steps(audit: Audit) -> list[AttackStep]:
     ]
     if len(worst.market.agents) > 1:
         steps.append(("The others", _others(worst)))
+    if worst.argued:
+        return [*steps, ("The argument", "No copies were evaluated; the argument is in the scope below.")]
     steps += [
         (
             "Honest",
@@ -133,10 +135,10 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
         "sentence": verdict_sentence(audit),
         "tiles": _tiles(audit),
         "figures": audit_figures(audit),
-        "steps_title": _STEPS_TITLES[audit.verdict],
+        "steps_title": "What was audited" if worst.argued else _STEPS_TITLES[audit.verdict],
         "steps": attack_steps(audit),
         "columns": ["copies", "honest", "deviating", "gain", "relative"],
-        "agents": [_row(name, copies_words(w.copies), w) for name, w in _best_of_each_agent(audit)],
+        "agents": [_row(name, copies_words(w.copies), w) for name, w in _best_of_each_agent(audit) if not w.argued],
         "apart": _beside(audit),
         "scope": sentence(printable_lines(audit.scope)),
         "tolerance": f"{100 * audit.tolerance:g}{NARROW}%" if audit.tolerance else "none: any gain counts",
@@ -162,6 +164,9 @@ _STEPS_TITLES = {
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
     """The numbers in large type: what, how much, how sure."""
     worst = audit.worst
+    if worst.argued:
+        most = f"at most {number(worst.gain.high)}" if worst.gain.high > 0 else "none"
+        return [("Gain", most, "by an argument, not computed")]
     return [
         ("Honest payoff", number(worst.honest), error_words(worst.honest)),
         (f"With copies {copies_words(worst.copies)}", number(worst.copied), error_words(worst.copied)),

@@ -6,6 +6,7 @@ import cloneproof as cp
 from cloneproof.analysis.audit.beside import smallest_copy_cost, splits
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
 from cloneproof.cli.audit import show_audit
+from cloneproof.report.audit_page import audit_page
 from cloneproof.report.words import verdict_sentence
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -121,6 +122,7 @@ def test_what_was_asked_for_and_not_computed_is_shown(capsys):
     assert "splitting: not computed (withholding and splitting are tried by exact engines only" in shown
     assert shown.endswith(f"scope: {audit.scope}")
     assert verdict_sentence(audit).endswith("No copies were evaluated.")
+    assert "500,000" not in audit_page(audit)
     show_audit(audit, "contest")
     lines = " ".join(capsys.readouterr().out.split())
     assert "Asked for and not computed: informed (a0 was not evaluated" in lines
