@@ -1,22 +1,127 @@
-"""The time limit of exact computations."""
+"""The clock of time limits: wall-clock time, or counted work.
+
+A number of seconds limits wall-clock time; what kernels take to compile does not count. A question without one has a
+limit of work instead: engines say what they have done, in seconds of a usual core (`count_work`), so that one seed
+gives one answer on every machine.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final
 
 from cloneproof.errors import OutOfTimeError
 
-EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # of the monotonic clock
+EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # of `now`
+LOOK: Final = 5e-4  # seconds of work from one look at the clock of an exact engine to the next
 
 
-def time_is_over() -> bool:
-    """Whether no further exact work should start; a search returns the best it has."""
-    return time.monotonic() >= EXACT_UNTIL.get()
+@dataclass
+class _Clock:
+    """How much work was done; None: wall-clock time counts."""
+
+    work: float | None
 
 
-def check_time(engine: str) -> None:
+_CLOCK: ContextVar[_Clock | None] = ContextVar("clock", default=None)  # of the question that is being answered
+
+
+class _Compilation:
+    """The time that compilers took in this process, in any thread."""
+
+    def __init__(self) -> None:
+        self.lock, self.running, self.since, self.seconds = threading.Lock(), 0, 0.0, 0.0
+
+    def begin(self) -> None:
+        with self.lock:
+            self.since = self.since if self.running else time.monotonic()
+            self.running += 1
+
+    def end(self) -> None:
+        with self.lock:
+            self.running -= 1
+            self.seconds += 0.0 if self.running else time.monotonic() - self.since
+
+    def until(self, moment: float) -> float:
+        with self.lock:
+            return self.seconds + (max(0.0, moment - self.since) if self.running else 0.0)
+
+
+COMPILATION: Final = _Compilation()
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Within this context the clock stands still."""
+    COMPILATION.begin()
+    try:
+        yield
+    finally:
+        COMPILATION.end()
+
+
+def now() -> float:
+    """Seconds of wall-clock time or of work, from no particular start."""
+    clock = _CLOCK.get()
+    if clock is not None and clock.work is not None:
+        return clock.work
+    moment = time.monotonic()
+    return moment - COMPILATION.until(moment)
+
+
+@contextmanager
+def budget_clock(seconds: float | None) -> Iterator[None]:
+    """The clock of a question with that limit: wall-clock time, or counted work without one.
+
+    A question inside another one uses the clock of that one.
+    """
+    if _CLOCK.get() is not None or EXACT_UNTIL.get() < math.inf:
+        yield
+        return
+    token = _CLOCK.set(_Clock(None if seconds is not None else 0.0))
+    try:
+        yield
+    finally:
+        _CLOCK.reset(token)
+
+
+@contextmanager
+def unlimited() -> Iterator[None]:
+    """Within this context nothing stops and nothing counts: for work that was limited and counted beforehand."""
+    clock, until = _CLOCK.set(_Clock(0.0)), EXACT_UNTIL.set(math.inf)
+    try:
+        yield
+    finally:
+        _CLOCK.reset(clock)
+        EXACT_UNTIL.reset(until)
+
+
+def is_counted() -> bool:
+    """Whether work is counted and time does not matter."""
+    clock = _CLOCK.get()
+    return clock is not None and clock.work is not None
+
+
+def count_work(seconds: float) -> None:
+    """Say that work was done, as many seconds of a usual core."""
+    clock = _CLOCK.get()
+    if clock is not None and clock.work is not None:
+        clock.work += seconds
+
+
+def time_is_over(work: float = LOOK) -> bool:
+    """Whether no further exact work should start; a search returns the best it has. Counts the work done before."""
+    count_work(work)
+    return now() >= EXACT_UNTIL.get()
+
+
+def check_time(engine: str, work: float = LOOK) -> None:
     """Raise `OutOfTimeError` if the time of exact engines is over.
 
     >>> from cloneproof.engines.deadline import Deadline
@@ -26,5 +131,5 @@ def check_time(engine: str) -> None:
         ...
     cloneproof.errors.OutOfTimeError: the closed form had no time to go on; use a larger budget
     """
-    if time_is_over():
+    if time_is_over(work):
         raise OutOfTimeError(f"the {engine} had no time to go on", "use a larger budget")

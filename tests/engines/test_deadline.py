@@ -1,12 +1,18 @@
 """Exact engines look at the clock themselves; audits that were stopped say so."""
 
+import itertools
+import threading
+import time
+
 import pytest
 
 import cloneproof as cp
-from cloneproof._clock import check_time
+from cloneproof._clock import COMPILATION, budget_clock, check_time, compiling, now, time_is_over
 from cloneproof.analysis.audit import strategies as refinement
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, sample
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import OutOfTimeError
 
@@ -53,3 +59,92 @@ def test_dominance_that_was_stopped_is_undecided(monkeypatch):
     assert stopped.verdict == "undecided"
     assert "out of time" in stopped.scope
     assert stopped.worst.gain.high == 62.0  # no more than all rounds pay
+
+
+def turned(monkeypatch):
+    """A clock that only the test turns."""
+    moment = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: moment[0])
+    return moment
+
+
+def test_what_compiling_takes_is_not_counted(monkeypatch):
+    moment = turned(monkeypatch)
+    clock = Deadline(10.0)
+    with compiling():
+        moment[0] += 1000.0
+        assert clock.left == 10.0
+        with compiling():
+            moment[0] += 1000.0
+    moment[0] += 4.0
+    assert (clock.left, clock.elapsed) == (6.0, 2004.0)
+
+
+def test_a_kernel_that_is_compiled_stops_the_clock():
+    numba = pytest.importorskip("numba")
+    kernel_outcomes(Job(MARKET, TWO_PHASES, HONEST), 0, 1)  # which registers it
+    before = COMPILATION.seconds
+    assert numba.njit(lambda x: x + 1)(1) == 2
+    assert COMPILATION.seconds > before
+
+
+def test_a_chunk_that_is_being_compiled_is_waited_for(monkeypatch):
+    """The clock of a busy machine turns by an hour meanwhile, and the budget is a tenth of a second."""
+    moment = turned(monkeypatch)
+
+    def outcomes(job, first, count):
+        if first == 0:
+            with compiling():
+                moment[0] += 3600.0
+                threading.Event().wait(1.4)
+        return kernel_outcomes(job, first, count)
+
+    found = sample(Job(MARKET, TWO_PHASES, HONEST), 50, seconds=0.1, threads=1, outcomes=outcomes)
+    assert not found.partial
+
+
+def test_counted_work_does_not_look_at_the_clock(monkeypatch):
+    moment = turned(monkeypatch)
+    with budget_clock(None):
+        clock = Deadline(1.0)
+        moment[0] += 1000.0
+        assert clock.left == 1.0
+        with budget_clock(5.0), clock.for_engines():  # a question inside another has the clock of that one
+            while not time_is_over():
+                pass
+        assert clock.spent
+        assert clock.words == "1 s of counted work"
+    with budget_clock(5.0):
+        before = now()
+        moment[0] += 8.0
+        assert now() == before + 8.0
+
+
+def test_runs_are_counted_whatever_machine_draws_them(monkeypatch):
+    """The same runs at any speed and with any number of threads; one that costs more than there is, is not begun."""
+    found = []
+    for threads, turn in ((1, 0.0), (3, 100.0)):
+        looks = itertools.count()
+        monkeypatch.setattr(time, "monotonic", lambda turn=turn, looks=looks: turn * next(looks))
+        with budget_clock(None):
+            limits = {"threads": threads, "search": cp.Search(seconds=0.004)}
+            found.append(cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", **limits))
+    assert found[0] == found[1]
+    assert found[0].partial
+    with budget_clock(None):
+        none = cp.evaluate(
+            MARKET.with_horizon(10**8), cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(seconds=1)
+        )
+    assert none.regret.method == "no runs yet"
+
+
+@pytest.mark.parametrize("made", ["thompson", "ucb1"])
+def test_an_audit_without_seconds_is_the_same_on_a_busy_machine(made, monkeypatch):
+    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=16)
+    found = []
+    for turn in (0.0, 100.0):
+        looks = itertools.count()
+        monkeypatch.setattr(time, "monotonic", lambda turn=turn, looks=looks: turn * next(looks))
+        audit = cp.audit(market, cp.mechanism(made), search=cp.Search(copies=2), tolerance=0.01)
+        found.append((audit.verdict, audit.scope, audit.worst.gain, len(audit.tried)))
+    assert found[0] == found[1]

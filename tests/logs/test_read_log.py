@@ -1,6 +1,7 @@
 """The statistics of a log are exact, whatever it is stored in; faults are counted; columns are guessed aloud."""
 
 import csv
+import gzip
 import io
 import json
 import random
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
+from support.command import run
 from support.sizes import LONG
 
 
@@ -157,7 +159,8 @@ def test_guesses_are_said_and_known_formats_recognised():
     assert "using `propensity_score` as the propensity" in log.notes
     obp = cp.read_log({"action": [1], "reward": [1.0], "pscore": [0.5], "agent": ["a"]})
     assert (obp.columns.arm, obp.columns.propensity) == ("action", "pscore")
-    vw = cp.read_log({"_label_Action": [2], "_label_cost": [-1.0], "_label_probability": [0.8], "owner": ["a"]})
+    lines = {"_label_Action": [2], "_label_cost": [-1.0], "_label_probability": [0.8], "owner": ["a"], "item": ["x"]}
+    vw = cp.read_log(lines, arm="item")
     assert vw.arms[0].total == 1
     with pytest.raises(LogError, match="did you mean 'click'"):
         cp.read_log({"agent": ["a"], "arm": ["b"], "click": [1]}, reward="clik")
@@ -191,3 +194,34 @@ def test_squares_of_small_numbers_fit():
     """Products of 8-bit numbers are 8-bit numbers in DuckDB."""
     ratings = pa.table({"agent": ["a"] * 2, "arm": ["b"] * 2, "rating": pa.array([50, 100], pa.int8())})
     assert float(cp.read_log(ratings, limits=(0, 100)).arms[0].squares) == 1.25
+
+
+DECISION = (
+    '{"_label_cost":-1,"_label_probability":0.8166667,"_label_Action":2,"_labelIndex":1,"o":[{"v":1.0,"EventId":"13118d9b"'
+    ',"ActionTaken":false}],"Timestamp":"2020-11-15T17:09:31.8350000Z","Version":"1","EventId":"13118d9b","a":[2,1,3],'
+    '"c":{"GUser":{"id":"cy"},"_multi":[{"TAction":{"topic":"sports"}},{"TAction":{"topic":"food"}},'
+    '{"TAction":{"topic":"music"}}]},"p":[0.8166667,0.1,0.0833333],"VWState":{"m":"N/A"}}\n'
+)  # as Vowpal Wabbit's decision service writes it
+
+
+@pytest.mark.parametrize("more", [[], ["--arm", "_label_Action"], ["--owners", "owners.csv"], ["--agent", "EventId"]])
+def test_positions_of_vowpal_wabbit_are_not_taken_for_arms(tmp_path, monkeypatch, more):
+    (tmp_path / "x.json").write_text(DECISION * 3)
+    (tmp_path / "owners.csv").write_text("arm,agent\n2,ana\n")
+    monkeypatch.chdir(tmp_path)
+    done = run("log", "x.json", *more)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "_label_Action is a position in the list of its own row" in done.stderr
+
+
+def test_a_log_that_is_not_read_in_time_is_left_with_a_sentence(tmp_path):
+    """Kilobytes of gzip, and three million rows: a bomb that used to be read to its end, whatever --seconds said."""
+    row = b"".join(b"agent-%d,arm-%d,1\n" % (k % 7, k % 7) for k in range(10_000))
+    with gzip.open(tmp_path / "x.csv.gz", "wb") as file:
+        file.write(b"agent,arm,click\n")
+        for _ in range(300):
+            file.write(row)
+    done = run("log", tmp_path / "x.csv.gz", "--seconds", "0.01")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "expected to read the log within 0.01 s, got about" in done.stderr
+    assert len(cp.read_log(tmp_path / "x.csv.gz").arms) == 7

@@ -20,6 +20,7 @@ from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owne
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
 from cloneproof.report.log_page import log_page
+from support.command import run
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log"))
 import generate
@@ -113,8 +114,44 @@ def test_a_budget_is_one_promise_and_says_what_was_left_out(monkeypatch):
     """What there is no time for is not begun."""
     ticking(monkeypatch, 0.3)
     study = study_log(cp.read_log(planted(), same=["title"]), seconds=1)
-    assert "no time" in " ".join(study.notes)
-    assert "lack of time" in " ".join(study.notes)
+    assert study.left == ("a recommendation", "a comparison of mechanisms")
+    assert "no time for a recommendation" in " ".join(study.notes)
+    judged = study_log(cp.read_log(planted(), same=["title"]), lambda market: cp.mechanism("ucb1"), "ucb1", seconds=1)
+    assert "an audit of the policy" in judged.left
+    assert "is judged" not in " ".join(judged.notes)  # nothing was
+
+
+def test_without_seconds_a_busy_machine_gives_the_same_answer(monkeypatch):
+    """A clock that every look moves by five minutes: only counted work may end anything."""
+    log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
+    monkeypatch.setattr("cloneproof.logs.study.SECONDS", 4.0)
+    found = []
+    for seconds in (0.0, 300.0):
+        ticking(monkeypatch, seconds)
+        study = study_log(log, lambda market: cp.mechanism("thompson"), "thompson", levels=2, horizon=40)
+        found.append(study.to_dict() | {"seconds": 0})
+        found[-1]["recommendation"]["seconds"] = found[-1]["verdict"]["audit"]["seconds"] = 0
+    assert found[0] == found[1]
+    assert found[0]["left"] == []
+
+
+def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    generate.write_log(tmp_path / "x.csv", rounds=3000)
+    monkeypatch.setattr("cloneproof.logs.study.judge_policy", interrupted)
+    monkeypatch.setattr("cloneproof.logs.study.SECONDS", 3.0)
+    done = run("log", tmp_path / "x.csv", "--policy", "thompson", "--html", tmp_path / "page.html")
+    assert done.returncode == 130
+    assert "3,000 rounds, 60 arms" in done.stdout
+    assert "Parameters: " in done.stdout  # of the recommendation
+    assert "interrupted: this is what was found by then" in done.stderr
+    monkeypatch.setattr("cloneproof.logs.study.find_copies", interrupted)
+    early = run("log", tmp_path / "x.csv")
+    assert early.returncode == 130
+    assert "3,000 rounds, 60 arms" in early.stdout
+    assert "interrupted before anything was known" in early.stderr
 
 
 def test_the_page_escapes_names_and_calls_nobody_anything(study):
@@ -184,12 +221,12 @@ def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
         main()
     assert json.loads(capsys.readouterr().out)["rounds"] == 3000
     monkeypatch.setattr("cloneproof.logs.study.LEAST_SECONDS", np.inf)  # there is no time for an audit
-    for policy, code in (([], 0), (["--policy", "thompson"], 3)):
-        monkeypatch.setattr(sys, "argv", [*command, *policy, "--seconds", "0.001"])
+    for policy in ([], ["--policy", "thompson"]):
+        monkeypatch.setattr(sys, "argv", [*command, *policy, "--seconds", "1"])
         with pytest.raises(SystemExit) as ended:
             main()
         assert json.loads(capsys.readouterr().out)["verdict"] is None
-        assert ended.value.code == code
+        assert ended.value.code == 3
 
 
 def test_one_owner_with_many_items_does_not_fill_the_market():

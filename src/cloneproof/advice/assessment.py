@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +22,8 @@ from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, OutOfTimeError
-from cloneproof.market.market import Agent, Copies, Ends, Market
-from cloneproof.market.priors import Discrete, Prior
+from cloneproof.market.market import Copies, Market
+from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
@@ -165,14 +164,6 @@ class SamplingLimits:
     def search(self, least: float) -> Search:
         """The same for an audit, with at least so many seconds."""
         return Search(seconds=max(least, self.seconds), seed=self.seed)
-
-
-def compile_kernels(ends: Ends) -> None:
-    """Play a short run of each kind that is sampled, to compile before the clock starts."""
-    market = Market([Agent(name, 2, Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 64, ends=ends)
-    for made in tuned_mechanisms((*RESERVOIRS, "holdout-kl-ucb"), market)[0]:
-        with suppress(CloneproofError):
-            evaluate(market, made, engine="monte-carlo", search=Search(runs=1))
 
 
 def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
+from cloneproof._clock import COMPILATION, budget_clock
 from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
@@ -26,7 +27,7 @@ from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
-SECONDS = 7.0  # for each mechanism that is sampled, where no time is given for all
+SECONDS = 7.0  # of counted work, for each mechanism that is sampled, where no time is given for all
 REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
 LEAST_SECONDS = 0.05  # for one mechanism
 NO_TIME = "no time was left for it; give more seconds"
@@ -100,6 +101,11 @@ class Comparison(Tabular):
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def left(self) -> list[str]:
+        """The mechanisms for which no time was left."""
+        return [row.name for row in self.rows if row.remark == NO_TIME]
+
     def __repr__(self) -> str:
         said = ", ".join(f"{row.name}: {row.verdict or 'not audited'}" for row in self.rows)
         return f"Comparison({said})"
@@ -146,8 +152,9 @@ def compare(
     tolerance : float, default 0.005
         The gain, relative to the honest payoff, that counts as none.
     search : Search, optional
-        Its `seconds` are for all mechanisms together, the fastest first; what there was no time for is not audited,
-        and says so. Left out, each mechanism that is sampled has 7. Its `seed` is used.
+        Its `seconds` are for all mechanisms together, the fastest first, besides what kernels take to compile; what
+        there was no time for is not audited, and says so. Left out, work is counted, for each mechanism that is sampled
+        that of about 7 s, so that one seed gives one answer. Its `seed` is used.
     processes : int, default 1
         How many mechanisms are audited side by side. More than 1 starts processes, for which a script needs the usual
         guard `if __name__ == "__main__":`.
@@ -181,7 +188,6 @@ def compare(
     number_in(tolerance, "tolerance", 0, error=EngineError)
     side_by_side = count(processes, "processes", error=EngineError) > 1 and len(chosen) > 1
     fastest_first = sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
-    clock = Deadline(search.seconds)
     rows: dict[str, ComparedMechanism] = {}
 
     def add(row: ComparedMechanism) -> None:
@@ -191,7 +197,7 @@ def compare(
 
     interrupted = False
     try:
-        with interrupts_raised(), clock.for_engines():
+        with interrupts_raised(), budget_clock(search.seconds), (clock := Deadline(search.seconds)).for_engines():
             if side_by_side:
                 mine = clock.share(1 + len(others)) if others else clock
                 _side_by_side(market, fastest_first, tolerance, search, processes, mine, add)
@@ -220,14 +226,16 @@ def _side_by_side(
     before = {child.pid for child in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
     try:
-        waiting, running = list(names), set[Future[ComparedMechanism]]()
+        waiting, running = list(names), set[Future[tuple[ComparedMechanism, float]]]()
         while waiting or running:
             while waiting and len(running) < processes:
                 each = _share(search, clock, math.ceil(len(waiting) / processes))
-                running.add(pool.submit(compare_one, market, waiting.pop(0), tolerance, each))
+                running.add(pool.submit(_compare_elsewhere, market, waiting.pop(0), tolerance, each))
             ended, running = wait(running, return_when=FIRST_COMPLETED)
             for job in ended:
-                add(job.result())
+                row, compiled = job.result()
+                clock = replace(clock, start=clock.start + compiled / processes)
+                add(row)
     except BaseException:
         for child in multiprocessing.active_children():
             if child.pid not in before:
@@ -241,6 +249,13 @@ def _share(search: Search, clock: Deadline, parts: int) -> Search:
     """The search of the first of so many mechanisms that share the remaining time."""
     left = clock.share(parts).left
     return search if left is None else replace(search, seconds=max(left, 1e-9))
+
+
+def _compare_elsewhere(market: Market, name: str, tolerance: float, search: Search) -> tuple[ComparedMechanism, float]:
+    """`compare_one` in a process of its own, and the seconds for which its clock stood still."""
+    before = COMPILATION.seconds
+    with budget_clock(search.seconds):
+        return compare_one(market, name, tolerance, search), COMPILATION.seconds - before
 
 
 def _ignore_interrupts() -> None:
@@ -334,6 +349,5 @@ def _regret(
             return True, regret
     except EngineError:
         pass
-    evaluate(market, made, copies, "monte-carlo", search=Search(runs=1, seed=seed))  # compiles, on the first day
     search = Search(seconds=seconds, seed=seed, bounds="asymptotic")
     return False, evaluate(market, made, copies, "monte-carlo", search=search).regret

@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 
 from cloneproof._checks import number_in, one_of
+from cloneproof._clock import budget_clock
 from cloneproof.advice.assessment import (
     DECLARED,
     GAMEABLE,
@@ -21,7 +22,6 @@ from cloneproof.advice.assessment import (
     SamplingLimits,
     assess,
     box_judgement,
-    compile_kernels,
     enough_rounds,
     exploration,
     over_time,
@@ -156,7 +156,7 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
     return drawn
 
 
-SECONDS = 6.0  # if nobody says how long it may take
+SECONDS = 6.0  # of counted work, if nobody says how long it may take
 PATIENT = 30.0  # seconds from which on slow mechanisms are sampled too
 FIRST_PATIENCE = 1.0  # seconds after the budget for exact figures of the first one
 LONGEST_SLOW = 10**5  # rounds of a run of what is sampled slowly
@@ -210,8 +210,9 @@ def recommend(
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
-        Its `seconds` say about how long to take: 6 if it does not; where engines are exact it is less. The first call
-        on a machine also compiles. Its `seed` is used where something is sampled.
+        Its `seconds` say how long to take, besides what the first call on a machine takes to compile. Left out, work is
+        counted, so that one seed gives one answer; it takes about ten seconds, less where engines are exact. Its `seed`
+        is used where something is sampled.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -238,14 +239,27 @@ def recommend(
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
-    compile_kernels(market.ends)
-    clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
+    with budget_clock(search.seconds):
+        clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
+        return _recommended(market, providers, accounts, lifetime, own, search.seed, clock)
+
+
+def _recommended(
+    market: Market,
+    providers: Providers,
+    accounts: Accounts,
+    lifetime: float | None,
+    own: Mapping[str, Mechanism | BlackBox] | None,
+    seed: int,
+    clock: Deadline,
+) -> Recommendation:
+    """`recommend` for checked arguments, until the clock says so."""
     boxes, made = _own(own)
     found = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
     found = replace(found, account_floor=account_floor(market))
     try:
         with interrupts_raised():
-            stages = _stages(found, boxes, made, search.seed, clock)
+            stages = _stages(found, boxes, made, seed, clock)
             with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
                 found = next(stages)  # something is said of the first one in any case
             with clock.for_engines():
@@ -257,10 +271,10 @@ def recommend(
         found = replace(found, interrupted=True, notes=(*found.notes, INTERRUPTED))
     fits = bool(found.ranked) and found.choice.regret.value <= LEARNED * found.random_regret
     if lifetime is not None and found.ranked:
-        quick = SamplingLimits((clock.budget or SECONDS) / 100, search.seed)
+        quick = SamplingLimits((clock.budget or SECONDS) / 100, seed)
         found = replace(found, seasons=season_words(market, found.choice, lifetime, quick))
     advice = "" if fits else _advice(market, found.ranked, found.random_regret, clock)
-    return replace(found, fits=fits, advice=advice, seconds=clock.seconds)
+    return replace(found, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
 def _stages(
@@ -312,7 +326,8 @@ def _stages(
             curve = over_time(market, each.mechanism, quick, points=4, at_end=each.regret)
             found = _replaced(found, each, replace(each, over_time=curve))
     if clock.spent:
-        found = replace(found, notes=(*found.notes, f"The {budget:.3g} s were over before everything was looked at."))
+        over = f"The {clock.words} were over before everything was looked at."
+        found = replace(found, notes=(*found.notes, over), left=True)
     clock.tell(4, 4, "done")
     yield found
 

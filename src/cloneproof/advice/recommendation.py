@@ -149,6 +149,8 @@ class Recommendation(Tabular):
         How long it took.
     interrupted : bool
         Whether somebody pressed Ctrl-C: more would have been looked at.
+    left : bool
+        Whether time was over before everything was looked at.
     accounts : {"checked", "cheap"}
         Whether a second account is a matter of identity checks, or cheap: then the larger of regret and of what such an
         account gains ranks.
@@ -173,6 +175,7 @@ class Recommendation(Tabular):
     accounts: Accounts = "checked"
     account_floor: float | None = None
     seasons: str = ""
+    left: bool = False
 
     def __repr__(self) -> str:
         if not self.ranked:
@@ -207,7 +210,7 @@ class Recommendation(Tabular):
             "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
             **fields_of(
                 self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
-                "interrupted", "accounts", "account_floor", "seasons",
+                "interrupted", "accounts", "account_floor", "seasons", "left",
             ),
         }  # fmt: skip
 

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import known, one_of, whole
+from cloneproof._clock import is_counted
 from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Workers, black_box_outcomes
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
@@ -79,7 +80,7 @@ def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterato
 
     When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
     """
-    deadline = Deadline(seconds)
+    deadline = Deadline(None if is_counted() else seconds)
     if threads is None or threads == 1:
         yield partial(black_box_outcomes, deadline=deadline)
     else:

@@ -30,6 +30,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     drive,
     identity,
     limit_of,
+    run_cost,
     run_source,
 )
 from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, reach_of, served_bounds
@@ -97,6 +98,7 @@ def draw_pairs(
             report=sampling.progress,
             parallel=source.parallel,
             largest=source.largest,
+            cost=sum(map(run_cost, jobs)),
         )
         return *drive(rows, start, plan), source.notes
 

@@ -30,7 +30,8 @@ class Search:
     copies : int, default 4
         Audits try every vector of up to so many copies of each original, besides ladders of 2, 4, 8, .. copies.
     seconds : float, optional
-        Stop after this time. What is open then is `undecided`, or has a wider interval.
+        Stop after this much wall-clock time, besides what kernels take to compile. What is open then is `undecided`, or
+        has a wider interval. Left out, work is counted instead, so that one seed gives one answer on every machine.
     runs : int, optional
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0

@@ -28,6 +28,7 @@ START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the tw
 FINEST = 0.02  # the last relative step of the search
 LEVELS = 24  # of counts that do not pass, where slots are taken as independent
 TINY = 1e-300
+COST_SECONDS = 2.5e-3  # about, to compute the cost of one point
 
 
 class TunedReservoir(NamedTuple):
@@ -131,7 +132,7 @@ class _Search:
 
     def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
         self.market, self.cost = market, cost
-        self.over = time_is_over if timed else lambda: False
+        self.timed = timed
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
         values = market.values
@@ -142,6 +143,9 @@ class _Search:
         self.pairs = [(low, high) for low, high in pairwise(sorted(set(map(float, values)))) if high > low][
             -MOST_PAIRS:
         ]
+
+    def over(self) -> bool:
+        return self.timed and time_is_over(COST_SECONDS)
 
     def known_cost(self, point: ReservoirNumbers) -> float:
         if point not in self.known:

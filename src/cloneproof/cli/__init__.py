@@ -1,6 +1,7 @@
 """The command line: `cloneproof COMMAND`. Data on stdout, progress and errors on stderr.
 
-Exit codes: 0 done, 2 bad input, 70 a bug in cloneproof, 130 interrupted (with what there was, marked partial).
+Exit codes: 0 done, 2 bad input, 3 out of time with questions left, 70 a bug in cloneproof, 130 interrupted (with what
+there was, marked partial).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
 
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CloneproofError, OutOfTimeError
 
 PATIENCE = 0.8  # seconds that a command has after Ctrl-C to say what there is
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -39,6 +40,8 @@ def main() -> None:
                 if interrupted.is_set():
                     _leave()
                 raise end
+    except OutOfTimeError as error:
+        _end(str(error), 3)
     except CloneproofError as error:
         _end(str(error), 2)
     except KeyboardInterrupt:  # before a command began

@@ -13,7 +13,17 @@ from cloneproof.advice.comparison import SECONDS, ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation, terms_toml
 from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
-from cloneproof.cli.options import AsJson, MarketFile, OwnPolicies, OwnRules, check_page, option, own_by_name
+from cloneproof.cli.options import (
+    UNANSWERED,
+    AsJson,
+    MarketFile,
+    OwnPolicies,
+    OwnRules,
+    Seconds,
+    check_page,
+    option,
+    own_by_name,
+)
 from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
@@ -32,13 +42,14 @@ WIDTH = 96  # of a remark
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
 
 
-def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, budget: float | None) -> None:
-    """Print the table."""
+def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, given: str = "") -> None:
+    """Print the table; `given` says what sampled mechanisms had."""
     columns = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
     title = f"{source}: the best attack by copies on each mechanism"
     print_table(new_table(title, *columns, right=2, rows=map(_comparison_cells, rows)))
     print(f"Gains of up to {tolerance:.1%} count as none. Copies are the fewest whose gain is within 1 % of the best.")
-    print(f"Sampled mechanisms had {SECONDS:g} s each:" if budget is None else f"All had {budget:g} s together:")
+    if given:
+        print(given)
     for row in rows:
         if (remark := _remark(row)) != "":
             print("  " + remark[:WIDTH])
@@ -86,9 +97,7 @@ def compare(
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
-    budget: Annotated[
-        float | None, option("SECONDS", "Time for all together; else 7 for each sampled one.", "--seconds", "--budget")
-    ] = None,
+    seconds: Seconds = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     as_json: AsJson = False,
@@ -97,11 +106,13 @@ def compare(
 
     The table shows verdict, best attack, gain, regret without and with that attack, and time. Each mechanism has its
     theorem's parameters; `recommend` tunes them. The first run on a machine also compiles.
+
+    Exit codes: 0 done, 3 no time was left for some of them, 2 bad input.
     """
     from cloneproof.advice.comparison import compare as run_compare
     from cloneproof.mechanisms.catalogue import CATALOGUE
 
-    search, market = Search(seconds=budget, seed=seed), load_market(market_file)
+    search, market = Search(seconds=seconds, seed=seed), load_market(market_file)
     names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
     with progress_bar() as bar:
         task = bar.add_task("auditing", total=len(names) + len(own))
@@ -113,10 +124,13 @@ def compare(
     if as_json:
         print_json([row.to_dict() for row in rows])
     else:
-        show_comparison(rows, market_file, tolerance, budget)
+        each = f"Sampled mechanisms had {SECONDS:g} s of counted work each:"
+        show_comparison(rows, market_file, tolerance, each if seconds is None else f"All had {seconds:g} s together:")
     if rows.interrupted:
         note(f"interrupted: {len(rows)} of {len(names) + len(own)} mechanisms")
         raise typer.Exit(130)
+    if rows.left:
+        raise typer.Exit(UNANSWERED)
 
 
 def show_recommendation(found: Recommendation, source: str | None) -> None:
@@ -175,7 +189,7 @@ def recommend(
     ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
-    seconds: Annotated[float, option("SECONDS", "Take about this long.")] = 6.0,
+    seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     html: Annotated[str | None, option("FILE", "Write the answer as a web page.")] = None,
     toml: Annotated[str | None, option("FILE", "Write the terms of a live market.")] = None,
@@ -186,7 +200,8 @@ def recommend(
     First come mechanisms that are clone-proof whatever you declared, the cheapest first; then those that rely on a
     declaration. For comparison: the best one if everybody were honest, and its cost if everybody does what pays.
 
-    Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 2 bad input.
+    Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 out of time before everything was looked at, 2 bad
+    input.
     """
     if html is not None:
         check_page(html)
@@ -223,7 +238,7 @@ def recommend(
         from cloneproof.report.recommendation_page import recommendation_page  # late: drawing loads slowly
 
         write_page(recommendation_page(found), html)
-    raise typer.Exit(130 if found.interrupted else 0 if found.fits else 1)
+    raise typer.Exit(130 if found.interrupted else UNANSWERED if found.left else 0 if found.fits else 1)
 
 
 def write_terms(found: Recommendation | None, path: str) -> None:

@@ -12,11 +12,13 @@ from cloneproof.analysis.audit.audit import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Verdict, Witness
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
+    UNANSWERED,
     AsJson,
     BoundsOption,
     Device,
     MechanismName,
     RuleName,
+    Seconds,
     Settings,
     check_page,
     mechanism_or_rule,
@@ -96,8 +98,7 @@ def _row(found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
     return who, how, str(found.horizon), *payoffs, f"{100 * found.relative_gain:+.3g}"
 
 
-BUDGET = 60.0  # seconds
-EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": 3}
+EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": UNANSWERED}
 
 
 def audit(
@@ -120,12 +121,7 @@ def audit(
         bool, option(None, "Also report which fee per copy makes honesty best.", "--copy-cost")
     ] = False,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
-    budget: Annotated[
-        float | None,
-        option(
-            "SECONDS", "Stop searching after this time.", "--seconds", "--budget", show_default="60, without --runs"
-        ),
-    ] = None,
+    seconds: Seconds = None,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
@@ -152,12 +148,11 @@ def audit(
         check_page(html)  # before the work, not after it
     if certificate is not None:
         check_place(certificate)
-    budget = BUDGET if budget is None and runs is None else budget
     others = {"withholding": withhold, "splitting": split, "copy-cost": copy_cost, "informed": informed}
     asked: dict[str, Any] = {
         "agent": agent, "opponents": opponents, "tolerance": tolerance,
         "also": [name for name, wanted in others.items() if wanted],
-        "search": Search(max_copies, budget, runs, seed, bounds, device),  # type: ignore[arg-type]
+        "search": Search(max_copies, seconds, runs, seed, bounds, device),  # type: ignore[arg-type]
     }  # fmt: skip
     if from_ledger is not None:
         if any((market_file, mechanism, policy, rule, settings, horizons)):
@@ -186,8 +181,8 @@ def audit(
         print_json(result.to_dict())
     else:
         show_audit(result, f"{name} on {market_file}")
-        if budget is not None:
-            print(f"The search took {result.seconds:.1f} s and had {budget:g} s (--seconds).")
+        if seconds is not None:
+            print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
     if certificate is not None:
         write_evidence(result, certificate)
     if html is not None:

@@ -11,6 +11,7 @@ from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
+    UNANSWERED,
     AsJson,
     BoundsOption,
     CopiesOption,
@@ -18,6 +19,7 @@ from cloneproof.cli.options import (
     MarketFile,
     MechanismName,
     RuleName,
+    Seconds,
     Settings,
     mechanism_or_rule,
     option,
@@ -44,9 +46,7 @@ def evaluate(
         int | None, option("N", "Monte Carlo: at most N runs.", show_default="1000, unless a limit is set")
     ] = None,
     confidence: Annotated[float, option("P", "Monte Carlo: the confidence of each interval.")] = 0.99,
-    budget: Annotated[
-        float | None, option("SECONDS", "Monte Carlo: stop after this time (exit code 3).", "--seconds", "--budget")
-    ] = None,
+    seconds: Seconds = None,
     threads: Annotated[int | None, option("N", "Monte Carlo: threads. The results are the same.")] = None,
     seed: Annotated[int, option("N", "Monte Carlo: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
@@ -56,6 +56,8 @@ def evaluate(
     """Compute expected payoffs and regret, with error bounds.
 
     Parameters that you do not set follow from the mechanism's theorem, for each horizon.
+
+    Exit codes: 0 done, 3 out of time before all runs, 2 bad input.
     """
     name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
@@ -70,7 +72,7 @@ def evaluate(
                 bar.update(task, completed=status.totals.runs, total=status.most, description=words)
 
             how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic, "confidence": confidence}
-            search = Search(seconds=budget, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
+            search = Search(seconds=seconds, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
             how |= {"threads": threads, "search": search, "progress": report}
             found = {market.horizon: evaluate_once(market, made(market), full, **how)}
         else:
@@ -87,7 +89,7 @@ def evaluate(
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
         _show(found, f"{name} on {market_file} (copies: {copied})")
     if any(evaluation.partial for evaluation in found.values()):
-        raise typer.Exit(3)
+        raise typer.Exit(UNANSWERED)
 
 
 def simulate(

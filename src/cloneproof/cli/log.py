@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cloneproof._files import check_place
+from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import show_comparison, show_recommendation, write_terms
-from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option, policy_box
+from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
 from cloneproof.cli.output import (
     new_table,
     note,
@@ -20,6 +20,7 @@ from cloneproof.cli.output import (
     progress_bar,
     working,
 )
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import LogError
 from cloneproof.report.page import write_page
@@ -61,9 +62,7 @@ def log(
     ] = None,
     share: Annotated[float, option("PART", "The part of a reward that its provider is paid.")] = 1.0,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
-    budget: Annotated[
-        float, option("SECONDS", "Time for everything, reading included.", "--seconds", "--budget")
-    ] = 40.0,
+    seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     statistics: Annotated[bool, option(None, "Only read the log and show its items.", "--statistics")] = False,
     html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
@@ -75,37 +74,36 @@ def log(
     Each row of the log is a round: which provider and item were served, and the reward. Columns that you do not name
     are guessed. Also says what copies earn under --policy, or under every mechanism.
 
-    Exit codes, for --policy in the market fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided; without
-    --policy 0; bad input 2.
+    Exit codes, for --policy in the market fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided. Also 3 if
+    time was out before every question was answered; without --policy otherwise 0; bad input 2.
     """
     for path in (html, toml):
         if path is not None:
             check_place(path)
     if settings and (policy is None or ":" in policy):
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
-    from cloneproof.cli.audit import EXIT
     from cloneproof.logs.reading import read_log
 
-    start = monotonic()
+    clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     with progress_bar() as bar:
         task = bar.add_task("reading", total=100)
         found = read_log(
             files, agent=agent, arm=arm, reward=reward, time=time, propensity=propensity, count=count, total=total,
             owners=owners, same=[name for name in (same or "").split(",") if name], limits=parsed_range(limits),
-            local_arms=local_arms, leave_out=leave_out,
-            progress=(lambda part: bar.update(task, completed=100 * part)) if not bar.disable else None,
+            local_arms=local_arms, leave_out=leave_out, seconds=seconds,
+            progress=lambda part: bar.update(task, completed=100 * part),
         )  # fmt: skip
     for text in (*found.notes, *(f"left out: {fault}" for fault in found.faults)):
         note(printable(text))
+    if not as_json:
+        show_log(found)
+    elif statistics:
+        print_json(found.to_dict())
     if statistics:
-        if as_json:
-            print_json(found.to_dict())
-        else:
-            show_log(found)
         return
     from cloneproof.logs.study import study_log
 
-    left = max(budget - (monotonic() - start), MOST_HURRIED) if budget > 0 else budget
+    left = None if clock.left is None else max(clock.left, HURRIED)
     judged = None
     if policy is not None:
         judged = policy_box(policy)[1] if ":" in policy else (lambda market: chosen_mechanism(policy, settings, market))
@@ -118,14 +116,29 @@ def log(
         print_json(study.to_dict())
     else:
         show_study(study)
+    _write_files(study, html, toml)
+    raise typer.Exit(exit_code(study))
+
+
+def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
     if html is not None:
         from cloneproof.report.log_page import log_page  # late: drawing takes a second to load
 
         write_page(log_page(study), html)
     if toml is not None:
         write_terms(study.recommendation, toml)
-    unknown = EXIT["undecided"] if policy is not None else 0  # without a verdict there was no time for one
-    raise typer.Exit(unknown if study.verdict is None else EXIT[study.verdict.verdict])
+
+
+def exit_code(study: LogStudy) -> int:
+    """That of the verdict; also undecided if a question was left and the policy is not known to be exploitable."""
+    from cloneproof.cli.audit import EXIT
+
+    if study.interrupted:
+        return 130
+    verdict = None if study.verdict is None else study.verdict.verdict
+    if verdict != "exploitable" and (study.left or (verdict is None and study.policy)):
+        return EXIT["undecided"]
+    return 0 if verdict is None else EXIT[verdict]
 
 
 def parsed_range(text: str | None) -> tuple[float, float]:
@@ -144,7 +157,7 @@ def parsed_range(text: str | None) -> tuple[float, float]:
 
 
 MOST_ROWS = 20
-MOST_HURRIED = 2.0  # seconds for a study, however long reading took
+HURRIED = 1e-3  # seconds for a study that begins with none left: who has equal titles is told in any case
 
 
 def show_log(log: Log) -> None:
@@ -163,8 +176,7 @@ def show_log(log: Log) -> None:
 
 
 def show_study(study: LogStudy) -> None:
-    """Print who seems to copy, what it gains, and what to run."""
-    show_log(study.log)
+    """Print who seems to copy, what it gains, and what to run; the items are printed before."""
     _show_duplicates(study)
     _show_findings(study)
     for account, owner, rounds, paid in study.accounts:
@@ -173,8 +185,7 @@ def show_study(study: LogStudy) -> None:
     if study.verdict is not None:
         _show_verdict(study.verdict, study)
     elif study.comparison:
-        each = max((row.seconds for row in study.comparison), default=0.0)
-        show_comparison(study.comparison, "the market fitted to the log", 0.005, each)
+        show_comparison(study.comparison, "the market fitted to the log", 0.005)
         print("No policy was named, and which of these made the log is not claimed.")
     if study.recommendation is not None:
         show_recommendation(study.recommendation, None)

@@ -56,8 +56,20 @@ BoundsOption = Annotated[
     str,
     option("KIND", "Bounds of samples: distribution-free, or asymptotic (narrower, true in the limit of many runs)."),
 ]
+Seconds = Annotated[
+    float | None,
+    option(
+        "SECONDS",
+        "Stop after this much wall-clock time, besides compiling; else work is counted: one seed, one answer.",
+        "--seconds",
+        "--budget",
+    ),
+]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
 AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
+
+
+UNANSWERED = 3  # the exit code if questions were left
 
 
 def check_page(path: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -66,17 +67,23 @@ def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence
     return table
 
 
-def progress_bar() -> Progress:
-    """A progress bar on stderr; silent if that is not a terminal."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A progress bar on stderr; silent if that is not a terminal. Ctrl-C before there is a result ends the command."""
+    try:
+        with Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not sys.stderr.isatty(),
+            transient=True,
+        ) as bar:
+            yield bar
+    except KeyboardInterrupt:
+        note("interrupted before anything was known")
+        raise typer.Exit(130) from None
 
 
 @contextmanager

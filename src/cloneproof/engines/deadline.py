@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cloneproof._clock import EXACT_UNTIL
+from cloneproof._clock import EXACT_UNTIL, is_counted, now
 
 ProgressCallback = Callable[[int, int, str], None]  # (done, total, what)
 _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # whether samplers pass them on
@@ -20,17 +20,31 @@ _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # wheth
 
 @dataclass(frozen=True)
 class Deadline:
-    """A budget of seconds since a start (None: no limit), and a progress callback (None: none)."""
+    """A budget of seconds since a start (None: no limit), and a progress callback (None: none).
+
+    Seconds are those of `_clock.now`: of wall-clock time, or of counted work.
+    """
 
     budget: float | None = None
     report: ProgressCallback | None = None
-    start: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 (tests turn the clock)
+    start: float = field(default_factory=now)
     until: float | None = None  # seconds since the start at which a share of the budget is spent
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
+    begun: float = field(default_factory=lambda: time.monotonic(), compare=False)  # noqa: PLW0108 (tests turn the clock)
 
     @property
     def seconds(self) -> float:
-        return time.monotonic() - self.start
+        return now() - self.start
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of wall-clock time since the start, whatever counts."""
+        return time.monotonic() - self.begun
+
+    @property
+    def words(self) -> str:
+        """The limit in words."""
+        return f"{self.limit or 0.0:.3g} s" + (" of counted work" if is_counted() else "")
 
     @property
     def limit(self) -> float | None:
@@ -70,7 +84,7 @@ class Deadline:
     @contextmanager
     def for_engines(self) -> Iterator[None]:
         """Within this context exact engines and tuning stop at this deadline; a nested one cannot extend it."""
-        until = math.inf if self.left is None else time.monotonic() + self.left
+        until = math.inf if self.left is None else now() + self.left
         token = EXACT_UNTIL.set(min(until, EXACT_UNTIL.get()))
         try:
             yield

@@ -13,13 +13,13 @@ same rounds. Exact if the closed form applies, else sampled in pairs with common
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
+from cloneproof._clock import now
 from cloneproof._tables import fields_of, to_data
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
@@ -112,12 +112,9 @@ def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int,
         return market.horizon
     agent = market.agents[0]
     copies = (TIMED_COPIES,) + (1,) * (agent.count - 1)
-    gain(
-        market.with_horizon(min(64, market.horizon)), made, agent.name, copies, search=Search(runs=1, seed=seed)
-    )  # compiles
-    start = time.perf_counter()
+    start = now()
     gain(market, made, agent.name, copies, search=Search(runs=TIMED, seed=seed))
-    pair = max(time.perf_counter() - start, 1e-6) / TIMED
+    pair = max(now() - start, 1e-6) / TIMED
     affordable = min(float(longest), market.horizon * seconds / (PAIRS * pair))
     if affordable == longest:
         return longest
@@ -234,8 +231,6 @@ def _worth(
             else:
                 return CopyWorth(owner, with_copies, without, with_copies - without)
         search = Search(seconds=max(clock.left or 0.0, 0.1), runs=RUNS, seed=seed, bounds="asymptotic")
-        short = market.with_horizon(len(market.agents) * 4)
-        gain(short, mechanism, owner.name, registered, search=replace(search, seconds=None, runs=2))  # compiles
         sampled = gain(market, mechanism, owner.name, registered, stop_when_decided=False, search=search)
     except CloneproofError as refusal:
         return CopyWorth(owner, None, None, None, str(refusal))

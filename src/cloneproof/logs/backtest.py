@@ -24,11 +24,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from cloneproof._clock import count_work
 from cloneproof._tables import fields_of
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON
 from cloneproof.engines.reference import simulate
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.log import Log
@@ -168,6 +170,7 @@ def replayed(
         queue[1] -= reward
         live.reward(decision.id, float(reward))
         total, done = total + reward, done + 1
+    count_work(done / ROUNDS_IN_PYTHON)
     if done < LEAST_REPLAYED:
         return None, done
     width = math.sqrt(math.log(2 / 0.05) / (2 * done))
@@ -196,6 +199,7 @@ def _shares(
         served.append(listed[record.agent][record.arm])
         if clock.spent:
             break
+    count_work(len(served) / ROUNDS_IN_PYTHON)
     counts = Counter(served[len(served) // 2 :])
     return {arm: count / counts.total() for arm, count in counts.items()}
 

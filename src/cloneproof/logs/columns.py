@@ -1,8 +1,8 @@
 """Which column of a log is what: as named by the caller, or guessed by its name and reported.
 
-Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`), Open Bandit Pipeline
-(`action`, `reward`, `pscore`) and Vowpal Wabbit's decision-service lines (`_label_Action`, `_label_cost`,
-`_label_probability`; a reward is minus a cost).
+Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`) and Open Bandit Pipeline
+(`action`, `reward`, `pscore`). Vowpal Wabbit's decision-service lines have no arm: `_label_Action` is a position in the
+list of actions of its own row. They are refused unless another column is named as the arm; a reward is minus a cost.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "arm": (
         "arm", "arm_id", "campaign", "campaign_id", "ad", "ad_id", "creative", "creative_id", "item", "item_id",
-        "listing", "listing_id", "product", "product_id", "video", "video_id", "action", "_label_Action", "a",
+        "listing", "listing_id", "product", "product_id", "video", "video_id", "action",
     ),
     "reward": (
         "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating", "_label_cost", "cost",
@@ -32,6 +32,7 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "total": ("clicks", "conversions", "reward_sum"),
 }  # fmt: skip
 COSTS: Final = ("_label_cost", "cost")
+POSITIONS: Final = ("_label_Action", "_labelIndex")  # in the list of a row, and not arms
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
     "count": "the number of rounds of a row", "total": "the sum of its rewards",
@@ -87,6 +88,12 @@ def chosen_columns(
     'using `advertiser_id` as the agent'
     """
     chosen = _named(known, given)
+    if any(name in known for name in POSITIONS) and chosen.get("arm") in (None, *POSITIONS):
+        raise LogError(
+            "expected rows that name the item that was served, got Vowpal Wabbit's lines, whose _label_Action is a "
+            "position in the list of its own row; write item and provider into columns of their own, and name them by "
+            "--arm and --agent"
+        )
     notes: list[str] = []
     free = [name for name in known if name not in chosen.values()]
 

@@ -14,7 +14,8 @@ from typing import Any
 from cloneproof._checks import count as checked_count
 from cloneproof._checks import is_one_line
 from cloneproof.analysis.copying.records import Feature
-from cloneproof.errors import LogError, brief
+from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.columns import LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.log import Log, LoggedArm, Moment
@@ -84,6 +85,7 @@ def read_log(
     local_arms: bool = False,
     leave_out: bool = False,
     threads: int | None = None,
+    seconds: float | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Log:
     """Read a log: which agent's arm was served, and what the reward was.
@@ -113,6 +115,8 @@ def read_log(
         Leave out what is wrong and count it in `Log.faults`; otherwise a log with faults is refused.
     threads : int, optional
         How many; all cores if left out.
+    seconds : float, optional
+        Give up after this much wall-clock time.
     progress : callable, optional
         Called with the part of the rows that is done, from 0 to 1.
 
@@ -125,6 +129,8 @@ def read_log(
     ------
     LogError
         Where the log cannot be read, or has faults.
+    OutOfTimeError
+        If it was not read in time.
 
     Examples
     --------
@@ -137,6 +143,7 @@ def read_log(
     """
     scale = checked_scale(limits)
     same = (same,) if isinstance(same, str) else tuple(same)
+    clock = Deadline(seconds)
     found = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
     columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None)
@@ -144,7 +151,7 @@ def read_log(
         if found.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
-    return _with_progress(lambda: _read(found, columns, scale, owned, local_arms, leave_out), found, progress)
+    return _watched(lambda: _read(found, columns, scale, owned, local_arms, leave_out), found, clock, progress)
 
 
 def _read(
@@ -269,16 +276,22 @@ def _feature(value: object) -> Feature | None:
     return None if value is None or value == "" else str(value)
 
 
-def _with_progress(work: Callable[[], Log], source: LogSource, progress: Callable[[float], None] | None) -> Log:
-    """Do the work in a thread while this one reports progress; without a callback, no thread."""
-    if progress is None:
-        return work()
+def _watched(
+    work: Callable[[], Log], source: LogSource, clock: Deadline, progress: Callable[[float], None] | None
+) -> Log:
+    """Do the work in a thread while this one reports progress, and looks at the clock."""
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(work)
         try:
             while not job.done():
                 wait([job], 0.2)
-                progress(source.part)
+                if progress is not None:
+                    progress(source.part)
+                if clock.spent and not job.done():
+                    part = f"about {source.part:.0%} of its rows"
+                    raise OutOfTimeError(
+                        f"expected to read the log within {clock.words}, got {part}", "give more --seconds"
+                    )
         except BaseException:
             while not job.done():
                 source.connection.interrupt()

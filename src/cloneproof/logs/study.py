@@ -16,8 +16,9 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
+from cloneproof._clock import budget_clock
 from cloneproof._tables import fields_of, to_data
-from cloneproof.advice.comparison import NO_TIME, ComparedMechanism, compare
+from cloneproof.advice.comparison import ComparedMechanism, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.priors import FittedPriors
@@ -26,7 +27,7 @@ from cloneproof.analysis.copying.search import find_copies
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError
 from cloneproof.logs.attack import CopyWorth, LogVerdict, judge_policy, posterior_market, worth_of_copies
@@ -47,6 +48,7 @@ from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
+SECONDS: Final = 40.0  # of counted work, if nobody says how long it may take
 LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
 LEVELS: Final = 4
 MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
@@ -95,6 +97,8 @@ class LogStudy:
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
     notes           what a reader should know besides
+    left            the questions for which there was no time
+    interrupted     whether somebody pressed Ctrl-C: some answers are missing then
     """
 
     log: Log
@@ -109,7 +113,9 @@ class LogStudy:
     traffic: OwnTraffic | None
     backtest: Backtest | None
     notes: tuple[str, ...]
+    left: tuple[str, ...]
     seconds: float
+    interrupted: bool = False
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -137,7 +143,7 @@ class LogStudy:
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
             "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
-            **fields_of(self, "backtest", "notes", "seconds"),
+            **fields_of(self, "backtest", "notes", "left", "seconds", "interrupted"),
         }
 
 
@@ -151,47 +157,112 @@ def study_log(
     horizon: int | None = None,
     share: float = 1.0,
     tolerance: float = 0.005,
-    seconds: float = 40.0,
+    seconds: float | None = None,
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> LogStudy:
-    """Answer the three questions within the budget; notes say what there was no time for."""
-    clock = Deadline(number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True))
+    """Answer the three questions within the time; `left` and the notes say what there was no time for.
+
+    Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
+    there are, marked `interrupted`, once copies have been looked for.
+    """
+    if seconds is not None:
+        number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
+    with budget_clock(seconds), interrupts_raised():
+        clock = Deadline(SECONDS if seconds is None else seconds)
+        return _studied(log, policy, name, level, levels, horizon, share, tolerance, seed, clock, progress)
+
+
+def _studied(
+    log: Log,
+    policy: StudiedPolicy,
+    name: str,
+    level: float,
+    levels: int,
+    horizon: int | None,
+    share: float,
+    tolerance: float,
+    seed: int,
+    clock: Deadline,
+    progress: Callable[[int, int, str], None] | None,
+) -> LogStudy:
     tell = progress or (lambda done, total, what: None)
     atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
     tell(0, 5, "looking for copies")
-    findings = find_copies(arm_records(log), level, log.columns.same, seconds=COPIES * seconds)
+    findings = find_copies(
+        arm_records(log), level, log.columns.same, seconds=clock.within(COPIES * (clock.budget or 0.0))
+    )
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
     rounds = max(sum(owner.rounds for owner in owners), len(owners))
-    chosen = min(rounds, LONGEST) if horizon is None else int(horizon)
+    chosen = min(rounds, LONGEST) if horizon is None else horizon
     tell(1, 5, "fitting priors")
     fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in everybody})
     priors, common, merged = common_levels(fitted, atoms)
     if merged:
         notes.append(f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart")
     market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
-    asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, tell)
-    tell(2, 5, "what to run")
+    asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, [], tell)
+    if findings.late:
+        asked.left.append("some questions about copies")
     if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
         notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
     few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
-    advised = _advised(asked, Market(few, rounds, share))
-    made, audited, worths, rows = _judged(asked, rounds if horizon is None else chosen, fitted)
-    if chosen < rounds:
-        judged = chosen if audited is None else audited.worst.horizon
-        valued = f", the copies in the log over {chosen:,}" if worths and judged != chosen else ""
-        notes.append(f"the policy is judged over {judged:,} rounds{valued}; the log has {rounds:,} (--horizon)")
-    traffic = _own_traffic(asked, advised)
-    tested = backtest(log, owners, made, advised, clock, seed) if log.propensities else None
-    if log.propensities and clock.spent:
-        notes.append("time was out before every policy was tried on the log itself (--seconds)")
+    answers = _Answers()
+    try:
+        _answer(asked, answers, log, Market(few, rounds, share), rounds if horizon is None else chosen, fitted)
+        interrupted = False
+    except KeyboardInterrupt:
+        interrupted = True
+        notes.append("interrupted: this is what was found by then")
+    verdict, worths = answers.verdict, answers.worth
+    over = {} if verdict is None else {"the policy is judged": verdict.worst.horizon}
+    over |= {"the copies in the log are valued": chosen} if worths else {}
+    if over and min(over.values()) < rounds:
+        said = ", ".join(f"{what} over {number:,} rounds" for what, number in over.items())
+        notes.append(f"{said}; the log has {rounds:,} (--horizon)")
     tell(5, 5, "done")
     return LogStudy(
-        log, findings, owners, market, name, tuple(worths), audited, tuple(rows), advised, traffic, tested,
-        tuple(notes), clock.seconds,
+        log, findings, owners, market, name, tuple(worths), verdict, tuple(answers.comparison),
+        answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
+        interrupted,
     )  # fmt: skip
+
+
+@dataclass
+class _Answers:
+    """What is known so far."""
+
+    recommendation: Recommendation | None = None
+    worth: Sequence[CopyWorth] = ()
+    verdict: LogVerdict | None = None
+    comparison: Sequence[ComparedMechanism] = ()
+    traffic: OwnTraffic | None = None
+    backtest: Backtest | None = None
+
+
+def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: int, fitted: FittedPriors) -> None:
+    """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
+    asked.tell(2, 5, "what to run")
+    answers.recommendation = _advised(asked, whole)
+    if answers.recommendation is not None and answers.recommendation.interrupted:
+        raise KeyboardInterrupt
+    made = None if asked.policy is None else asked.made
+    if made is None:
+        asked.tell(3, 5, "comparing mechanisms")
+        answers.comparison = _compared(asked)
+    else:
+        if any(owner.copied for owner in asked.owners):
+            asked.tell(3, 5, "what the copies earned")
+            answers.worth = _worths(asked, made, fitted)
+        asked.tell(4, 5, "auditing the policy")
+        answers.verdict = _judged(asked, longest)
+    answers.traffic = _own_traffic(asked, answers.recommendation)
+    if log.propensities:
+        answers.backtest = backtest(log, asked.owners, made, answers.recommendation, asked.clock, asked.seed)
+        if asked.clock.spent:
+            asked.leave("trying every policy on the log itself")
 
 
 @dataclass(frozen=True)
@@ -205,59 +276,72 @@ class _Asked:
     seed: int
     clock: Deadline
     notes: list[str]
+    left: list[str]
     tell: Callable[[int, int, str], None]
+
+    @property
+    def made(self) -> Mechanism | BlackBox:
+        """The policy in the fitted market."""
+        assert self.policy is not None
+        return self.policy if isinstance(self.policy, BlackBox) else self.policy(self.market)
+
+    def leave(self, what: str) -> None:
+        """Note that there was no time for a question."""
+        self.left.append(what)
+        self.notes.append(f"there was no time for {what}: give more --seconds")
 
     def seconds(self, share: float) -> float:
         """A share of the whole budget, or what is left if that is less."""
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _judged(
-    asked: _Asked, longest: int, fitted: FittedPriors
-) -> tuple[Mechanism | BlackBox | None, LogVerdict | None, list[CopyWorth], list[ComparedMechanism]]:
-    """The policy's audit and what the copies are worth under it; or all mechanisms."""
-    if asked.policy is None:
-        asked.tell(3, 5, "comparing mechanisms")
-        return None, None, [], _compared(asked)
-    market, policy = asked.market, asked.policy
-    made = policy if isinstance(policy, BlackBox) else policy(market)
-    worths: list[CopyWorth] = []
-    if any(owner.copied for owner in asked.owners):
-        asked.tell(3, 5, "what the copies earned")
-        after = posterior_market(asked.owners, fitted, market.horizon, market.share)
-        with Deadline(asked.seconds(WORTH)).for_engines():
-            worths = worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
-    asked.tell(4, 5, "auditing the policy")
+def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> list[CopyWorth]:
+    """What the copies in the log are worth under the policy."""
+    if asked.seconds(WORTH) < LEAST_SECONDS:
+        asked.leave("what the copies earned")
+        return []
+    after = posterior_market(asked.owners, fitted, asked.market.horizon, asked.market.share)
+    with Deadline(asked.seconds(WORTH)).for_engines():
+        return worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
+
+
+def _judged(asked: _Asked, longest: int) -> LogVerdict | None:
+    """The policy's audit."""
     seconds = asked.seconds(JUDGED)
+    if seconds < LEAST_SECONDS or asked.policy is None:
+        asked.leave("an audit of the policy")
+        return None
     try:
-        if seconds < LEAST_SECONDS:
-            raise EngineError("there was no time left for it; give more --seconds")
         with Deadline(seconds).for_engines():
-            return made, judge_policy(market, policy, longest, asked.tolerance, seconds, asked.seed), worths, []
+            found = judge_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
     except EngineError as refusal:
         asked.notes.append(f"the policy was not audited: {refusal}")
-        return made, None, worths, []
+        return None
+    if found.audit.interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 def _compared(asked: _Asked) -> list[ComparedMechanism]:
     """As many mechanisms as time allows, the fastest first."""
     if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
-        asked.notes.append("mechanisms were not compared for lack of time (--seconds)")
+        asked.leave("a comparison of mechanisms")
         return []
     found = compare(
         asked.market, list(CATALOGUE), tolerance=asked.tolerance, search=Search(seconds=left, seed=asked.seed)
     )
-    if late := [row.name for row in found if row.remark == NO_TIME]:
-        asked.notes.append(f"not compared for lack of time (--seconds): {', '.join(late)}")
-    return [row for row in found if row.remark != NO_TIME]
+    if found.left:
+        asked.leave(f"an audit of {', '.join(found.left)}")
+    return [row for row in found if row.name not in found.left]
 
 
 def _advised(asked: _Asked, market: Market) -> Recommendation | None:
     """What to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
     seconds = asked.seconds(ADVISED)
+    if seconds < LEAST_SECONDS:
+        asked.leave("a recommendation")
+        return None
     try:
-        if seconds < LEAST_SECONDS:
-            raise EngineError("there was no time left for it; give more --seconds")
         with Deadline(seconds).for_engines():
             return recommend(market, search=Search(seconds=seconds / 2, seed=asked.seed))
     except CloneproofError as refusal:

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 
 import cloneproof as cp
+from cloneproof import _clock
 from cloneproof.analysis.audit import strategies as exact
 from cloneproof.analysis.audit import strategies as sampling
 from cloneproof.analysis.audit.strategies import payoffs
-from cloneproof.engines import deadline
 from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
 
@@ -266,7 +266,7 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
         ahead[0] += 1000.0
         return found
 
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0]))
+    monkeypatch.setattr(_clock, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0]))
     monkeypatch.setattr(exact, "payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from cloneproof._clock import budget_clock
 from cloneproof.analysis.audit.beside import Beside, beside
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
@@ -28,7 +29,7 @@ from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.market.market import Market
 
 INTERRUPTED = "interrupted: this is what was found by then"
-SECONDS = 60.0  # where nothing else says when to stop
+SECONDS = 60.0  # of counted work, where nothing else says when to stop
 Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
 
 
@@ -69,8 +70,9 @@ def audit(
         per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains on average if it
         knows its means before it registers, in `Audit.informed`.
     search : Search, optional
-        How many copies of each original are tried, how long it may take (agents share the time; about a minute by
-        default), and how runs are sampled if no exact engine applies.
+        How many copies of each original are tried, how long it may take (agents share the time; left out, work is
+        counted, so that one seed gives one answer, and ends after about a minute), and how runs are sampled if no
+        exact engine applies.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -102,7 +104,8 @@ def audit(
     check_sampling(progress=progress)
     question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also)
     patience = SECONDS if search.seconds is None and search.runs is None else None
-    return answer(question, search, Deadline(search.seconds, progress, until=patience))
+    with budget_clock(search.seconds):
+        return answer(question, search, Deadline(search.seconds, progress, until=patience))
 
 
 def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:

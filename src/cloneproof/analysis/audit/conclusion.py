@@ -163,7 +163,7 @@ def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside,
     if isinstance(found, Audit):
         audit = found
     else:
-        seconds = clock.seconds
+        seconds = clock.elapsed
         audit = _concluded(question, found, copies, clock)
         notes = (*found.notes, *beside.notes, *audit.notes)
         also, missing = beside.deviations, beside.missing(question.also)

@@ -448,7 +448,7 @@ def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit |
             except OutOfTimeError:
                 audits[case.name] = _out_of_time(case, question.tolerance, clock)
     joined = next(iter(audits.values())) if len(question.agents) == 1 else _join(audits, question.representatives)
-    return replace(joined, seconds=clock.seconds)
+    return replace(joined, seconds=clock.elapsed)
 
 
 def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
@@ -458,7 +458,7 @@ def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
     witness = Witness(case.name, copies, anything, anything, nothing, case.market, case.copies(copies))
-    scope = f"out of time: {clock.budget or clock.limit:g} s were over before anything was known of {case.name!r}"
+    scope = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
     return Audit(case.mechanism, case.market, "undecided", witness, scope, tolerance)
 
 

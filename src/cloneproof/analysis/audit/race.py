@@ -358,7 +358,7 @@ def _wanted(state: Race, draws: Draws) -> int:
 def race_results(state: Race) -> list[SearchResult]:
     """What is known, case by case."""
     bounding = set(state.bounding)
-    why = f"{state.clock.budget or state.clock.limit or 0.0:.3g} s were not enough for them"
+    why = f"{state.clock.words} were not enough for them"
     if state.clock.interrupted:
         why = "interrupted"
     if state.anybody_pays():

@@ -31,7 +31,6 @@ the second part.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +39,7 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof._clock import now
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness, pays
@@ -240,7 +240,7 @@ class Race:
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
     ) -> Draws:
         """Draw the candidate's pairs up to a number, or as many as the budget affords."""
-        case, begun = entry.case, time.perf_counter()
+        case, begun = entry.case, now()
         if before is not None:
             stratify = self.passes(entry, before.totals)
         sampling = PairedSampling(
@@ -249,7 +249,7 @@ class Race:
         )  # fmt: skip
         gain = sampled_gain(case.market, case.played, case.name, case.copies(entry.copies), sampling)
         done = gain.runs - (0 if before is None else before.pairs)
-        seconds = (time.perf_counter() - begun) / max(1, done)
+        seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
         self.work += cost * done
         sample = SampledDeviation(

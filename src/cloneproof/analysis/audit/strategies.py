@@ -8,12 +8,12 @@ Sampling answers everything if no exact engine applies, or confirms the best fin
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from typing import Any
 
+from cloneproof._clock import now
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.analysis.audit.coverage import limit_worlds, more_vectors, worlds_that_suffice
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
@@ -132,14 +132,14 @@ def search(
 
     def try_vector(vector: CopyVector) -> bool:
         """Whether it was evaluated, and fast enough to try the next rung of a ladder."""
-        begin = time.perf_counter()
+        begin = now()
         found = evaluated.get(vector) or _evaluate_vector(start, vector, left_out, clock)
         if isinstance(found, str):
             left_out[vector] = found
         else:
             evaluated[vector] = found
         clock.tell(next(told), total, f"{start.agent}: copies {vector}")
-        return not isinstance(found, str) and time.perf_counter() - begin <= long
+        return not isinstance(found, str) and now() - begin <= long
 
     try:
         for vector in vectors:
@@ -174,7 +174,7 @@ def _evaluate_vector(
 ) -> list[Witness] | str:
     """The witnesses of one vector at every horizon, or why there are none."""
     if clock.spent:
-        return f"the {clock.budget or clock.limit:g} s were over"
+        return f"the {clock.words} were over"
     for smaller, why in left_out.items() if start.engine == "tree" else ():
         if all(few <= many for few, many in zip(smaller, vector, strict=True)):
             return why  # the tree only grows with the arms

@@ -96,6 +96,7 @@ class CopyFindings:
     notes       what a reader should know besides, a sentence each
     duplicates  arms whose texts are equal or nearly so: the equal ones first, and of these what few agents share and
                 the most arms; listed whatever time there is
+    late        how many questions there was no time for
     """
 
     groups: tuple[CopyGroup, ...]
@@ -105,6 +106,7 @@ class CopyFindings:
     guarantee: str
     notes: tuple[str, ...] = ()
     duplicates: tuple[Duplicates, ...] = ()
+    late: int = 0
 
     @property
     def found(self) -> tuple[CopyGroup, ...]:

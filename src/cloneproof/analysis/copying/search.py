@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from cloneproof._checks import number_in
+from cloneproof._clock import count_work
 from cloneproof.analysis.copying.discoveries import (
     ASKED_ANYWAY,
     CopyQuestion,
@@ -38,6 +39,7 @@ LEVEL: Final = 0.05
 ODDS: Final = 0.1
 MOST_PAIRS: Final = 5_000  # of agents that are asked about, those with the rarest likeness first
 MOST_MATCHED: Final = 5  # pairs of arms of two agents
+ARM_SECONDS: Final = 1.5e-3  # about, for each arm of a question
 HOPELESS: Final = 0.0  # ln of an e-value that is not computed more exactly
 
 
@@ -77,13 +79,14 @@ def find_copies(
             late += 1
         else:
             questions[number] = _judged(log, questions[number], float(own[number]))
+            count_work(ARM_SECONDS * len(questions[number].arms))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
     found = set(discoveries(log_e, weights, len(questions), wanted))
     notes = notes_of(log, len(records), same)
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
     groups = findings_of(log, questions, weights, found, ODDS)
-    return CopyFindings(groups, wanted, ODDS, len(questions), GUARANTEE, notes, listed)
+    return CopyFindings(groups, wanted, ODDS, len(questions), GUARANTEE, notes, listed, late)
 
 
 def _one_agent(log: SearchedLog) -> list[CopyQuestion]:

@@ -16,14 +16,28 @@ from typing import Any, Final
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba as nb
 import numpy as np
-from numba.core import cgutils, types
+from numba.core import cgutils, event, types
 from numba.extending import get_cython_function_address, intrinsic, overload
 from scipy.special import betaincinv, ndtri
 
+from cloneproof._clock import COMPILATION
 from cloneproof._sources import PACKAGE_ROOT, source_digest
 from cloneproof.mechanisms.online.levels import TICK_BITS
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class _StopsClock(event.Listener):
+    """Time limits do not count what Numba takes to compile kernels, or to load them from its cache."""
+
+    def on_start(self, event: Any) -> None:
+        COMPILATION.begin()
+
+    def on_end(self, event: Any) -> None:
+        COMPILATION.end()
+
+
+event.register("numba:compiler_lock", _StopsClock())
 
 compiled: Any = nb.njit(**_OPTIONS)
 """A function that others call."""

@@ -20,6 +20,9 @@ from cloneproof.mechanisms.online.opening import END_STREAM, last_round
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
 
 
+ROUNDS_IN_PYTHON = 5 * 10**4  # a second
+
+
 @dataclass(frozen=True)
 class SamplingJob(Generic[M_co]):
     """A market under a mechanism or policy, with everybody's copies and a seed.

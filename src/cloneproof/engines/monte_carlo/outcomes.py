@@ -26,8 +26,8 @@ from cloneproof.engines.monte_carlo.blocks.slots import (
     slot_step_outcomes,
     slots_apply,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
+from cloneproof.engines.monte_carlo.stepping.rounds import loop_of, step_outcomes, stepping_applies
 
 Kernel = Callable[[Job, int, int], Outcomes]
 
@@ -63,6 +63,18 @@ def slow_reason(job: Job) -> str | None:
         "no compiled kernel takes these epochs with mechanisms of their own: the reference simulator runs them, which "
         "is slow"
     )
+
+
+def seconds_of_run(job: Job) -> float:
+    """About how long a usual core takes for a run, by its rounds and arms; less where the kernel skips rounds."""
+    rounds, arms = job.market.horizon, sum(map(sum, job.copies.values()))
+    name, _ = kernel_for(job)
+    if name == "reference":
+        return rounds / ROUNDS_IN_PYTHON
+    if all(rule.commits for rule in job.mechanism.rules):
+        return 1e-6 + 3e-7 * arms
+    skips = name in ("slot blocks", "index on slots") or (name == "stepping" and loop_of(job) in ("leader", "greedy"))
+    return rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
 
 
 def outcomes(job: Job, first: int, count: int) -> Outcomes:

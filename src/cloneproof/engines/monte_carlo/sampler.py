@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
@@ -25,9 +27,10 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, known, number_in, real
+from cloneproof._clock import compiling, count_work, is_counted, unlimited
 from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, SamplingJob, reference_outcomes
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, reference_outcomes
 from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, payoff_bounds, regret_bounds
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.toml import market_to_toml
@@ -69,10 +72,41 @@ class RunPlan:
     report: Callable[[SamplingStatus], None] | None = None
     parallel: bool = True
     largest: int = LARGEST_CHUNK
+    cost: float = 0.0  # of a run, in seconds of work
 
 
 def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
-    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing."""
+    """Continue from `start` until the plan is fulfilled; Ctrl-C and a spent budget stop early and lose nothing.
+
+    Where work is counted, the budget is a number of runs, the same on every machine.
+    """
+    if not is_counted():
+        return _drive(observe, start, plan)
+    cost = plan.cost * len(start.estimands.weights)
+    wanted, affordable = plan.limit, math.inf
+    if plan.seconds is not None and cost > 0:
+        affordable = start.count + max(plan.seconds // cost, float(cost <= plan.seconds + FIRST_PATIENCE))
+    if affordable <= start.count:
+        return start, "budget"
+    limit = wanted if wanted is not None and wanted <= affordable else int(affordable)
+    with unlimited():
+        totals, stopped = _drive(observe, start, replace(plan, limit=limit, seconds=None))
+    count_work(cost * (totals.count - start.count))
+    return totals, "budget" if stopped == "runs" and limit != wanted else stopped
+
+
+def run_cost(job: SamplingJob[Any]) -> float:
+    """Seconds of work of a run, where work is counted."""
+    if not is_counted():
+        return 0.0
+    if not isinstance(job, Job) or not kernels_installed():
+        return job.market.horizon / ROUNDS_IN_PYTHON
+    with compiling():
+        from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
+    return seconds_of_run(job)
+
+
+def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
     deadline = Deadline(plan.seconds)
     threads = plan.threads or available_threads()
     totals = start  # immutable, replaced as a whole: an interrupt between two statements finds it consistent
@@ -183,13 +217,13 @@ def _chunks(
             asked += count
         if not waiting:
             return
-        try:
-            wait = None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0)
-            rows, seconds = waiting.popleft().result(wait)
-        except TimeoutError:
-            if deadline.spent:
-                return
-            raise  # by the chunk itself
+        chunk = waiting.popleft()
+        patience = Deadline(None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0))
+        while not chunk.done() and not patience.spent:  # the clock stands still while a kernel is compiled
+            futures.wait([chunk], patience.left)
+        if not chunk.done():
+            return
+        rows, seconds = chunk.result()
         first = False
         if not fixed:
             size = max(1, min(largest, int(len(rows) // strata * min(4.0, CHUNK_SECONDS / max(seconds, 1e-9)))))
@@ -243,7 +277,8 @@ def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """
     if not kernels_installed():
         return reference_outcomes(job, first, count)
-    from cloneproof.engines.monte_carlo.outcomes import outcomes
+    with compiling():  # which takes a second to load
+        from cloneproof.engines.monte_carlo.outcomes import outcomes
 
     return outcomes(job, first, count)
 
@@ -277,6 +312,7 @@ def sample(
         report=progress,
         parallel=parallel,
         largest=largest,
+        cost=run_cost(job),
     )
     totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
     *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)

@@ -148,6 +148,7 @@ CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they
 WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
 ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
 ARM_WORK = 100  # and so many more for each of its arms
+UNIT_SECONDS = 5e-7  # of a successor
 FIRST_LOOK = 64  # rounds after which the growth says something
 SHORTER = "use engine 'monte-carlo', or a shorter horizon"
 MANY = 50_000  # states from which on the growth is looked at often
@@ -177,11 +178,11 @@ class WorkLimit:
         `round_` and `horizon` count from the last restart. States are assumed to grow like a power of the rounds, as
         since half as many rounds, up to the end of the current phase.
         """
-        check_time("tree")
+        per_round = ROUND_WORK + ARM_WORK * len(self.shape.arms)
+        check_time("tree", UNIT_SECONDS * (successors + per_round))
         if not states:
             return
         self.sizes.append(states)
-        per_round = ROUND_WORK + ARM_WORK * len(self.shape.arms)
         self.work += successors + per_round
         count = len(self.sizes)
         due = count >= FIRST_LOOK and (count & (count - 1)) == 0
