@@ -267,7 +267,7 @@ def test_a_count_may_have_commas_or_an_exponent():
     assert len({each.stdout for each in found}) == 1
     options = "--agents", "2", "--originals", "1", "--rates", ".1,.3", "--seconds", "1", "--json"
     one, other = (run("recommend", *options, "--rounds", rounds) for rounds in ("20,000", "2e4"))
-    assert (one.returncode, json.loads(one.stdout)["market"]) == (0, json.loads(other.stdout)["market"])
+    assert json.loads(one.stdout)["market"] == json.loads(other.stdout)["market"]
     set_to = [run("evaluate", CREATORS, "-m", "etc", "--set", f"arm_rounds={rounds}", "--json") for rounds in counts]
     assert set_to[0].stdout == set_to[1].stdout
     last = run("evaluate", CREATORS, "-m", "etc", "--set", "arm_rounds=2", "--horizons", "1,000:1,001", "--json")

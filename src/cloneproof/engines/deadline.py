@@ -44,7 +44,7 @@ class Deadline:
     @property
     def words(self) -> str:
         """The limit in words."""
-        return f"{self.limit or 0.0:.3g} s" + (" of counted work" if is_counted() else "")
+        return f"{self.budget or self.limit or 0.0:.4g} s" + (" of counted work" if is_counted() else "")
 
     @property
     def limit(self) -> float | None:
