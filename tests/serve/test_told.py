@@ -117,6 +117,9 @@ def forged(spec, phases, friend="bo", arm="bo-0", value=0.0, rounds=40):
         ("h-etc-r", ["award"], "the award cannot begin yet"),
         ("holdout-h-etc", ["trial"], "not the turn of 'bo' to be tried"),
         ("etc", ["waiting"], "not the turn of 'bo' in waiting rounds"),
+        ("etc", ["play"], "every arm is explored once before 'bo' gets another"),
+        ("ucb1", ["play"], "every arm is explored once before 'bo' gets another"),
+        ("reservoir-index", ["play"], "others have slots that were never played, and 'bo' has none"),
         ("thompson", ["trial"], "has no phase 'trial'"),
         ("thompson", ["waiting"], "has no phase 'waiting'"),
     ],
@@ -139,7 +142,7 @@ def test_an_award_stays_where_it_is_and_trials_end_with_a_pass():
 
 def test_a_running_season_is_no_longer_than_any_draw_of_its_end():
     """Its mean is 60 rounds; the smallest number that a session can draw ends it after some 2,200."""
-    spec = terms("reservoir-index", wait_rounds=10_000)
+    spec = terms("thompson", ends="at-random", wait_rounds=10_000)
     assert replay_alone(forged(spec, ["play"], rounds=500)).exit_code == 3
     found = replay_alone(forged(spec, ["play"], rounds=2300))
     assert (found.fits, "rounds of season 1 are decided" in found.statement) == (False, True)

@@ -2,8 +2,9 @@
 
 Without the dice, nobody else knows the order of agents in a timetable, the arms that slots hold, how ties and coins
 fell, or when a season that ends at random is over. Known are the arms that each agent registered, the phases that a
-mechanism has, how it shares out trials, waiting rounds and uniform traffic, when a test of a slot has passed, and
-that an award stays where it is. A decision that contradicts these is refused; one that does not may still be false.
+mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
+passed, and that an award stays where it is. A decision that contradicts these is refused; one that does not may still
+be false.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ class ToldSession(Session):
         if mechanism.clearing.planned_epochs:  # each has phases of its own
             self._phases: ToldPhases | None = None
         elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
-            self._phases = Timetable(mechanism, self._names)
+            self._phases = Timetable(mechanism, registered)
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
-            self._phases = Trials(mechanism, self._names)
+            self._phases = Trials(mechanism, registered)
         else:
-            self._phases = ToldPhases(mechanism, self._names)
+            self._phases = ToldPhases(mechanism, registered)
         self.told: ledger.Decided | None = None
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
@@ -73,7 +74,7 @@ class ToldSession(Session):
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
         for allocation, worth in entered:
-            if self._phases is not None and allocation.slot >= 0:
+            if self._phases is not None and allocation.phase != "uniform":
                 self._phases.add(allocation.slot, worth)
         return entered
 
@@ -97,27 +98,54 @@ class Rotation:
 
 
 class ToldPhases:
-    """A mechanism without trials: any arm may be played in any round, and while a commitment waits, all take turns."""
+    """A mechanism without trials; while a commitment waits, all take turns.
+
+    If all arms lie side by side, each is explored equally often before one is preferred. If slots do, those never
+    played come first, so that an agent whose rewards are all in has opened a slot with each decision until then.
+    """
 
     possible: tuple[str, ...] = ("play",)
 
-    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
-        self.mechanism, self.names = mechanism, names
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+        self.mechanism, self.names, self.arms = mechanism, list(arms), sum(arms.values())
         self.waits = any(rule.commits for rule in mechanism.rules)
-        self.waiting = Rotation("waiting rounds", names) if mechanism.agent is None else None
+        self.waiting = Rotation("waiting rounds", self.names) if mechanism.agent is None else None
+        self.awaited = 0  # rewards
+        flat = mechanism.agent is None and mechanism.sample is None and not mechanism.clearing.flat_epochs
+        rule = mechanism.arm
+        self.passes = rule.explore if flat and not rule.draws and rule.order == "round-robin" else 0  # of exploration
+        self.explored = set[tuple[int, int]]()  # in this pass
+        self.draws = rule.draws if flat and rule.slots.falling else 0
+        self.played, self.opened = [0] * len(arms), [0] * len(arms)
 
     def take(self, phase: str, agent: int, arm: int) -> int:
         """Enter a decision; the slot that is tested, else -1."""
         if phase == "waiting" and self.waits:
             if self.waiting is not None:
                 self.waiting.take(agent)
-            return -1
-        if phase not in self.possible:
+        elif phase not in self.possible:
             raise _impossible(f"mechanism {self.mechanism.name!r} has no phase {phase!r}")
+        else:
+            self._explore(agent, arm)
+        self.awaited += 1
         return -1
 
+    def _explore(self, agent: int, arm: int) -> None:
+        if self.passes:
+            if (agent, arm) in self.explored:
+                raise _impossible(f"every arm is explored once before {self.names[agent]!r} gets another round for one")
+            self.explored.add((agent, arm))
+            if len(self.explored) == self.arms:
+                self.passes, self.explored = self.passes - 1, set()
+        if self.draws:
+            if not self.awaited and self.opened[agent] == self.draws > min(self.played):
+                raise _impossible(f"others have slots that were never played, and {self.names[agent]!r} has none")
+            self.played[agent] += 1
+            self.opened[agent] += not self.awaited
+
     def add(self, slot: int, worth: int) -> None:
-        """Enter the reward of a test, in ticks."""
+        """Enter a reward in ticks, and the slot whose test it belongs to, if not -1."""
+        self.awaited -= 1
 
 
 class Trials(ToldPhases):
@@ -125,9 +153,9 @@ class Trials(ToldPhases):
 
     possible = ("trial", "award")
 
-    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
-        super().__init__(mechanism, names)
-        self.tried, self.waited = [0] * len(names), [0] * len(names)
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+        super().__init__(mechanism, arms)
+        self.tried, self.waited = [0] * len(arms), [0] * len(arms)
         self.award: tuple[int, ...] | None = None
 
     def take(self, phase: str, agent: int, arm: int) -> int:
@@ -160,9 +188,9 @@ class Trials(ToldPhases):
 class Timetable(Trials):
     """The slots of all agents are tested one after the other, in one order of the agents, until one passes."""
 
-    def __init__(self, mechanism: Mechanism, names: Sequence[str]) -> None:
-        super().__init__(mechanism, names)
-        self.turns, self.rounds = Rotation("the timetable", names), 0
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+        super().__init__(mechanism, arms)
+        self.turns, self.rounds = Rotation("the timetable", self.names), 0
         self.slots: list[tuple[int, int]] = []  # agent and arm of each slot that was reached
         self.arrived, self.least, self.most = list[int](), list[int](), list[int]()  # of rewards of each, in ticks
 
@@ -196,6 +224,9 @@ class Timetable(Trials):
         return threshold is not None and self.arrived[slot] == rule.explore and total[slot] >= ticks(threshold)
 
     def add(self, slot: int, worth: int) -> None:
+        super().add(slot, worth)
+        if slot < 0:
+            return
         coins = self.mechanism.arm.binarise  # in place of rewards: certain only where these are 0 or 1
         self.arrived[slot] += 1
         self.least[slot] += ONE * (worth >= ONE) if coins else worth
