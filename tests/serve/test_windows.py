@@ -86,7 +86,7 @@ class Caller:
             self.made = []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_writer_appends_nothing_while_a_window_is_over(seed, tmp_path):
     """Decisions, rewards, registrations and settlements, over several seasons and restarts."""
     path, clock, kept = tmp_path / "market.db", None, None

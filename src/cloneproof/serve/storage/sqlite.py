@@ -64,11 +64,15 @@ class FileLock:
             raise ServeError(
                 f"expected a file with one name, got {path!r}, which has {found.st_nlink} names (hard links); copy it"
             )
-        if found.st_mode & 0o007:  # as after a restore by `cp`; the dice of running seasons are in it
-            os.fchmod(self._handle, stat.S_IMODE(found.st_mode) & ~0o007)
-            log.warning("everybody could read or write %r, which has secrets; now its owner and group can", path)
         self._identity = _identity(found)
         _held.add(self._identity)
+
+    def close_to_strangers(self) -> None:
+        """Let only owner and group read the file, as the dice of running seasons are in it; a restore by `cp` forgets."""
+        mode = os.fstat(self._handle).st_mode
+        if mode & 0o007:
+            os.fchmod(self._handle, stat.S_IMODE(mode) & ~0o007)
+            log.warning("everybody could read or write %r, which has secrets; now its owner and group can", self._path)
 
     def watch(self, path: str) -> None:
         """Treat another existing file as part of this one."""
@@ -226,6 +230,7 @@ class SqliteStorage(Storage):
                 self._writer = connect(path)
                 undo.callback(self._writer.close)
                 self._prepare()
+                self._lock.close_to_strangers()  # not before it is known to be a service's file
                 self._reader = connect(path)
                 self._lock.watch(os.path.realpath(path) + "-wal")
             except sqlite3.DatabaseError as problem:
