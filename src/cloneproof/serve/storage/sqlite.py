@@ -68,7 +68,7 @@ class FileLock:
         _held.add(self._identity)
 
     def close_to_strangers(self) -> None:
-        """Let only owner and group read the file, as the dice of running seasons are in it; a restore by `cp` forgets."""
+        """Let only owner and group read the file: the dice of running seasons are in it, and a restore forgets it."""
         mode = os.fstat(self._handle).st_mode
         if mode & 0o007:
             os.fchmod(self._handle, stat.S_IMODE(mode) & ~0o007)
