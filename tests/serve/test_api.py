@@ -104,7 +104,7 @@ def bodies():
     }
 
 
-OTHERS = {"market": "feed", "agent": "bo", "key": "0"}
+OTHERS = {"market": "feed", "agent": "bo", "arm": "bo-0", "key": "0"}
 
 
 def call_route(desk, route, key):
@@ -293,13 +293,14 @@ def test_every_call_of_the_client_is_a_route():
     made = [
         calls.markets(), calls.market("m"), calls.progress("m"), calls.register_agent("m", "a"), calls.settle("m"),
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
-        calls.seasons("m"),
+        calls.seasons("m"), calls.withdraw_arm("m", "a", "x"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", MADE, 1.0), calls.balances("m"),
         calls.reward_batch("m", [("e", MADE, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
     ]  # fmt: skip
     table = {
-        (route.method, route.path.format(market="m", agent="a", key="k")): (route.reply, route.body) for route in ROUTES
+        (route.method, route.path.format(market="m", agent="a", arm="x", key="k")): (route.reply, route.body)
+        for route in ROUTES
     }
     for call in made:
         body = None if call.body is None else type(call.body)

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
+from cloneproof.errors import NobodyLeftError
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.market.dice import MarketDice
@@ -42,7 +43,8 @@ class Market(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.desk = Desk(self.new_storage())
-        self.arms: dict[str, list[tuple[str, int]]] = {}  # by agent: arm and the season it plays from
+        self.arms: dict[str, list[list]] = {}  # by agent: arm, the season it plays from, and whether it is withdrawn
+        self.shown: dict[str, list[str]] = {}  # the arms of the season that runs
         self.state, self.season, self.before = "open", 1, 0
         self.plain = None
         self.requests: dict[str, dict] = {}
@@ -56,14 +58,17 @@ class Market(RuleBasedStateMachine):
     def post(self, path, body=None):
         return self.desk.post(f"{FEED}{path}", body)
 
-    @initialize(started=st.sampled_from([True, True, False]))
-    def create(self, started):
+    @initialize(started=st.sampled_from([True, True, False]), on_slots=st.booleans())
+    def create(self, started, on_slots):
         terms = {"wait_seconds": WINDOW / 1000, "default_reward": 0.25, "horizon": 20, "max_arms": 3}
         terms |= {"rewards": {"family": "gaussian", "sd": 0.1}}  # have no least one: a default that pays
+        if on_slots:
+            slots = {"rounds": 2, "draws": 2, "threshold": 1.0, "coins": False}
+            terms |= {"mechanism": "reservoir", "parameters": slots}
         self.spec = spec(**terms)
         body = {
             key: getattr(self.spec, key)
-            for key in ("market", "mechanism", "parameters", "share", "seed", "wait_rounds", *terms)
+            for key in {"market", "mechanism", "parameters", "share", "seed", "wait_rounds", *terms}
         }
         assert self.desk.post("/v1/markets", body).status_code == 201
         if started:
@@ -86,7 +91,7 @@ class Market(RuleBasedStateMachine):
         if agent not in self.arms:
             assert reply.status_code == 404
             return
-        mine = dict(self.arms[agent])
+        mine = {name: season for name, season, withdrawn in self.arms[agent] if not withdrawn}
         if arm in mine:
             assert (reply.status_code, reply.json()["season"]) == (200, mine[arm])
         elif len(mine) == 3:
@@ -94,19 +99,42 @@ class Market(RuleBasedStateMachine):
         else:
             season = self.season + (self.state != "open")
             assert (reply.status_code, reply.json()["season"]) == (201, season)
-            self.arms[agent].append((arm, season))
+            if (known := self.known(agent, arm)) is None:
+                self.arms[agent].append([arm, season, False])
+            else:
+                known[1:] = season, False
+
+    def known(self, agent, arm):
+        return next((each for each in self.arms.get(agent, []) if each[0] == arm), None)
+
+    @rule(agent=names, arm=st.sampled_from("wxyz"))
+    def withdraw_arm(self, agent, arm):
+        reply, known = self.desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}"), self.known(agent, arm)
+        if known is None:
+            assert reply.status_code == 404
+            return
+        assert (reply.status_code, reply.json()["duplicate"]) == (200, known[2])
+        known[2] = True
+        if self.state == "running" and arm in self.shown.get(agent, []):
+            self.plain.withdraw(agent, self.shown[agent].index(arm))
 
     def playing(self):
-        found = {agent: sum(since <= self.season for _, since in arms) for agent, arms in self.arms.items()}
-        return {agent: count for agent, count in found.items() if count}
+        found = {
+            agent: [arm for arm, since, withdrawn in arms if since <= self.season and not withdrawn]
+            for agent, arms in self.arms.items()
+        }
+        return {agent: arms for agent, arms in found.items() if arms}
 
     @rule()
     def start(self):
         reply = self.post("/start")
         if self.state == "open" and self.playing():
             seed = self.desk.app._service.writer.markets.market("feed").session.seed
-            self.plain = session(build_mechanism(self.spec), self.playing(), 20, seed=seed, share=0.4)
-            self.state = "running"
+            self.shown, self.state = self.playing(), "running"
+            counts = {agent: len(arms) for agent, arms in self.shown.items()}
+            self.plain = session(
+                build_mechanism(self.spec), counts, 20, seed=seed, share=0.4, rewards=self.spec.rewards
+            )
         assert reply.status_code == (200 if self.state == "running" else 409)
 
     @rule(number=ids)
@@ -126,8 +154,12 @@ class Market(RuleBasedStateMachine):
         elif self.state != "running" or self.plain.round == 20:
             assert status == 409
         else:
-            wanted = self.plain.decide()
-            arm = self.arms[wanted.agent][wanted.arm][0]
+            try:
+                wanted = self.plain.decide()
+            except NobodyLeftError:
+                assert (status, reply["error"]) == (409, "nobody_left")
+                return
+            arm = self.shown[wanted.agent][wanted.arm]
             assert (status, reply["agent"], reply["arm"], reply["phase"]) == (200, wanted.agent, arm, wanted.phase)
             assert reply["decision"] == self.before + wanted.id
             self.requests[request] = reply
@@ -195,6 +227,7 @@ class Market(RuleBasedStateMachine):
         if self.state == "settled" and season == self.season + 1:
             assert reply.status_code == 201
             self.season, self.state = season, "open"
+            self.arms = {agent: [arm for arm in arms if not arm[2]] for agent, arms in self.arms.items()}
         else:
             assert reply.status_code == (200 if season == self.season else 409)
 

@@ -57,6 +57,11 @@ def register_arm(name: str, agent: str, arm: str) -> Call[m.Registered]:
     return Call("POST", _market(name, "agents", agent, "arms"), m.Registered, m.ArmRequest(arm))
 
 
+def withdraw_arm(name: str, agent: str, arm: str) -> Call[m.WithdrawalReply]:
+    """Show an arm no more."""
+    return Call("DELETE", _market(name, "agents", agent, "arms", arm), m.WithdrawalReply)
+
+
 def agent(name: str, agent_name: str) -> Call[m.AgentView]:
     """One agent."""
     return Call("GET", _market(name, "agents", agent_name), m.AgentView)

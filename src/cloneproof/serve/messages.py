@@ -117,12 +117,24 @@ class Rewards(msgspec.Struct):
 
 
 class Registered(msgspec.Struct):
-    """A registration, and the season it is for."""
+    """A registration, the season it is for, and a sentence that says when it takes effect."""
 
     agent: str
     arm: str | None
     season: int
     duplicate: bool
+    takes_effect: str
+
+
+class WithdrawalReply(msgspec.Struct):
+    """A withdrawal, and sentences that say when it takes effect and what is promised about it."""
+
+    agent: str
+    arm: str
+    season: int
+    duplicate: bool
+    takes_effect: str
+    promise: str
 
 
 class DiceView(msgspec.Struct):
@@ -152,21 +164,23 @@ class MarketView(msgspec.Struct):
 
 
 class ArmView(msgspec.Struct):
-    """An arm, with its statistics in the running season."""
+    """An arm, with its statistics in the running season, and whether it was withdrawn."""
 
     arm: str
     season: int
+    withdrawn: bool
     decisions: int
     rewards: int
     mean: float | None
 
 
 class AgentView(msgspec.Struct):
-    """An agent, its arms and its balance in micro-units."""
+    """An agent, its arms and its balance in micro-units; `out` if a slot with an arm that it withdrew was reached."""
 
     agent: str
     season: int
     balance: int
+    out: bool
     arms: list[ArmView]
 
 

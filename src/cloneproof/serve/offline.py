@@ -227,7 +227,8 @@ def read_season(place: str, market: str | None = None, season: int | None = None
 def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -> Season:
     """One season from the entries of a ledger; by default the last one that was started."""
     spec: MarketSpec | None = None
-    registered: list[ledger.ArmRegistered] = []
+    registered: dict[tuple[str, str], int] = {}  # the first season of each arm that is not withdrawn
+    playing: list[list[tuple[str, str]]] = []  # the arms of each started season
     firsts: list[int] = []  # the first decision of each started season
     states: dict[int, str] = {}
     last = 0
@@ -237,9 +238,12 @@ def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -
         if isinstance(entry, ledger.Opened):
             spec = entry.spec
         elif isinstance(entry, ledger.ArmRegistered):
-            registered.append(entry)
+            registered[entry.agent, entry.arm] = entry.season
+        elif isinstance(entry, ledger.ArmWithdrawn):
+            del registered[entry.agent, entry.arm]
         elif isinstance(entry, ledger.Started):
             firsts.append(last + 1)
+            playing.append([arm for arm, first in registered.items() if first <= entry.season])
             states[entry.season] = "running"
         elif isinstance(entry, ledger.Decided):
             last = entry.id
@@ -259,10 +263,9 @@ def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -
     if not 1 <= which <= len(firsts):
         raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {which}; start it first")
     arms = [
-        ArmRewards(arm.agent, arm.arm, count, total / (max(1, count) << TICK_BITS))
-        for arm in registered
-        if arm.season <= which
-        for count, total in [sums[which, arm.agent, arm.arm]]
+        ArmRewards(agent, arm, count, total / (max(1, count) << TICK_BITS))
+        for agent, arm in playing[which - 1]
+        for count, total in [sums[which, agent, arm]]
     ]
     ends = [*(first - 1 for first in firsts[1:]), last]
     return Season(spec, which, states[which], tuple(arms), ends[which - 1] - firsts[which - 1] + 1, missing[which])

@@ -42,8 +42,15 @@ def empty_slots():
     return patch.multiple(Withdrawals, ends=lambda *_: False, skips=lambda self, agent, arm: (agent, arm) in self.arms)
 
 
-def run(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, saves=False, rounds=60):
-    """Whom each round serves; `gone` has (round, agent, arm). Rewards follow from the round, the agent and the arm."""
+def run(*arguments, **terms):
+    return run_and_save(*arguments, **terms)[0]
+
+
+def run_and_save(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, saves=False, rounds=60):
+    """Whom each round serves, and the session as text; `gone` has (round, agent, arm).
+
+    Rewards follow from the round, the agent and the arm.
+    """
     live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, rounds, seed=seed, uniform_traffic=uniform_traffic)
     served, due = [], []
     for number in range(1, rounds + 1):
@@ -64,7 +71,7 @@ def run(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, saves=False, 
         assert (decision.agent, decision.arm) not in [each[1:] for each in gone if each[0] <= number]
         draw = random.Random(f"{seed} {number} {decision.agent} {decision.arm}")
         due.append((number + 1 + delayed * draw.randrange(6), number, float(draw.random() < (decision.arm + 1) / 4)))
-    return served
+    return served, live.to_json()
 
 
 def cases(count):
@@ -257,9 +264,8 @@ def test_nobody_left_is_for_good():
 def test_a_saved_session_goes_on_with_its_withdrawals(mechanism):
     """Saved before every round, with late rewards and uniform traffic; `run` checks that nothing gone is shown."""
     for seed, others, own, terms in cases(2):
-        assert run(mechanism, [*others, *own], seed, **terms) == run(
-            mechanism, [*others, *own], seed, saves=True, **terms
-        )
+        case = mechanism, [*others, *own], seed
+        assert run_and_save(*case, **terms) == run_and_save(*case, saves=True, **terms)
 
 
 @pytest.mark.parametrize("mechanism", ELSEWHERE, ids=lambda mechanism: mechanism.name)

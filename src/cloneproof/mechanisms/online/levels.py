@@ -455,11 +455,10 @@ class SlotLevel(Candidates):
         elif self.choice is None and self.test == self.tested:
             if self.missing:
                 return WAIT
-            if len(self.gone) == len(self.arms):
+            left = [k for k in range(len(self.arms)) if k not in self.gone]
+            if not left:
                 raise nobody_left()
-            left = (k for k in range(self.tested) if k not in self.gone)
-            draw = self.rule.slots.fallback == "draw"
-            self.choice = self.tested if draw else max(left, key=lambda k: (self.total[k], -k))
+            self.choice = self.tested if left[-1] == self.tested else max(left, key=lambda k: (self.total[k], -k))
         k = self.test if self.choice is None else self.choice
         opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
         self.chance = self.openings[k] if opens else 1.0
@@ -482,10 +481,11 @@ class SlotLevel(Candidates):
 
     def leave_out(self, gone: Collection[int]) -> None:
         """Slots that are left out need no further pulls; after a champion the tests go on where they were."""
+        self.test = 0 if self.choice in gone else self.test
         super().leave_out(gone)
         for k in gone:
             self.decided[k] = max(self.decided[k], self.explore)
-        self.test, self.passed = 0, [k for k in self.passed if k not in gone]
+        self.passed = [k for k in self.passed if k not in gone]
 
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)

@@ -89,16 +89,21 @@ def market_view(market: LiveMarket) -> m.MarketView:
     return m.MarketView(market.spec.market, market.season, market.state, market.spec, market.mechanism.name, dice)
 
 
-def agent_view(record: AgentRecord) -> m.AgentView:
+def _out(market: LiveMarket) -> frozenset[str]:
+    """The agents that get nothing more this season."""
+    return frozenset() if market.session is None else frozenset(market.session.out)
+
+
+def agent_view(record: AgentRecord, out: frozenset[str]) -> m.AgentView:
     """An agent with its arms."""
     arms = [
         m.ArmView(
-            arm.arm, arm.season, arm.decisions, arm.rewards,
+            arm.arm, arm.season, arm.until is not None, arm.decisions, arm.rewards,
             arm.total / (arm.rewards << TICK_BITS) if arm.rewards else None,
         )
         for arm in record.arms
     ]  # fmt: skip
-    return m.AgentView(record.agent, record.season, record.balance, arms)
+    return m.AgentView(record.agent, record.season, record.balance, record.agent in out, arms)
 
 
 async def create_market(service: Service, caller: KeyRecord, params: Params, body: MarketSpec) -> HttpAnswer:
@@ -135,6 +140,7 @@ def show_market(market: LiveMarket, params: Params) -> m.MarketView:
 @reads
 def show_progress(market: LiveMarket, params: Params) -> m.Progress:
     """The progress of the season, with every agent's and arm's statistics."""
+    out = _out(market)
     return m.Progress(
         market.spec.market,
         market.season,
@@ -145,7 +151,7 @@ def show_progress(market: LiveMarket, params: Params) -> m.Progress:
         market.decisions,
         market.chain.n,
         market.chain.hash.hex(),
-        [agent_view(record) for record in market.registry.agents.values()],
+        [agent_view(record, out) for record in market.registry.agents.values()],
         market.phase if market.state == "running" else market.state,
         market.late,
         market.defaulted,
@@ -165,7 +171,7 @@ def list_seasons(market: LiveMarket, params: Params) -> m.Seasons:
 @reads
 def show_agent(market: LiveMarket, params: Params) -> m.AgentView:
     """One agent with its arms, statistics and balance."""
-    return agent_view(market.registry.agent(params["agent"]))
+    return agent_view(market.registry.agent(params["agent"]), _out(market))
 
 
 @reads
@@ -181,7 +187,7 @@ async def register_agent(service: Service, caller: KeyRecord, params: Params, bo
         if body.agent not in market.registry:
             live.check_room_for_agent(market)
         entry = market.register_agent(body.agent, now)
-        return m.Registered(body.agent, None, market.registry.agent(body.agent).season, entry is None)
+        return _registered(market, body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
     reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
@@ -195,11 +201,39 @@ async def register_arm(service: Service, caller: KeyRecord, params: Params, body
         if market.registry.check_room_for_arm(agent, body.arm):
             live.check_room(market, agent)
         entry = market.register_arm(agent, body.arm, now)
-        season = next(arm.season for arm in reversed(market.registry.agent(agent).arms) if arm.arm == body.arm)
-        return m.Registered(agent, body.arm, season, entry is None)
+        return _registered(market, agent, body.arm, market.registry.arm(agent, body.arm).season, entry is None)
 
     reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply
+
+
+def _registered(market: LiveMarket, agent: str, arm: str | None, season: int, duplicate: bool) -> m.Registered:
+    if season > market.season:
+        effect = f"when season {season} starts: season {market.season} is {market.state} and closed for registration"
+    elif market.state == "open":
+        effect = f"when season {market.season} starts"
+    else:
+        effect = f"it takes part in season {market.season}, which is {market.state}"
+    return m.Registered(agent, arm, season, duplicate, effect)
+
+
+_ON_SLOTS: Final = "when a slot that holds it is reached, the agent gets nothing more this season"
+_PAYS_NOT: Final = "under this mechanism withdrawing does not pay (docs/textbook/reservoir.md, section 9)"
+_NO_PROMISE: Final = "none: nothing is promised about withdrawals under this mechanism"
+
+
+async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
+    """Show an arm no more; decisions that await a reward still get it. The arm is in no later season."""
+    agent, arm = params["agent"], params["arm"]
+
+    def work(market: LiveMarket, now: int) -> m.WithdrawalReply:
+        entry, drawn = market.withdraw_arm(agent, arm, now), market.mechanism.arm.draws > 0
+        effect = f"season {market.next_registration} starts without it"
+        if market.state == "running":
+            effect = f"at once; {_ON_SLOTS if drawn else 'the mechanism skips it'}"
+        return m.WithdrawalReply(agent, arm, market.season, entry is None, effect, _PAYS_NOT if drawn else _NO_PROMISE)
+
+    return 200, await _on_market(service, caller, params, work)
 
 
 async def start(service: Service, caller: KeyRecord, params: Params, body: m.StartRequest) -> HttpAnswer:

@@ -36,7 +36,7 @@ FORMAT: Final = 2
 
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
 2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why.
+   has an entry that says why. Arms can be withdrawn.
 """
 
 
@@ -60,6 +60,14 @@ class ArmRegistered(_Entry, tag="arm"):
 
     agent: Name
     arm: Name
+    season: int
+
+
+class ArmWithdrawn(_Entry, tag="withdrawn"):
+    """An arm that is shown no more, from this season on."""
+
+    agent: str
+    arm: str
     season: int
 
 
@@ -115,6 +123,12 @@ class Late(_Entry, tag="late"):
     arm: str
 
 
+class NobodyLeft(_Entry, tag="nobody"):
+    """Withdrawals have left nobody to serve, so the season has no further round."""
+
+    season: int
+
+
 class Ended(_Entry, tag="ended"):
     """The platform ended the season before its last round, for this reason."""
 
@@ -139,11 +153,13 @@ Entry = (
     Opened
     | AgentRegistered
     | ArmRegistered
+    | ArmWithdrawn
     | Started
     | Decided
     | Rewarded
     | Defaulted
     | Late
+    | NobodyLeft
     | Ended
     | Settled
     | SeasonOpened

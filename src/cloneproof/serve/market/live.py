@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
-from cloneproof.errors import Refused
+from cloneproof.errors import NobodyLeftError, Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
@@ -130,6 +130,19 @@ class LiveMarket:
         self.registry.add_arm(agent, arm, self.next_registration)
         return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration)
 
+    def withdraw_arm(self, agent: str, arm: str, at: int) -> ledger.ArmWithdrawn | None:
+        """Show an arm no more, from the next decision on and in later seasons; None if it is withdrawn already."""
+        if self.format == 1:
+            raise Refused(409, "old_format", "a ledger of format 1 has no withdrawals; declare a new market for them")
+        record = self.registry.arm(agent, arm)
+        if record.until is not None:
+            return None
+        number = self.registry.number(agent, record)
+        if self.session is not None and number is not None:
+            self.session.withdraw(agent, number)
+        record.until = self.next_registration - 1
+        return self._append(ledger.ArmWithdrawn, at, agent, arm, self.season)
+
     def _season_key(self) -> bytes:
         key = self.dice.key(self.season)
         if key is None:
@@ -144,19 +157,14 @@ class LiveMarket:
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
         """The session of this season for what is registered; changes nothing."""
-        key, spec = self._season_key(), self.spec
-        seed = session_key(key, spec.market, self.season, self._digest(registered), beacon)
+        spec, seed = self.spec, self._seed(registered, beacon)
         return session(
-            self.mechanism,
-            registered,
-            spec.horizon,
-            seed,
-            spec.share,
-            spec.rewards,
-            history=False,
-            ends=spec.ends,
-            uniform_traffic=spec.uniform_traffic,
-        )
+            self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
+            history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
+        )  # fmt: skip
+
+    def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:
+        return session_key(self._season_key(), self.spec.market, self.season, self._digest(registered), beacon)
 
     def start(
         self,
@@ -182,8 +190,10 @@ class LiveMarket:
         if (beacon is None) != (self.spec.beacon is None):
             named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
             raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
-        digest = digest or self._digest(registered)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
+        if prepared is not None and digest is None and self.format > 1:  # other arms, as many, may be registered now
+            fits = fits and prepared[2].seed == self._seed(registered, beacon)
+        digest = digest or self._digest(registered)
         self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
         self.starts.append((digest, beacon))
         self.state, self.phase = "running", "started"
@@ -205,7 +215,7 @@ class LiveMarket:
         If `out_of_time` returns True they end early after at least one decision, without a refusal.
         """
         decided: list[ledger.Decided] = []
-        now, refusal = self.time(at), None
+        now, refusal, nobody = self.time(at), None, False
         try:
             while len(decided) < len(requests):
                 decided += self._decide_run(requests, len(decided), now)
@@ -213,9 +223,16 @@ class LiveMarket:
                     break
         except Refused as problem:
             refusal = problem
+        except NobodyLeftError:
+            refusal, nobody = self._nobody_left(), True
         if decided:
             self._enter_decisions(decided, now)
+        if nobody:  # for good, which is therefore recorded
+            self._append(ledger.NobodyLeft, at, self.season)
         return decided, refusal
+
+    def _nobody_left(self) -> Refused:
+        return Refused(409, "nobody_left", f"withdrawals have left nobody to serve in season {self.season}; settle it")
 
     def decide_in_windows(
         self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
@@ -241,6 +258,8 @@ class LiveMarket:
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
+        if live.nobody_left:
+            raise self._nobody_left()
         if live.round >= live.last:
             raise Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
         room = MOST_PENDING - len(live.pending)
@@ -417,6 +436,7 @@ class LiveMarket:
         if season > MOST_SEASONS:
             raise Refused(409, "season_order", f"a market has {MOST_SEASONS} seasons at most; declare another one")
         self.season, self.state = season, "open"
+        self.registry.forget_withdrawn()
         return self._append(ledger.SeasonOpened, at, season)
 
 

@@ -16,10 +16,14 @@ from cloneproof.errors import Refused
 
 
 class RegistryArm(msgspec.Struct, omit_defaults=True):
-    """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60."""
+    """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60.
+
+    `season` is the first that it takes part in, and `until` the last one if it was withdrawn.
+    """
 
     arm: str
     season: int
+    until: int | None = None
     decisions: int = 0
     rewards: int = 0
     total: int = 0
@@ -34,7 +38,7 @@ class AgentRecord(msgspec.Struct, omit_defaults=True):
     balance: int = 0
 
 
-_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total"}  # fields that are no declaration
+_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"}  # fields that are no declaration
 
 
 def _declared(record: AgentRecord | RegistryArm) -> dict[str, Any]:
@@ -43,13 +47,13 @@ def _declared(record: AgentRecord | RegistryArm) -> dict[str, Any]:
 
 
 class Registry:
-    """The agents of a market; an agent's arms are numbered from 0 in the order of registration."""
+    """The agents of a market; a season numbers an agent's arms from 0 in the order of registration."""
 
     def __init__(self, max_agents: int, max_arms: int) -> None:
         self.max_agents, self.max_arms = max_agents, max_arms
         self.agents: dict[str, AgentRecord] = {}
         self.arm_count = 0  # of all agents
-        self._participants: list[AgentRecord] = []  # by the session's number of an agent
+        self._playing: list[tuple[AgentRecord, list[RegistryArm]]] = []  # by the session's numbers of agents and arms
 
     def __contains__(self, agent: str) -> bool:
         return agent in self.agents
@@ -60,11 +64,11 @@ class Registry:
         return self.agents[name]
 
     def check_room_for_arm(self, agent: str, arm: str) -> bool:
-        """Whether the arm is new; refuse one more than the quota."""
-        arms = self.agent(agent).arms
-        if any(record.arm == arm for record in arms):
+        """Whether the arm is new, or was withdrawn; refuse one more than the quota."""
+        left = [record.arm for record in self.agent(agent).arms if record.until is None]
+        if arm in left:
             return False
-        if len(arms) >= self.max_arms:
+        if len(left) >= self.max_arms:
             raise Refused(409, "quota", f"expected at most {self.max_arms} arms of {agent!r}, got {arm!r} as one more")
         return True
 
@@ -74,61 +78,90 @@ class Registry:
         self.agents[agent] = AgentRecord(agent, season, [])
 
     def add_arm(self, agent: str, arm: str, season: int) -> None:
+        withdrawn = next((record for record in self.agents[agent].arms if record.arm == arm), None)
+        if withdrawn is not None:
+            withdrawn.season, withdrawn.until = season, None
+            return
         self.agents[agent].arms.append(RegistryArm(arm, season))
         self.arm_count += 1
 
+    def arm(self, agent: str, arm: str) -> RegistryArm:
+        for record in self.agent(agent).arms:
+            if record.arm == arm:
+                return record
+        raise Refused(404, "unknown_arm", f"expected a registered arm of {agent!r}, got {arm!r}; check its name")
+
+    def number(self, agent: str, arm: RegistryArm) -> int | None:
+        """The number of an arm in the season that runs; None if it takes no part."""
+        own = next((arms for record, arms in self._playing if record.agent == agent), [])
+        return next((number for number, each in enumerate(own) if each is arm), None)
+
+    def forget_withdrawn(self) -> None:
+        """Forget withdrawn arms, as a new season has nothing of them."""
+        self._playing = []
+        for record in self.agents.values():
+            record.arms = [arm for arm in record.arms if arm.until is None]
+        self.arm_count = sum(len(record.arms) for record in self.agents.values())
+
     def participants(self, season: int) -> dict[str, int]:
-        """The agents that take part in a season, with their numbers of arms."""
+        """The agents that take part in the season that is open, with their numbers of arms."""
         counts = {
-            record.agent: sum(arm.season <= season for arm in record.arms)
+            record.agent: sum(arm.season <= season and arm.until is None for arm in record.arms)
             for record in self.agents.values()
             if record.season <= season
         }
         return {name: count for name, count in counts.items() if count}
 
+    def arms(self, name: str, count: int) -> list[RegistryArm]:
+        """The arms with which a participant takes part, so many."""
+        return [arm for arm in self.agents[name].arms if arm.until is None][:count]
+
     def names_digest(self, registered: dict[str, int]) -> str:
         """SHA-256 of the participants' and their arms' names, in the order of registration."""
-        rows = [[name, [arm.arm for arm in self.agents[name].arms[:count]]] for name, count in registered.items()]
+        rows = [[name, [arm.arm for arm in self.arms(name, count)]] for name, count in registered.items()]
         return sha256(msgspec.json.encode(rows)).hexdigest()
 
     def declared(self, registered: dict[str, int]) -> list[dict[str, Any]]:
         """Everything that the participants declared of themselves and their arms, in the order of registration."""
         return [
-            _declared(self.agents[name]) | {"arms": [_declared(arm) for arm in self.agents[name].arms[:count]]}
+            _declared(self.agents[name]) | {"arms": [_declared(arm) for arm in self.arms(name, count)]}
             for name, count in registered.items()
         ]
 
     def start(self, registered: dict[str, int]) -> None:
         """Start a season: clear statistics, keep balances."""
-        self._participants = [self.agents[name] for name in registered]
+        self._playing = [(self.agents[name], self.arms(name, count)) for name, count in registered.items()]
         for record in self.agents.values():
             for arm in record.arms:
                 arm.decisions = arm.rewards = arm.total = 0
 
     def count_decisions(self, agent: int, arm: int, count: int) -> str:
         """Count decisions; the arm's name."""
-        record = self._participants[agent].arms[arm]
+        record = self._playing[agent][1][arm]
         record.decisions += count
         return record.arm
 
     def count_reward(self, agent: int, arm: int, ticks: int, paid: int) -> tuple[str, str]:
         """Count a reward and pay it; the names of agent and arm."""
-        owner = self._participants[agent]
-        record = owner.arms[arm]
+        owner, arms = self._playing[agent]
+        record = arms[arm]
         record.rewards += 1
         record.total += ticks
         owner.balance += paid
         return owner.agent, record.arm
 
     def to_dict(self) -> dict[str, Any]:
-        playing = [record.agent for record in self._participants]
+        playing = [[record.agent, [arm.arm for arm in arms]] for record, arms in self._playing]
         return {"agents": msgspec.to_builtins(list(self.agents.values())), "playing": playing}
 
     def restore(self, state: dict[str, Any]) -> None:
         records = msgspec.convert(state["agents"], list[AgentRecord])
         self.agents = {record.agent: record for record in records}
         self.arm_count = sum(len(record.arms) for record in records)
-        self._participants = [self.agents[name] for name in state["playing"]]
+        self._playing = []
+        for name, names in state["playing"]:
+            own = {arm.arm: arm for arm in self.agents[name].arms}
+            self._playing.append((self.agents[name], [own[arm] for arm in names]))
 
 
 _STEPS: Final = 1000  # in a window

@@ -56,6 +56,15 @@ def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
     return market.decide(entry.request, entry.at)
 
 
+def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry | None:
+    if isinstance(market.session, ToldSession):
+        market.session.told = None
+    decided, refusal = market.decide_many(("",), entry.at)
+    if refusal is not None and refusal.code != "nobody_left":
+        raise refusal
+    return None if decided else ledger.NobodyLeft(market.chain.n, market.at, market.season)
+
+
 def _default(market: LiveMarket, entry: ledger.Defaulted) -> ledger.Entry | None:
     defaults = market.expire(entry.at) if entry.because == "window" else market.settle_some(entry.at, 1)
     return next(iter(defaults), None)
@@ -80,11 +89,13 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Opened: lambda market, entry: None,  # a second opening
     ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
     ledger.ArmRegistered: lambda market, entry: market.register_arm(entry.agent, entry.arm, entry.at),
+    ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(entry.agent, entry.arm, entry.at),
     ledger.Started: _start,
     ledger.Decided: _decide,
     ledger.Rewarded: _reward,
     ledger.Late: _reward,
     ledger.Defaulted: _default,
+    ledger.NobodyLeft: _find_nobody,
     ledger.Ended: lambda market, entry: market.end(entry.at, entry.reason),
     ledger.Settled: lambda market, entry: market.settle(entry.at),
     ledger.SeasonOpened: lambda market, entry: market.open_season(entry.season, entry.at),

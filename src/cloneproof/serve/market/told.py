@@ -4,7 +4,8 @@ Without the dice, nobody else knows the order of agents in a timetable, the arms
 fell, or when a season that ends at random is over. Known are the arms that each agent registered, the phases that a
 mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
 passed, and that an award stays where it is. A decision that contradicts these is refused; one that does not may still
-be false.
+be false. After a withdrawal agents may be out, and turns pass to others: from then on only what is shown is
+checked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.opening import Allocation, last_round
+from cloneproof.mechanisms.online.opening import Allocation, Withdrawals, last_round, nobody_left, open_registration
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.live import LiveMarket
@@ -33,13 +34,14 @@ class ToldSession(Session):
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pending = 0, {}
-        spec, agents = market.spec, market.registry.agents
+        self.registration, self._withdrawals = open_registration(registered), Withdrawals(slots=True)
+        spec = market.spec
         fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
         self._arms = {
             (name, arm.arm): (agent, number)
             for agent, (name, count) in enumerate(registered.items())
-            for number, arm in enumerate(agents[name].arms[:count])
+            for number, arm in enumerate(market.registry.arms(name, count))
         }
         self._names = list(registered)
         mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
@@ -55,21 +57,33 @@ class ToldSession(Session):
         self.told: ledger.Decided | None = None
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
-        told = self.told
-        assert told is not None
+        told, gone = self.told, self._withdrawals
+        if told is None:
+            if len({agent for agent, _ in gone.arms}) < len(self._names):
+                raise _impossible("somebody is left to serve, who has withdrawn nothing")
+            gone.out.update(range(len(self._names)))
+            self.last = self.round
+            raise nobody_left()
         if (told.agent, told.arm) not in self._arms:
             raise Refused(409, "unknown_arm", f"{told.agent!r} has no arm {told.arm!r} in this season")
         agent, arm = self._arms[told.agent, told.arm]
+        if (agent, arm) in gone.arms:
+            raise _impossible(f"{told.arm!r} of {told.agent!r} is shown no more, as it was withdrawn")
         slot = -1
         if told.phase == "uniform":
             if self._uniform is None:
                 raise _impossible("there is no uniform traffic under these terms")
-            self._uniform.take(agent)
+            if not gone.arms:
+                self._uniform.take(agent)
         elif self._phases is not None:
             slot = self._phases.take(told.phase, agent, arm)
         self.round += 1
         self.pending[self.round] = Allocation(agent, arm, told.phase, False, False, 0, slot)
         return Decision(self.round, told.agent, arm, told.phase), 1
+
+    def withdraw(self, agent: str, arm: int) -> None:
+        self._withdrawals.arms.add((self._names.index(agent), arm))
+        self._phases = None
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]

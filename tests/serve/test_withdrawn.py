@@ -1,0 +1,235 @@
+"""Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
+
+import json
+from itertools import count
+
+import pytest
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, replay
+from cloneproof.serve.market.terms import complete
+from cloneproof.serve.offline import collect_season, replay_all
+from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+
+FEED = "/v1/markets/feed"
+VIEWS = count()
+SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
+TERMS = complete(spec(seed=None, **SLOTS))
+
+
+@pytest.fixture
+def desk():
+    with Desk() as made:
+        yield made
+
+
+def withdraw(desk, agent, arm, key=None):
+    return desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}", key=key)
+
+
+def register(desk, agent, arm):
+    return desk.post(f"agents/{agent}/arms", {"arm": arm}).json()
+
+
+def shown(desk, number, value=0.0):
+    """The arms that the next decisions show, each rewarded at once."""
+    arms = []
+    for _ in range(number):
+        made = desk.decide(f"view {next(VIEWS)}")
+        desk.reward(f"click {made['decision']}", made["decision"], value)
+        arms.append(made["arm"])
+    return arms
+
+
+def test_the_reply_to_a_registration_says_when_it_takes_effect(desk):
+    desk.post("/v1/markets", spec_body())
+    assert desk.post("agents", {"agent": "ana"}).json()["takes_effect"] == "when season 1 starts"
+    assert register(desk, "ana", "a")["takes_effect"] == "when season 1 starts"
+    desk.post("start")
+    late = register(desk, "ana", "b")
+    assert (late["season"], late["takes_effect"]) == (
+        2, "when season 2 starts: season 1 is running and closed for registration",
+    )  # fmt: skip
+    assert register(desk, "ana", "a")["takes_effect"] == "it takes part in season 1, which is running"
+    desk.post("settle", {"reason": "a test"})
+    assert "season 1 is settled" in desk.post("agents", {"agent": "bo"}).json()["takes_effect"]
+
+
+def spec_body(**changes):
+    return {"market": "feed", "horizon": 1000, "wait_rounds": 1000, **SLOTS, **changes}
+
+
+def test_a_withdrawn_arm_is_shown_no_more_and_its_agent_is_out_once_it_is_reached(desk):
+    open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
+    first = desk.decide("first")  # awaits its reward
+    mine, other = first["agent"], {"ana": "bo", "bo": "ana"}[first["agent"]]
+    reply = withdraw(desk, mine, f"{mine}-0").json()
+    assert (reply["duplicate"], reply["season"]) == (False, 1)
+    assert reply["takes_effect"].startswith("at once; when a slot that holds it is reached")
+    assert reply["promise"].startswith("under this mechanism withdrawing does not pay")
+    again = withdraw(desk, mine, f"{mine}-0")
+    assert (again.status_code, again.json()) == (200, reply | {"duplicate": True})
+    assert desk.reward("late", first["decision"]) == "recorded"
+    assert set(shown(desk, 20)) == {f"{other}-0"}
+    agents = {agent["agent"]: agent for agent in desk.get("progress").json()["agents"]}
+    assert [agents[name]["out"] for name in (mine, other)] == [True, False]
+    assert [agents[name]["arms"][0]["withdrawn"] for name in (mine, other)] == [True, False]
+    assert agents[mine]["balance"] == 400_000
+    kinds = [line["entry"]["kind"] for line in desk.get("ledger?limit=1000").json()["lines"]]
+    assert kinds.count("withdrawn") == 1
+    own = desk.call("GET", f"{FEED}/ledger", key=desk.make_key("agent", mine)).json()["lines"]
+    assert [line["entry"] for line in own if line["entry"]["kind"] == "withdrawn"] == [
+        {"kind": "withdrawn", "at": own[-1]["entry"]["at"], "agent": mine, "arm": f"{mine}-0", "season": 1}
+    ]
+
+
+def test_without_slots_the_arm_is_skipped_and_the_reply_says_that_nothing_is_promised(desk):
+    open_market(desk, {"ana": 2, "bo": 1}, mechanism="ucb1", parameters={})
+    reply = withdraw(desk, "ana", "ana-1").json()
+    assert reply["takes_effect"] == "at once; the mechanism skips it"
+    assert reply["promise"] == "none: nothing is promised about withdrawals under this mechanism"
+    assert set(shown(desk, 20)) == {"ana-0", "bo-0"}
+
+
+def test_who_may_withdraw_what(desk):
+    open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
+    ana, auditor = desk.make_key("agent", "ana"), desk.make_key("auditor")
+    assert withdraw(desk, "ana", "ana-0", ana).status_code == 200
+    for key, agent, arm, status, error in (
+        (ana, "bo", "bo-0", 403, "forbidden"),
+        (auditor, "bo", "bo-0", 403, "forbidden"),
+        (None, "bo", "bo-7", 404, "unknown_arm"),
+        (None, "cy", "cy-0", 404, "unknown_agent"),
+    ):
+        reply = withdraw(desk, agent, arm, key)
+        assert (reply.status_code, reply.json()["error"]) == (status, error)
+
+
+def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(desk):
+    open_market(desk, {"ana": 3, "bo": 1}, **SLOTS, max_arms=3)
+    for arm in ("ana-0", "ana-1"):
+        withdraw(desk, "ana", arm)
+    assert register(desk, "ana", "new")["season"] == 2  # in the place of one that is withdrawn
+    again = register(desk, "ana", "ana-1")
+    assert (again["season"], again["duplicate"]) == (2, False)
+    assert desk.post("agents/ana/arms", {"arm": "one more"}).status_code == 422
+    assert desk.post("agents/ana/arms", {"arm": "more"}).json()["error"] == "quota"
+    assert not {"ana-0", "ana-1", "new"} & set(shown(desk, 30))
+    desk.post("settle", {"reason": "a test"})
+    desk.post("seasons", {"season": 2})
+    withdraw(desk, "ana", "new")  # before the start: as if it had never been registered
+    assert withdraw(desk, "ana", "new").json()["takes_effect"] == "season 2 starts without it"
+    assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"] if not arm["withdrawn"]] == ["ana-1", "ana-2"]
+    desk.post("start")
+    assert set(shown(desk, 40)) <= {"ana-1", "ana-2", "bo-0"}
+    stored = [ledger.decode(one.line) for one in desk.storage.lines(1, 0, 1000)]
+    seasons = [[arm.arm for arm in collect_season(stored, number).arms] for number in (1, 2)]
+    assert seasons == [["ana-0", "ana-1", "ana-2", "bo-0"], ["ana-2", "bo-0", "ana-1"]]
+
+
+def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
+    """Also after a crash, from the ledger alone, and after a restart, from a snapshot; a settlement needs no reason."""
+    path = tmp_path / "market.db"
+    desk = Desk(sqlite(path))
+    open_market(desk, {"ana": 1}, **SLOTS)
+    made = desk.decide("first")
+    withdraw(desk, "ana", "ana-0")
+    for way in (Desk.crash, Desk.close, Desk.close):
+        refused = desk.post("decisions", {"request_id": "second"})
+        assert (refused.status_code, refused.json()["error"]) == (409, "nobody_left")
+        assert refused.json()["message"] == "withdrawals have left nobody to serve in season 1; settle it"
+        way(desk)
+        desk = Desk(sqlite(path))
+        desk.reward("e", made["decision"])
+    kinds = [line["entry"]["kind"] for line in desk.get("ledger").json()["lines"]]
+    assert kinds[4:] == ["decision", "withdrawn", "nobody", "reward"]
+    assert desk.post("settle").status_code == 200
+    desk.close()
+    assert replay_all(str(path))[0].fits
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_a_market_with_withdrawals_goes_on_after_a_restart(orderly, tmp_path):
+    """From a snapshot or from the ledger, as if nothing had happened."""
+
+    def season(place, restarts):
+        desk, arms = Desk(sqlite(place, interval=5)), []
+        open_market(desk, {"ana": 3, "bo": 2, "cy": 1}, **SLOTS)
+        for part in range(4):
+            arms += [desk.decide(f"{part} {number}") for number in range(4)]
+            for one in arms[-4:]:
+                desk.reward(f"e{one['decision']}", one["decision"], float(part == 1))
+            if part < 2:  # whoever is shown
+                withdraw(desk, arms[-1]["agent"], arms[-1]["arm"])
+            if restarts:
+                desk.close() if orderly else desk.crash()
+                desk = Desk(sqlite(place, interval=5))
+        desk.close()
+        return [(one["agent"], one["arm"], one["probability"]) for one in arms]
+
+    plain = season(tmp_path / "plain.db", False)
+    assert season(tmp_path / "restarted.db", True) == plain
+    assert len({agent for agent, _, _ in plain}) == 3
+    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
+
+
+def played():
+    """A market in which Ana withdraws her champion, with its lines."""
+    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
+    market.start(1000)
+    for number in range(8):
+        entry = market.decide(f"r{number}", 2000)
+        market.reward(f"e{number}", entry.id, 1.0, 2000, None)
+    market.withdraw_arm(entry.agent, entry.arm, 2000)
+    for number in range(8, 12):
+        market.decide(f"r{number}", 3000)
+    return market, entry, market.chain.take().lines
+
+
+def told(lines):
+    """A replay by somebody who does not know the dice."""
+    return replay([(line, None) for line in lines])
+
+
+def changed(line, n, **fields):
+    return json.dumps(json.loads(line) | {"n": n} | fields, separators=(",", ":")).encode()
+
+
+def test_a_replay_refuses_a_withdrawal_that_was_not_heeded():
+    _, champion, lines = played()
+    withdrawn = replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.withdrawn
+    assert withdrawn == {champion.agent: [int(champion.arm[-1])]}
+    assert told(lines).told is not None
+    at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
+    shown_again = [*lines[: at + 1], changed(lines[at + 1], at + 2, agent=champion.agent, arm=champion.arm)]
+    left_out = lines[:at] + [changed(line, n) for n, line in enumerate(lines[at + 1 :], at + 1)]
+    nobody = [*lines, changed(lines[at], len(lines) + 1, kind="nobody")]
+    for forged in (shown_again, left_out, nobody):
+        with pytest.raises(Misfit):
+            replay([(line, None) for line in forged], MarketDice(SECRET))
+    with pytest.raises(Misfit, match="is shown no more, as it was withdrawn"):
+        told(shown_again)
+    with pytest.raises(Misfit, match="somebody is left to serve"):
+        told([*lines[:at], b'{"kind":"nobody","n":%d,"at":2000,"season":1}' % (at + 1)])
+
+
+def test_a_session_that_was_prepared_for_other_arms_is_not_used():
+    """While a large season is prepared, an arm may be withdrawn and another one registered."""
+    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2})
+    registered = market.registry.participants(1)
+    prepared = (1, registered, market.open_session(registered))
+    market.withdraw_arm("ana", "ana-0", 1000)
+    market.register_arm("ana", "other", 1000)
+    assert market.registry.participants(1) == registered
+    market.start(2000, None, prepared)
+    market.decide("r", 2000)
+    replay([(line, None) for line in market.chain.take().lines], MarketDice(SECRET))
+
+
+def test_a_ledger_of_the_first_format_has_no_withdrawals():
+    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET), 1), {"ana": 2})
+    with pytest.raises(Refused, match="format 1 has no withdrawals; declare a new market"):
+        market.withdraw_arm("ana", "ana-0", 1000)
