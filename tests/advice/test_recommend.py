@@ -1,5 +1,6 @@
 """What to run: ranked by regret that other engines confirm, promises that hold, and honest words where nothing fits."""
 
+import itertools
 import json
 import time
 import tomllib
@@ -284,3 +285,40 @@ def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_cei
     index = by_name["reservoir-index"]
     assert index.gain < 0.005
     assert "No provider gains more than" in index.promise
+
+
+def busy(monkeypatch, seconds):
+    """A clock that every look at it moves by so many seconds."""
+    looks = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: seconds * next(looks))
+
+
+def test_without_seconds_a_busy_machine_gives_the_same_answer(monkeypatch):
+    monkeypatch.setattr("cloneproof.advice.recommend.SECONDS", 0.5)
+    market = cp.Market([cp.Agent(name, 2, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=2000)
+    found = []
+    for seconds in (0.0, 50.0):
+        busy(monkeypatch, seconds)
+        found.append(cp.recommend(market).to_dict() | {"seconds": 0})
+    assert found[0] == found[1]
+    assert "reservoir-contest" in [each["mechanism"] for each in found[0]["ranked"]]  # which is sampled
+
+
+def test_questions_that_were_left_are_exit_code_3(monkeypatch):
+    busy(monkeypatch, 0.1)
+    left = command.run("recommend", CREATORS, "--seconds", "2", "--json")
+    assert (left.returncode, json.loads(left.stdout)["left"]) == (3, True)
+    busy(monkeypatch, 100.0)
+    compared = command.run("compare", CREATORS, "-m", "ucb1", "--seconds", "1")
+    assert compared.returncode == 3
+    assert "no time was left for it" in compared.stdout
+
+
+def test_ctrl_c_before_anything_is_known_is_said(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cloneproof.advice.recommend.tuned_mechanisms", interrupted)
+    done = command.run("recommend", CREATORS)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert "interrupted before anything was known" in done.stderr
