@@ -38,13 +38,13 @@ cp.evaluate(MARKET, UCB1, copies={"ana": "21"})
 cp.evaluate(MARKET, UCB1, copies={"ana": (10**12, 1)})
 cp.evaluate(MARKET, UCB1, engine="magic")
 cp.evaluate(MARKET, UCB1, arithmetic="int")
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=-1)
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", runs=10**30)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", search=cp.Search(runs=-1))
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", search=cp.Search(runs=10**30))
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", confidence=1)
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", seed=-1)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", search=cp.Search(seed=-1))
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=0)
 cp.evaluate(MARKET, UCB1, engine="monte-carlo", threads=10**9, search=cp.Search(runs=10))
-cp.evaluate(MARKET, UCB1, engine="monte-carlo", seconds=-1)
+cp.evaluate(MARKET, UCB1, engine="monte-carlo", search=cp.Search(seconds=-1))
 cp.evaluate(MARKET, UCB1, progress=3, engine="monte-carlo")
 cp.gain(MARKET, UCB1, "nobody", (2, 1))
 cp.gain(MARKET, UCB1, 3, (2, 1))
@@ -55,7 +55,7 @@ cp.audit(1, UCB1)
 cp.audit(MARKET, "ucb1")
 cp.audit(MARKET, UCB1, agent="nobody")
 cp.audit(MARKET, UCB1, agent=["ana"])
-cp.audit(MARKET, UCB1, max_copies=0)
+cp.audit(MARKET, UCB1, search=cp.Search(copies=0))
 cp.audit(MARKET, UCB1, opponents="all")
 cp.audit(MARKET, UCB1, tolerance=-1)
 cp.audit(MARKET, UCB1, horizons="a:b")
@@ -69,7 +69,7 @@ cp.audit(MARKET, UCB1, tolerance=float("nan"))
 cp.equilibrium(MARKET, UCB1, max_copies=0)
 cp.equilibrium(MARKET, UCB1, max_copies=500)
 cp.equilibrium(MARKET, UCB1, steps=0)
-cp.audit(MARKET, UCB1, seconds=0)
+cp.audit(MARKET, UCB1, search=cp.Search(seconds=0))
 cp.audit(MARKET, lambda market: None)
 cp.audit(MARKET, cp.BlackBox(lambda view: None), also=("withholding",))
 cp.simulate(MARKET, UCB1, seed="x")
@@ -276,7 +276,7 @@ audit m.toml -m ucb1 --max-copies 0
 audit m.toml -m ucb1 --opponents all
 audit m.toml -m ucb1 --horizons 5
 audit m.toml -m ucb1 --tolerance -1
-audit m.toml -m ucb1 --budget -1
+audit m.toml -m ucb1 --seconds -1
 audit m.toml -m ucb1 --seed -1
 audit m.toml -m ucb1 --html no/where.html
 audit m.toml -m ucb1 --certificate .
@@ -292,7 +292,7 @@ evaluate m.toml -m ucb1 --copies ana
 evaluate m.toml -m ucb1 --copies bo=1
 evaluate m.toml -m ucb1 --copies ana=1,1 --copies ana=2,1
 evaluate m.toml -m ucb1 --copies ana=99999999999999999999,1
-evaluate m.toml -m ucb1 --engine monte-carlo --budget 0
+evaluate m.toml -m ucb1 --engine monte-carlo --seconds 0
 evaluate m.toml -m ucb1 --horizons 1:99999999
 evaluate m.toml -m ucb1 --runs 0
 evaluate m.toml -m ucb1 --seed -1

@@ -167,8 +167,5 @@ def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(da
     assert done.returncode == 3
     assert done.stdout.startswith("undecided: 0.5 s were over")
     assert f"rounds of {last + 1} deviations, drawn again for at most 0.5 s" in done.stderr
-    with (
-        pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"),
-        pytest.warns(DeprecationWarning, match=r"verify\(budget_seconds=..\) is now seconds=.."),
-    ):
-        cp.verify(path, budget_seconds=float("nan"))
+    with pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"):
+        cp.verify(path, seconds=float("nan"))

@@ -17,7 +17,7 @@ from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
-from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
@@ -130,7 +130,6 @@ class Comparison(Tabular):
         }
 
 
-@takes_old_keywords
 def compare(
     market: Market,
     names: Sequence[str] | None = None,

@@ -45,7 +45,7 @@ from cloneproof.analysis.audit.copy_vectors import kinds_of, ladders
 from cloneproof.analysis.audit.verdict import Verdict
 from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
 from cloneproof.analysis.evaluate import check_mechanism_or_box
-from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
@@ -166,7 +166,6 @@ LONGER = 0.25  # of the time, to sample what is about as good as the best
 LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
 
-@takes_old_keywords
 def recommend(
     market: Market | None = None,
     *,

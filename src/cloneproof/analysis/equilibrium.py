@@ -16,7 +16,7 @@ from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.analysis.gain import PairedSampling, draw_pairs
-from cloneproof.analysis.search import Search, takes_old_keywords
+from cloneproof.analysis.search import Search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.sampler import check_sampling
@@ -370,7 +370,6 @@ DAMPING = 0.5  # how far an agent goes towards its best response where all move 
 TOLERANCE = 1e-9  # the gain, relative to the payoff, that counts as none
 
 
-@takes_old_keywords
 def equilibrium(
     market: Market,
     mechanism: Mechanism,

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from cloneproof._checks import known, one_of, whole
 from cloneproof._clock import is_counted
-from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Workers, black_box_outcomes
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
@@ -100,7 +100,6 @@ EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
 ArithmeticName = Literal["float", "ball"]
 
 
-@takes_old_keywords
 def evaluate(
     market: Market,
     mechanism: Mechanism | BlackBox,

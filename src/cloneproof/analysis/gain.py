@@ -14,7 +14,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
 from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
-from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.job import Job, Strata, strata_of
@@ -183,7 +183,6 @@ class Gain:
         return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
 
 
-@takes_old_keywords
 def gain(
     market: Market,
     mechanism: Mechanism | BlackBox,

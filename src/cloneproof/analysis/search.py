@@ -1,16 +1,9 @@
-"""`cp.Search`: how far to search, how long, and how to sample; all questions take one.
-
-The old keywords (`max_copies`, `budget_seconds`, `runs`, ..) still work, with a warning.
-"""
+"""`cp.Search`: how far to search, how long, and how to sample; all questions take one."""
 
 from __future__ import annotations
 
-import inspect
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import wraps
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 from cloneproof._checks import count, number_in
 from cloneproof.engines.estimate import BoundsName
@@ -71,45 +64,3 @@ class Search:
 
 
 SEARCH: Final = Search()  # the default of every question
-
-OLD_SEARCH = {"max_copies": "copies", "budget_seconds": "seconds"} | {
-    name: name for name in ("seconds", "runs", "seed", "bounds", "device")
-}
-OLD_ALSO = {"withhold": "withholding", "split": "splitting", "informed": "informed", "copy_cost": "copy-cost"}
-
-Asked = TypeVar("Asked", bound=Callable[..., Any])
-
-
-def takes_old_keywords(question: Asked) -> Asked:
-    """Wrap a function to accept the keywords that `Search` and `also` replaced, with a warning.
-
-    A function without `search` has keywords of the new names itself.
-    """
-    known = inspect.signature(question).parameters
-    old_search = {old: new for old, new in OLD_SEARCH.items() if old not in known and {new, "search"} & {*known}}
-    old_also = {old: new for old, new in OLD_ALSO.items() if "also" in known and old not in known}
-
-    @wraps(question)
-    def answered(*args: Any, **options: Any) -> Any:  # noqa: ANN401
-        given = {name: options.pop(name) for name in [*options] if name in old_search or name in old_also}
-        limits = {old_search[name]: value for name, value in given.items() if name in old_search}
-        asked = [old_also[name] for name, value in given.items() if name in old_also and value]
-        if limits and "search" in known:
-            options["search"] = replace(options.get("search", SEARCH), **limits)
-        elif limits:
-            options |= limits
-        if asked:
-            options["also"] = (*options.get("also", ()), *asked)
-        if given:
-            named = f"{'=.., '.join(limits)}=.."
-            instead = [f"search=cp.Search({named})" if "search" in known else named] if limits else []
-            instead += [f"also={tuple(asked)}"] if asked else []
-            warnings.warn(
-                f"{question.__name__}({', '.join(f'{name}=..' for name in given)}) is now "
-                f"{' and '.join(instead) or 'the default'}",
-                DeprecationWarning,
-                stacklevel=2,
-            )
-        return question(*args, **options)
-
-    return answered  # type: ignore[return-value]

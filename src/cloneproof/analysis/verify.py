@@ -13,7 +13,6 @@ from cloneproof.analysis.certificate.document import FORMAT as CERTIFICATE
 from cloneproof.analysis.certificate.document import KEYS, VERSION, read_json, whole_document
 from cloneproof.analysis.certificate.verification import Verification, check
 from cloneproof.analysis.certificate.writer import first_difference
-from cloneproof.analysis.search import takes_old_keywords
 from cloneproof.errors import CertificateError, CloneproofError, brief
 from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -21,7 +20,6 @@ from cloneproof.mechanisms.mechanism import Mechanism
 SECONDS = 600.0  # that a replay record may take, where nothing else is said
 
 
-@takes_old_keywords
 def verify(
     path: str | Path,
     *,

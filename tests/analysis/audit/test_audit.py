@@ -5,7 +5,6 @@ import random
 import re
 import time
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from types import SimpleNamespace
@@ -279,20 +278,22 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
 
 
-def test_old_keywords_ask_the_same_with_a_warning():
-    market, etc = one_agent(COIN, 7), cp.mechanism("etc", arm_rounds=1)
-    new = cp.audit(market, etc, also=("withholding", "copy-cost"), search=cp.Search(copies=2, seed=3))
-    with pytest.warns(DeprecationWarning, match="copies=.., seed=.."):
-        old = cp.audit(market, etc, max_copies=2, seed=3, withhold=True, copy_cost=True, informed=False)
-    assert replace(old, seconds=0.0) == replace(new, seconds=0.0)
-    assert len(old.tried) < len(cp.audit(market, etc).tried)
-    with pytest.warns(DeprecationWarning, match="search=cp.Search"):
-        few = cp.gain(market, etc, "ana", (2, 1), runs=8, search=cp.Search(seed=5))
-    assert few.estimate == cp.gain(market, etc, "ana", (2, 1), search=cp.Search(runs=8, seed=5)).estimate
-    with pytest.warns(DeprecationWarning, match=r"equilibrium\(budget_seconds=..\) is now seconds=.."):
-        cp.equilibrium(market, etc, budget_seconds=60)
-    with pytest.raises(TypeError, match="max_coppies"):
-        cp.audit(market, etc, max_coppies=2)
+@pytest.mark.parametrize(
+    ("question", "keyword"),
+    [
+        (cp.audit, "max_copies"),
+        (cp.audit, "withhold"),
+        (cp.gain, "runs"),
+        (cp.evaluate, "seed"),
+        (cp.compare, "seconds"),
+        (cp.recommend, "budget_seconds"),
+        (cp.equilibrium, "budget_seconds"),
+        (cp.verify, "budget_seconds"),
+    ],
+)
+def test_limits_are_given_by_search_alone(question, keyword):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
+        question(**{keyword: 1})
 
 
 def test_no_engine_is_advised_where_none_can_be_chosen():

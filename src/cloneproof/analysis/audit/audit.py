@@ -23,7 +23,7 @@ from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsNam
 from cloneproof.analysis.audit.results import FoundDeviations
 from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
 from cloneproof.analysis.audit.verdict import Audit
-from cloneproof.analysis.search import SEARCH, Search, takes_old_keywords
+from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.market.market import Market
@@ -33,7 +33,6 @@ SECONDS = 60.0  # of counted work, where nothing else says when to stop
 Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
 
 
-@takes_old_keywords
 def audit(
     market: Market,
     mechanism: Auditable,
