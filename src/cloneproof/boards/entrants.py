@@ -13,6 +13,7 @@ depend on what the others list.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Final, Literal, NamedTuple
 
@@ -25,6 +26,7 @@ from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.rating import fitted, one_thread
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.sampler import available_threads
 from cloneproof.errors import BoardError
 
 Indices = NDArray[np.int64]
@@ -119,14 +121,19 @@ def variants_among_entrants(
     past = np.where(board.votes > 0, board.votes, board.worth) * (not empty)
     entrants = Entrants(board, np.append(board.ratings, [best] * variants), owners, own, variants, battles, past)
     true = _best_of_each(board.ratings, owners[: len(board.models)], len(names))
-    rows = []
-    for run in range(runs):
-        check_time("simulation between entrants")
+
+    def simulate(run: int) -> tuple[float, ...]:
         rng = np.random.default_rng((seed, run))
         worlds = _reservoir(entrants, rng) if rule == "reservoir board" else _listed(entrants, rule, sampling, rng)
-        rows.append(_row(*worlds, own, true))
-        if progress is not None:
-            progress(run + 1, runs)
+        return _row(*worlds, own, true)
+
+    rows = []
+    with ThreadPoolExecutor(available_threads()) as pool:  # drawing numbers lets other threads run
+        for row in pool.map(simulate, range(runs)):
+            rows.append(row)
+            check_time("simulation between entrants")
+            if progress is not None:
+                progress(len(rows), runs)
     intervals = (_interval(column, runs) for column in np.array(rows).T)
     return EntrantGain(producer, rule, sampling, variants, *intervals)
 

@@ -16,13 +16,14 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.signal import fftconvolve
+from scipy.fft import next_fast_len
 from scipy.special import gammaln
 
 from cloneproof.boards.board import Floats
 
 DEVIATIONS: Final = 8.5  # half a window in standard deviations; a normal tail beyond it has mass 2e-17
 MISSING: Final = 1e-12
+ROUGH: Final = 1e-7  # missing from a normal count
 FREQUENCIES: Final = 9.0  # in standard deviations of the count: beyond them a transform is below 3e-18
 _nodes = cache(np.polynomial.legendre.leggauss)
 
@@ -89,7 +90,7 @@ def normal_law(battles: int, mean: float, variance: float, unit: int) -> CountLa
     low, high = _window(-(-battles // unit), centre, spread)
     wins = np.arange(low, high + 1)
     mass: Floats = np.exp(-((wins - centre) ** 2) / (2 * max(spread, 1e-9)))
-    return CountLaw(low, mass / mass.sum()) if mass.any() else CountLaw(round(centre), np.ones(1))
+    return CountLaw(low, mass / mass.sum(), ROUGH) if mass.any() else CountLaw(round(centre), np.ones(1), ROUGH)
 
 
 @lru_cache(maxsize=1024)
@@ -165,18 +166,28 @@ def _products_of_others(rows: Floats) -> Floats:
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:
     """The law of `weight` times the champion's count plus its fresh count."""
-    parts = []
+    parts, dropped = [], 0.0
     for champion, count in zip(champions, fresh, strict=True):
-        if champion.mass.sum() < MISSING:
+        chance = float(champion.mass.sum())
+        if chance <= champion.missing:
+            dropped += chance
             continue
         if weight == 0:
-            parts.append(CountLaw(count.low, count.mass * champion.mass.sum(), count.missing))
+            parts.append(CountLaw(count.low, count.mass * chance, count.missing))
             continue
         spaced = np.zeros((len(champion.mass) - 1) * weight + 1)
         spaced[::weight] = champion.mass
-        low, mass = champion.low * weight + count.low, np.maximum(fftconvolve(spaced, count.mass), 0)
+        low, mass = champion.low * weight + count.low, np.maximum(_convolved(spaced, count.mass), 0)
         parts.append(CountLaw(low, mass, champion.missing + count.missing))
-    return mixture(parts)
+    made = mixture(parts)
+    return made._replace(missing=made.missing + dropped)
+
+
+def _convolved(left: Floats, right: Floats) -> Floats:
+    """The convolution by fast Fourier transforms."""
+    length = len(left) + len(right) - 1
+    size = next_fast_len(length, real=True)
+    return np.asarray(np.fft.irfft(np.fft.rfft(left, size) * np.fft.rfft(right, size), size)[:length])
 
 
 def mixture(parts: Sequence[CountLaw]) -> CountLaw:
