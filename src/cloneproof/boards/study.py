@@ -226,4 +226,4 @@ def study_board(
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
     found = (tuple(gains), tuple(entrants), tuple(rules), private)
-    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.seconds)
+    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.elapsed)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cloneproof.cli.options import AsJson, check_page, option
+from cloneproof.analysis.search import Search
+from cloneproof.cli.options import UNANSWERED, AsJson, Seconds, check_page, option
 from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, printable, working
+from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError
 from cloneproof.report.page import write_page
 
@@ -35,9 +36,7 @@ def board(
     recommend: Annotated[bool, option(None, "Also tune a reservoir board and compare rules.")] = True,
     runs: Annotated[int, option("N", "Simulated boards.")] = 50,
     seed: Annotated[int, option("N", "The seed.")] = 0,
-    seconds: Annotated[
-        float | None, option("SECONDS", "Leave open questions after this time, reading included (exit code 3).")
-    ] = None,
+    seconds: Seconds = None,
     html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -45,11 +44,11 @@ def board(
 
     Also says what to run instead.
 
-    Without --seconds all questions are answered, and one seed gives one answer.
+    Without --seconds all questions are answered. Reading counts, drawing the page does not.
 
     Exit codes: 1 variants gain on the board as it is, 3 no gain was seen or time was out, 2 bad input.
     """
-    start = monotonic()
+    clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     if html is not None:
         check_page(html)
     from cloneproof.boards.reading import read_board
@@ -60,7 +59,7 @@ def board(
     with working("looking") as tell:
         study = study_board(
             kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
-            seconds=seconds and max(0.0, seconds - (monotonic() - start)), progress=tell,
+            seconds=clock.left, progress=tell,
         )  # fmt: skip
     if as_json:
         print_json(study.to_dict())
@@ -71,8 +70,8 @@ def board(
 
         write_page(board_page(study), html)
     for question in study.left:
-        note(f"time was out ({seconds:g} s): not answered is {question}")
-    raise typer.Exit(1 if study.verdict == "exploitable" and not study.left else 3)
+        note(f"time was out ({clock.words}): not answered is {question}")
+    raise typer.Exit(1 if study.verdict == "exploitable" and not study.left else UNANSWERED)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:
