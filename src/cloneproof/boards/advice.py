@@ -28,7 +28,7 @@ from cloneproof.boards.listing import (
     SelfRanked,
 )
 from cloneproof.boards.rating import one_thread
-from cloneproof.boards.variants import Standing
+from cloneproof.boards.variants import Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 
@@ -97,11 +97,11 @@ class BoardAdvice:
         return (
             f"The proof costs {dearer:.1f} wrong pairs of {self.pairs:,}: {ours.wrong_pairs.value:.1f} against "
             f'{best.wrong_pairs.value:.1f} with the rule "{best.rule.name}", same battles and opponents.{text} Five '
-            f"copies of a best model that its producer knows gain {ours.gain_best.value:.2f} ranks against "
-            f"{best.gain_best.value:.2f}, of a random one {ours.gain_random.value:.2f} against "
-            f"{best.gain_random.value:.2f}. These are averages on this board: without a proof copies or withholding "
-            "can pay elsewhere. The proof is worth it where producers do not know their best model and can list many; "
-            "where they know it, or have few, the other rule is the better one."
+            f"copies of a best model that its producer knows gain {signed(ours.gain_best.value)} ranks against "
+            f"{signed(best.gain_best.value)}, of a random one {signed(ours.gain_random.value)} against "
+            f"{signed(best.gain_random.value)}. These are averages on this board: without a proof copies or "
+            "withholding can pay elsewhere. The proof is worth it where producers do not know their best model and "
+            "can list many; where they know it, or have few, the other rule is the better one."
         )
 
     def to_dict(self) -> dict[str, object]:

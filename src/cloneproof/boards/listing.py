@@ -4,7 +4,7 @@ A rule has a few parameters and the method `law`, the distribution of a producer
 of its models is listed. A new rule is a new class with the same methods. With `balanced` the opponents of the panel
 take turns: every listing or slot meets each of them equally often; else each battle draws one.
 
-Under the reservoir board neither variants nor withholding raise the expected prize of a producer who does not know
+Under the reservoir board neither copies nor withholding raise the expected prize of a producer who does not know
 which of its models is better: docs/textbook/boards.md has the theorem and its proof.
 """
 
@@ -94,7 +94,7 @@ class ListingRule(Protocol):
 
     @property
     def proven(self) -> bool:
-        """Whether a theorem says that no variants and no withholding pay."""
+        """Whether a theorem says that no copies and no withholding pay."""
 
     @property
     def trusting(self) -> bool:

@@ -43,6 +43,15 @@ class VariantGain:
         return fields_of(self, *(field.name for field in fields(self)))
 
 
+def signed(gain: float) -> str:
+    """A gain with its sign, unless it rounds to 0.
+
+    >>> signed(0.128), signed(-0.001)
+    ('+0.13', '0')
+    """
+    return f"{gain:+.2f}" if abs(gain) >= 0.005 else "0"
+
+
 class Standing:
     """Everybody's published score under one rule if each model is listed once."""
 

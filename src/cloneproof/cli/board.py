@@ -81,12 +81,10 @@ def _pairs(texts: list[str] | None) -> dict[str, str]:
     return {meaning: name for meaning, _, name in pairs}
 
 
-def _signed(value: float) -> str:
-    return f"{value:+.2f}" if abs(value) >= 0.005 else "0"
-
-
 def show_board(study: BoardStudy) -> None:
     """Print the study as tables."""
+    from cloneproof.boards.variants import signed
+
     board = study.board
     if study.caveat:
         print(study.caveat)
@@ -96,7 +94,7 @@ def show_board(study: BoardStudy) -> None:
     for gain in sorted(fives, key=lambda each: -each.ranks.value)[:SHOWN]:
         own = board.models_of(gain.producer)
         table.add_row(
-            gain.producer, f"{board.ratings[own[0]]:,.0f}", f"{len(own)}", _signed(gain.ranks.value),
+            gain.producer, f"{board.ratings[own[0]]:,.0f}", f"{len(own)}", signed(gain.ranks.value),
             f"{gain.elo.value:+.1f}", f"{gain.first.value:+.1%}",
         )  # fmt: skip
     print_table(table)
@@ -113,7 +111,7 @@ def show_board(study: BoardStudy) -> None:
         )
         rules = new_table(title, "rule", "wrong pairs", "best copied", "random copied", "proven")
         for row in advice.rows:
-            gains = (_signed(row.gain_best.value), _signed(row.gain_random.value))
+            gains = (signed(row.gain_best.value), signed(row.gain_random.value))
             rules.add_row(row.rule.name, f"{row.wrong_pairs.value:.1f}", *gains, "yes" if row.rule.proven else "no")
         print_table(rules)
         rule = advice.rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cloneproof._version import __version__
 from cloneproof.boards.advice import BoardAdvice
 from cloneproof.boards.study import BoardStudy
-from cloneproof.boards.variants import VariantGain
+from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.page import render
 from cloneproof.report.style import Lines, Series, draw_figure
@@ -48,8 +48,8 @@ def board_page(study: BoardStudy) -> str:
                 ("opponents of a slot and of the champion", advice.opponents),
             ],
             "rules": [
-                (row.rule.name, f"{row.wrong_pairs.value:.1f}", _gain(row.gain_best.value),
-                 _gain(row.gain_random.value), "proven" if row.rule.proven else "no") for row in advice.rows
+                (row.rule.name, f"{row.wrong_pairs.value:.1f}", signed(row.gain_best.value),
+                 signed(row.gain_random.value), "proven" if row.rule.proven else "no") for row in advice.rows
             ],
         },
         "left": study.left, "notes": board.notes,
@@ -82,7 +82,7 @@ def _board_rows(study: BoardStudy) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name in board.names[:SHOWN]:
         own = board.models_of(name)
-        gain = _gain(fives[name].ranks.value) if name in fives else ""
+        gain = signed(fives[name].ranks.value) if name in fives else ""
         rating = f"{board.ratings[own[0]]:,.0f}\u00a0±\u00a0{1.96 * board.errors[own[0]]:.0f}"
         rows.append((name, board.models[own[0]], rating, f"{len(own)}", gain))
     return rows
@@ -122,13 +122,8 @@ def _rules_figure(advice: BoardAdvice) -> Lines:
     )  # fmt: skip
 
 
-def _gain(value: float) -> str:
-    """A gain with its sign, unless it rounds to 0."""
-    return f"{value:+.2f}" if abs(value) >= 0.005 else "0"
-
-
 def _signed(estimate: Estimate) -> str:
-    return f"{_gain(estimate.value)}\u00a0±\u00a0{estimate.error:.2f}"
+    return f"{signed(estimate.value)}\u00a0±\u00a0{estimate.error:.2f}"
 
 
 def _plain(estimate: Estimate) -> str:
