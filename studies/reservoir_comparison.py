@@ -77,7 +77,7 @@ def kl_index(mean: float, pulls: int, level: float, guess: float) -> float:
 
 @numba.njit
 def kl_ucb_pulls(
-    means: npt.NDArray[np.float64], horizon: int, seed: int, decisions: npt.NDArray[np.int64], constant: float = 1.0
+    means: npt.NDArray[np.float64], horizon: int, seed: int, decisions: npt.NDArray[np.int64], constant: float
 ) -> npt.NDArray[np.int64]:
     """How often KL-UCB pulls each of these Bernoulli arms: each once, then the largest index at level constant ln t.
 
@@ -116,7 +116,7 @@ def kl_ucb_regret(values: tuple[float, ...], arms: int, horizon: int, runs: int,
     regrets = []
     for run in range(runs):
         means = dice.choice(np.array(values), size=arms)
-        pulls = kl_ucb_pulls(means, horizon, seed * 10**6 + run, np.zeros(0, np.int64))
+        pulls = kl_ucb_pulls(means, horizon, seed * 10**6 + run, np.zeros(0, np.int64), 1.0)
         regrets.append(float(((means.max() - means) * pulls).sum()))
     return statistics.fmean(regrets), NORMAL_99 * statistics.stdev(regrets) / math.sqrt(runs)
 

@@ -15,21 +15,24 @@ def uniforms(seed, number):
     return np.array([np.random.random() for _ in range(number)])
 
 
-def test_every_decision_has_the_largest_index():
+@pytest.mark.parametrize("constant", [1.0, 0.3])
+def test_every_decision_has_the_largest_index(constant):
     means, rounds = np.array([0.03, 0.3, 0.6, 0.6]), 500
     decisions = np.zeros(rounds, np.int64)
-    pulls = study.kl_ucb_pulls(means, rounds, 5, decisions)
+    pulls = study.kl_ucb_pulls(means, rounds, 5, decisions, constant)
     shown = uniforms(5, rounds) < means[decisions]
     assert sorted(decisions[:4]) == [0, 1, 2, 3]
     seen, ones = [0] * 4, [0] * 4
     for t, chosen in enumerate(decisions, 1):
         if t > 4:
-            index = [kl_upper_bound(one / count, count, ln(t)) for one, count in zip(ones, seen, strict=True)]
+            index = [
+                kl_upper_bound(one / count, count, constant * ln(t)) for one, count in zip(ones, seen, strict=True)
+            ]
             assert index[chosen] >= max(index) - 1e-9
         seen[chosen] += 1
         ones[chosen] += int(shown[t - 1])
     assert list(pulls) == seen
-    assert min(seen) > 3
+    assert min(seen) > (3 if constant == 1.0 else 0)
 
 
 @pytest.mark.parametrize(
