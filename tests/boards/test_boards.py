@@ -436,6 +436,7 @@ def test_a_producer_that_cannot_rise_gets_an_axis_of_ranks_and_not_of_roundings(
     page = board_page(boards.study_board(gap, producer="ana", recommend=False, runs=2))
     ticks = [float(text.replace("\u2212", "-")) for text in re.findall(r">(\u2212?\d*\.\d+)</text>", page)]
     assert min(abs(tick) for tick in ticks if tick) >= 0.005
+    assert "move nobody up" in page
 
 
 def test_all_rules_meet_the_same_opponents_in_as_many_battles():

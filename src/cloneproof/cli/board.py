@@ -116,7 +116,7 @@ def show_board(study: BoardStudy) -> None:
         print_table(rules)
         rule = advice.rule
         print_wrapped(
-            f"Run a reservoir board: {rule.slots} slots a producer, {rule.tests:,} battles a slot, {rule.fresh:,} "
+            f"Run a reservoir board: slots a producer: {rule.slots:,}, battles a slot: {rule.tests:,}, {rule.fresh:,} "
             f"further battles of the champion, weight {rule.weight}; opponents: {advice.opponents}."
         )
         print_wrapped(advice.promise)

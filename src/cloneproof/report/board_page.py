@@ -69,6 +69,8 @@ def _sentence(study: BoardStudy) -> str:
     if study.worst is None:
         return "Give it more seconds."
     gain = study.worst
+    if study.verdict != "exploitable":
+        return f"Up to {max(each.variants for each in study.gains)} more listings of its best model move nobody up."
     return (
         f"Listing its best model {gain.variants} more times would move a producer up by as much as "
         f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule; it does "
