@@ -86,6 +86,9 @@ def test_a_kernel_that_is_compiled_stops_the_clock():
     before = COMPILATION.seconds
     assert numba.njit(lambda x: x + 1)(1) == 2
     assert COMPILATION.seconds > before
+    after = COMPILATION.seconds
+    kernel_outcomes(Job(MARKET, TWO_PHASES, HONEST), 1, 1)
+    assert COMPILATION.seconds == after  # a kernel that is there stops nothing
 
 
 def test_a_chunk_that_is_being_compiled_is_waited_for(monkeypatch):

@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -20,6 +21,7 @@ from concurrent.futures import Executor, Future
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
@@ -101,8 +103,9 @@ def run_cost(job: SamplingJob[Any]) -> float:
         return 0.0
     if not isinstance(job, Job) or not kernels_installed():
         return job.market.horizon / ROUNDS_IN_PYTHON
-    with compiling():
-        from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
+    load_kernels()
+    from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
+
     return seconds_of_run(job)
 
 
@@ -270,6 +273,13 @@ def kernels_installed() -> bool:
     return find_spec("numba") is not None
 
 
+def load_kernels() -> None:
+    """Load the compiler, once; the second that it takes does not count."""
+    if "cloneproof.engines.monte_carlo.outcomes" not in sys.modules:
+        with compiling():
+            import_module("cloneproof.engines.monte_carlo.outcomes")
+
+
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """The outcomes by the fastest kernel; the compiler is loaded when first needed.
 
@@ -277,8 +287,8 @@ def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """
     if not kernels_installed():
         return reference_outcomes(job, first, count)
-    with compiling():  # which takes a second to load
-        from cloneproof.engines.monte_carlo.outcomes import outcomes
+    load_kernels()
+    from cloneproof.engines.monte_carlo.outcomes import outcomes
 
     return outcomes(job, first, count)
 
