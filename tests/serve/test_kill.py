@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.serve import calls
-from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, decode, payment
+from cloneproof.serve.market.entries import ArmWithdrawn, Decided, Defaulted, Late, Rewarded, decode, payment
 from cloneproof.serve.messages import DecisionReply
 from cloneproof.serve.offline import replay_all, stored_ledgers
 from cloneproof.serve.storage import open_storage
@@ -102,6 +102,8 @@ def killed_under_load(place, services, pause=0.0):
             service = dice.choice(services)
             service.kill()
             back.append(service.start())
+            with service.client(patience=120.0) as api:  # while the workers go on
+                api.send(calls.withdraw_arm(markets[-1], "ana", "ana-1"))
     finally:
         for worker in workers:
             worker.stop.set()
@@ -137,6 +139,8 @@ def check(place, workers):
             waited += sum(isinstance(entry, Decided) and entry.phase == "waiting" for entry in entries)
             for kind in count:
                 count[kind] += sum(isinstance(entry, kind) for entry in entries)
+            gone = next(entry.n for entry in entries if isinstance(entry, ArmWithdrawn))
+            assert not any(entry.arm == "ana-1" for entry in entries[gone:] if isinstance(entry, Decided))
             for agent, balance in one.balances.items():  # a default is 0 and pays nothing
                 assert balance == sum(payment(ticks(entry.value), share) for entry in rewarded if entry.agent == agent)
     for worker in workers:

@@ -120,6 +120,7 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert not {"ana-0", "ana-1", "new"} & set(shown(desk, 30))
     desk.post("settle", {"reason": "a test"})
     desk.post("seasons", {"season": 2})
+    assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"]] == ["ana-1", "ana-2", "new"]
     withdraw(desk, "ana", "new")  # before the start: as if it had never been registered
     assert withdraw(desk, "ana", "new").json()["takes_effect"] == "season 2 starts without it"
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"] if not arm["withdrawn"]] == ["ana-1", "ana-2"]
