@@ -55,10 +55,6 @@ class SweepError(CloneproofError):
     """An invalid grid, or a store or workers that cannot be used; what is stored stays usable."""
 
 
-class ConformanceError(CloneproofError):
-    """A mechanism that failed the conformance suite; the message lists the failed checks."""
-
-
 class CertificateError(CloneproofError):
     """A certificate or replay record that cannot be read, or a verdict without one."""
 

@@ -34,7 +34,8 @@ def test_a_rule_is_restored_from_its_data(name):
 def test_every_rule_makes_conforming_mechanisms(name):
     """A new rule file is covered from its first day, on both levels; slots are drawn from arms, never from agents."""
     rule = cp.rule(name, **NEEDED.get(name, {}))
-    cp.check_mechanism(cp.Mechanism(agent=cp.rule("uniform") if rule.draws else rule, arm=rule))
+    made = cp.Mechanism(agent=cp.rule("uniform") if rule.draws else rule, arm=rule)
+    assert cp.check_mechanism(made).failed == []
 
 
 def test_epsilon_greedy_explores_with_probability_ck_over_t():

@@ -254,7 +254,12 @@ def test_settlement_pays_the_default_for_what_still_waits():
         ({"rewards": GAUSSIAN}, "no least one"),
         ({"parameters": {}}, "needs agent_rounds"),
         ({"rewards": "cauchy"}, "cauchy"),
-        ({"mechanism": "reservoir-index", "parameters": {}}, "ends at random"),
+        ({"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.5}}, "ends at random"),
+        ({"mechanism": "falling-kl-ucb", "parameters": {}}, "ends at random"),
+        ({"mechanism": "steady-ucb", "parameters": {"horizont": 3}}, "did you mean 'horizon'"),
+        ({"mechanism": "ucb", "parameters": {"name": "etc"}}, "name"),
+        ({"mechanism": "ucb", "parameters": {"rule": "etc"}}, "unknown parameter 'rule'"),
+        ({"mechanism": "os:getcwd", "parameters": {}}, "must not have imported"),
     ],
 )
 def test_bad_terms_are_refused_in_one_sentence(changes, words):

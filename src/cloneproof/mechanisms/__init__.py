@@ -1,6 +1,6 @@
 """Mechanisms: rules, the mechanisms made of them, the catalogue, and the online session."""
 
-from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
+from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, known_mechanism, mechanism
 from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
 from cloneproof.mechanisms.online.session import Session, session
 from cloneproof.mechanisms.online.session_file import Decision
@@ -14,6 +14,6 @@ from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 __all__ = [
     "CATALOGUE", "Admission", "Capped", "Claim", "Decision", "Doubling", "HoldOut", "HoldOutEpochs", "Mechanism",
-    "PriorityInputs", "Restart", "Rule", "Sample", "Score", "Session", "Slots", "award_horizon", "mechanism",
-    "outside_conditions", "rule", "rule_names", "session",
+    "PriorityInputs", "Restart", "Rule", "Sample", "Score", "Session", "Slots", "award_horizon", "known_mechanism",
+    "mechanism", "outside_conditions", "rule", "rule_names", "session",
 ]  # fmt: skip

@@ -33,7 +33,18 @@ from cloneproof.mechanisms.parameters.reservoir import (
 )
 from cloneproof.mechanisms.parameters.theorems import Derived, etc_parameters, uniform_etc_parameters
 from cloneproof.mechanisms.restarts.doubling import Doubling
-from cloneproof.mechanisms.rule import Choice, Clock, Fallback, Order, Rule, positive, rounds_number, rule
+from cloneproof.mechanisms.rule import (
+    Choice,
+    Clock,
+    Fallback,
+    Order,
+    Rule,
+    known_rule,
+    positive,
+    rounds_number,
+    rule,
+    rule_names,
+)
 from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
@@ -370,6 +381,20 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
     return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)
+
+
+def known_mechanism(name: str, options: Mapping[str, Any], market: Market | None = None) -> Mechanism:
+    """A mechanism of the catalogue, or one level with a rule that is known by name; imports nothing else.
+
+    >>> known_mechanism("ucb1", {}).name, known_mechanism("ucb", {"constant": 1}).parameters
+    ('ucb1', {'constant': 1.0, 'clock': 'current'})
+    """
+    if name in CATALOGUE:
+        return mechanism(name, market=market, **options)
+    if ":" not in name:
+        known(name, [*CATALOGUE, *rule_names()], "mechanism", MechanismError)
+    arm = known_rule(name, options)
+    return Mechanism(arm=arm, name=name, parameters=arm.options)
 
 
 def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401

@@ -248,7 +248,7 @@ def installed_rules() -> dict[str, str]:
 
 def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
     """A user's own rule: a `Rule`, or what a function makes of the options."""
-    made = imported(place, "a rule", "my_rule", MechanismError)
+    made, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
     if not isinstance(made, Rule):
         if not callable(made):
             raise MechanismError(
@@ -256,9 +256,12 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
             )
         try:
             parameters = inspect.signature(made).parameters
+            defaults = {
+                key: p.default for key, p in parameters.items() if isinstance(p.default, bool | int | float | str)
+            }
             if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
                 check_options(f"rule {name!r}", options, parameters, MechanismError)
-            made = made(**options)
+            made, options = made(**options), defaults | options  # which a ledger then records
         except MechanismError:
             raise
         except Exception as problem:
@@ -270,17 +273,22 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
             raise MechanismError(f"expected {name!r} to make a Rule, got {brief(made)}; return cp.parts.Rule(..)")
     elif options:
         raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
-    return replace(made, source=name, options=dict(options))
+    return replace(made, source=name, options=options)
 
 
 def rule_from_dict(data: Mapping[str, Any]) -> Rule:
     """Rebuild a rule from `Rule.to_dict`; never imports what a file names."""
-    if ":" in str(data["rule"]):
+    return known_rule(data["rule"], {key: value for key, value in data.items() if key != "rule"})
+
+
+def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
+    """A built-in rule or one of an installed package, for a name from a file or a network: it causes no import."""
+    if ":" in str(name):
         raise MechanismError(
-            f"expected a rule that is known by name, got {brief(data['rule'])}, which a file must not have "
-            "imported; pass the mechanism itself"
+            f"expected a rule that is known by name, got {brief(name)}, which a file or a call must not have imported; "
+            "pass the mechanism itself, or give the rule a name by an entry point"
         )
-    return rule(data["rule"], **{key: value for key, value in data.items() if key != "rule"})
+    return rule(name, **options)
 
 
 def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:

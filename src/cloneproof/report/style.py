@@ -11,8 +11,10 @@ import io
 import math
 import re
 from collections.abc import Callable, Sequence
+from colorsys import hls_to_rgb
 from dataclasses import dataclass
 from typing import Any, Literal
+from zlib import crc32
 
 import matplotlib as mpl
 from markupsafe import Markup
@@ -67,12 +69,16 @@ OTHER = Look("#333333")
 
 
 def look(mechanism: str) -> Look:
-    """The look of a mechanism by its name; a common one for those not in the catalogue.
+    """The look of a mechanism by its name: for any other than these, a hue that follows from the name.
 
-    >>> look("h-etc-r").colour
-    '#cc6677'
+    >>> look("h-etc-r").colour, look("softmax").colour
+    ('#cc6677', '#a6a230')
     """
-    return LOOKS.get(mechanism, OTHER)
+    if not mechanism:
+        return OTHER
+    hue = crc32(mechanism.encode()) / (1 << 32)
+    channels = (round(255 * part) for part in hls_to_rgb(hue, 0.42, 0.55))
+    return LOOKS.get(mechanism) or Look("#" + "".join(f"{channel:02x}" for channel in channels), DASHED)
 
 
 STYLE: Any = {

@@ -48,7 +48,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize(("name", "options"), OPTIONS)
 def test_every_option_conforms(name, options):
-    cp.check_mechanism(small(name, **options))
+    assert cp.check_mechanism(small(name, **options)).failed == []
 
 
 def test_the_index_order_declares_that_it_is_not_invariant():
@@ -62,9 +62,7 @@ def flat(priority, **options):
 
 
 def failed_checks(mechanism):
-    with pytest.raises(cp.errors.ConformanceError) as caught:
-        cp.check_mechanism(mechanism)
-    return {name for name in CHECKS if f"{name}: " in str(caught.value)}
+    return {result.name for result in cp.check_mechanism(mechanism).failed}
 
 
 def test_a_rule_with_its_own_dice_or_memory_is_caught():
@@ -287,5 +285,4 @@ class LaterChampion(TwoLevelState):
 def test_a_state_that_peeks_is_caught(monkeypatch, name, state, mechanism):
     monkeypatch.setattr(epoch_state, name, state)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
-    with pytest.raises(cp.errors.ConformanceError, match="reservoir: with"):
-        cp.check_mechanism(mechanism)
+    assert [result.name for result in cp.check_mechanism(mechanism).failed] == ["reservoir"]

@@ -18,7 +18,7 @@ from cloneproof.errors import CloneproofError, Refused
 from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
-from cloneproof.mechanisms import CATALOGUE, Mechanism, mechanism
+from cloneproof.mechanisms import Mechanism, known_mechanism
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]
@@ -53,7 +53,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """A market as the platform declares it: public, except for the seed, and fixed."""
 
     market: Name
-    mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`")]
+    mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`, or of a rule")]
     horizon: Annotated[int, Meta(ge=1, le=10**15, description="rounds of a season")]
     ends: Annotated[Ends, Meta(description="at-random: horizon is the mean, and the season's dice draw its end")] = (
         "at-horizon"
@@ -131,15 +131,21 @@ def _least_reward(declared: float | None, family: RewardFamily) -> float:
 
 
 def build_mechanism(spec: MarketSpec) -> Mechanism:
-    """The mechanism, from its parameters or else from its theorem and the declared bounds."""
-    parameters: dict[str, Any] = spec.parameters
-    if spec.mechanism == "reservoir-index" and spec.ends == "at-horizon":
-        raise invalid("mechanism 'reservoir-index' expects a market that ends at random; declare ends 'at-random'")
-    unbounded = spec.mechanism in CATALOGUE and (spec.family.low < 0 or spec.family.high > 1)
-    if unbounded and any(rule.binarise for rule in mechanism(spec.mechanism, **parameters).rules):
+    """The mechanism, from its parameters or else from its theorem and the declared bounds.
+
+    Its name is in the catalogue, or is that of a rule, built in or of an installed package, for one level of all arms.
+    """
+    made = _made(spec)
+    if made.arm.slots.falling and spec.ends == "at-horizon":
+        raise invalid(f"mechanism {spec.mechanism!r} expects a market that ends at random; declare ends 'at-random'")
+    if (spec.family.low < 0 or spec.family.high > 1) and any(rule.binarise for rule in made.rules):
         raise invalid(f"mechanism {spec.mechanism!r} expects rewards in [0, 1]; use another one")
+    return made
+
+
+def _made(spec: MarketSpec) -> Mechanism:
     if spec.gap is None and spec.max_originals is None:
-        return mechanism(spec.mechanism, **parameters)
+        return known_mechanism(spec.mechanism, spec.parameters)
     agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
     declared = Market(
         agents,
@@ -150,4 +156,4 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
         max_originals=spec.max_originals,
         ends=spec.ends,
     )
-    return mechanism(spec.mechanism, market=declared, **parameters)
+    return known_mechanism(spec.mechanism, spec.parameters, declared)

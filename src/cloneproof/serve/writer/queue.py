@@ -145,7 +145,7 @@ class RoundRobin:
         self._lanes.setdefault(market, Lane()).held = True
 
     def release(self, market: str) -> None:
-        self._lanes[market].held = False
+        self._lanes.setdefault(market, Lane()).held = False
 
     def release_all(self) -> None:
         for lane in self._lanes.values():

@@ -3,7 +3,8 @@
 Everything that changes a market happens in this one task, so nothing needs a lock. While storage writes in its own
 thread, the next group gathers. If storage fails, no call of the group was acknowledged: all get a retryable error, and
 the markets are read back from storage. If a command fails by a fault of the service, only that call gets a 500; its
-market is read back while other markets continue, and its other calls wait.
+market is read back while other markets continue, and its other calls wait. A market with a rule of an installed package
+that takes longer than a group waits after each command, so that it uses at most a tenth of this task's time.
 
 Several processes take turns: a `SharedWriter` takes its turn before each group and applies what the others wrote. All
 processes apply the same entries in the same order, so their markets are equal line by line. A process that gets another
@@ -21,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final
 
-from cloneproof.errors import Refused, ServeError
+from cloneproof.errors import MechanismError, Refused, ServeError
 from cloneproof.serve.market.entries import Known, Wanted, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on, take_snapshot
@@ -32,6 +33,7 @@ from cloneproof.serve.writer.queue import Group, QueuedCall, QueueWaits, RoundRo
 
 GROUP_SECONDS: Final = 0.015  # work in one group
 SHARE_SECONDS: Final = 0.004  # of one command in it, if others wait
+REST: Final = 9  # how many times as long a market waits as a slow command of its installed rule took
 _MOST_COMPUTATIONS: Final = 100  # that wait for their thread
 _PAGE: Final = 1000  # lines that are read back at a time
 _TICK: Final = 1.0  # seconds between checks of wait windows without calls
@@ -275,9 +277,25 @@ class Writer:
             return command.run(self.markets, known, now)
         except Refused as refusal:
             return refusal
-        except Exception:
+        except Exception as problem:
             log.exception("a command on market %r failed", command.market)
-            return _Fault(500, "internal", "this is a fault of the service; see its log")
+            broken = isinstance(problem, MechanismError)  # an installed rule
+            return _Fault(500, "internal", str(problem) if broken else "this is a fault of the service; see its log")
+        finally:
+            if market is not None and any(rule.source for rule in market.mechanism.rules):
+                self._let_rest(command.market, self._stopwatch() - begun)
+
+    def _let_rest(self, name: str, took: float) -> None:
+        """Hold the calls of a market whose rule was slow, so that others have nine tenths of the time."""
+
+        def release() -> None:
+            if name not in self.markets.held:  # else it is released when it was copied or read back
+                self._queue.release(name)
+                self._wake.set()
+
+        if took > GROUP_SECONDS:
+            self._queue.hold(name)
+            asyncio.get_running_loop().call_later(REST * took, release)
 
     def _finish_settlements(self, names: Iterable[str]) -> None:
         """Finish settlements that another process began or a crash interrupted, before other calls."""
