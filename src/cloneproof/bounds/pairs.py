@@ -64,7 +64,7 @@ def pairs_apply(
     if originals == 1:
         return True
     return all(
-        _log_tail(u, v, arm_rounds, tail, spread) <= _log_limit(originals, u, v, arm_rounds, horizon)
+        _below(_log_limit(originals, u, v, arm_rounds, horizon), u, v, tail, spread, arm_rounds)
         for u, v in pairwise(sorted(set(values)))
     )
 
@@ -78,10 +78,15 @@ def pairs_arm_rounds(
     >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
     [48235, 4175, 3178]
     """
-    if originals == 1 or len(set(values)) == 1:
-        return 1
+    return arm_rounds_for(originals, pairwise(sorted(set(values))), horizon, tail, spread)
+
+
+def arm_rounds_for(
+    originals: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
+) -> int:
+    """The smallest m that meets the pairs theorem's condition for these pairs of neighbouring values."""
     found = 1
-    for u, v in pairwise(sorted(set(values))):
+    for u, v in _hardest_first(pairs):
         pair, kind = (u, v), tail
         if tail == "exact" and not pairs_apply(originals, pair, LARGEST_EXACT, horizon, "chernoff"):
             kind = "chernoff"
@@ -95,13 +100,18 @@ def score_rounds_for(
 ) -> int:
     """The smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell agents' best arms apart."""
     limit, found = -math.log(agents * horizon), 1
-    for u, v in sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / pair[1]):  # about the hardest first
+    for u, v in _hardest_first(pairs):
         kind = tail
         if tail == "exact" and _log_tail(u, v, LARGEST_EXACT, "chernoff", spread) > limit:
             kind = "chernoff"
-        if _log_tail(u, v, found, kind, spread) > limit:
+        if not _below(limit, u, v, kind, spread, found):
             found = smallest(partial(_below, limit, u, v, kind, spread))
     return found
+
+
+def _hardest_first(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """About in the order of the rounds they need, so that most are only looked at."""
+    return sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / (pair[1] * (1 - pair[0])))
 
 
 @checked
@@ -140,6 +150,8 @@ def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[flo
 
 
 def _below(limit: float, u: float, v: float, tail: TailBound, spread: float, rounds: int) -> bool:
+    if tail == "exact" and _log_tail(u, v, rounds, "chernoff", spread) <= limit:  # a larger bound, at no cost
+        return True
     return _log_tail(u, v, rounds, tail, spread) <= limit
 
 

@@ -14,7 +14,8 @@ Given the means, slots are independent, so everything is a sum of products of ex
 
 A continuous prior is replaced by the nodes of a quadrature (`quadrature`). Step 2 lists the multisets of an agent's
 means. If there are too many of them, ties of counts are broken at random instead, which again needs one original at a
-time and affects only ties between agents.
+time and affects only ties between agents; many counts are taken in cells. Neither time nor memory grows with the
+horizon.
 """
 
 from __future__ import annotations
@@ -22,21 +23,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
+from cloneproof.bounds.draws import AgentPriors, Draws, ValueWeights, powers, weights_of
 
-ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
-AgentPriors = tuple[tuple[tuple[float, float], ...], ...]  # of the originals of an agent
-MOST_TYPES = 20_000  # realisations of one agent's means, up to their order, that are listed
+MOST_TYPES = 400  # realisations of an agent's means, up to their order, that are listed for all kinds of agents
+CELLS = 160
+MOST_COUNTS = 16  # times the cells: counts that are listed one by one
+LISTED = 3000  # times the cells: the numbers of a table over counts, draws and types that is listed
 NODES = 160  # of a continuous prior
-LOTS: Final = ((0.21132486540518713, 0.5), (0.7886751345948129, 0.5))  # nodes of Gauss and Legendre, and weights
+LITTLE = 0.1  # of the regret
+LOTS = 3  # nodes of a quadrature over the tie-breaker
 AT_ONCE = 200_000  # numbers of a table that is computed at once
+TINY = 1e-300
 NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the level is left out
 
 
@@ -69,6 +74,7 @@ class ReservoirMarket:
     agents: Sequence[Sequence[ValueWeights]]
     horizon: int
     expected_best: float | None = None  # of all originals; given where values are nodes of a quadrature
+    cells: int = CELLS  # of counts, where they are too many to list
 
     @cached_property
     def values(self) -> FloatArray:
@@ -82,15 +88,22 @@ class ReservoirMarket:
         )
 
     @cached_property
+    def draws(self) -> Draws:
+        """Draws of an agent of each kind."""
+        return Draws([*self.alike], self.values)
+
+    @cached_property
     def kinds(self) -> tuple[AgentTypes, ...] | None:
         """The multisets of means of each kind of agents; None if there are too many to list."""
         if self.expected_best is not None:
             return None
-        found = [_multisets(key, self.values) for key in self.alike]
-        listed = [each for each in found if each is not None]
-        if len(listed) < len(found):
-            return None
-        return tuple(AgentTypes(count, *types) for count, types in zip(self.alike.values(), listed, strict=True))
+        found: list[AgentTypes] = []
+        for key, count in self.alike.items():
+            types = _multisets(key, self.values, MOST_TYPES - sum(len(kind.chances) for kind in found))
+            if types is None:
+                return None
+            found.append(AgentTypes(count, *types))
+        return tuple(found)
 
     @cached_property
     def best_mean(self) -> float:
@@ -113,7 +126,7 @@ class ReservoirMarket:
 
     def exploration(self, numbers: ReservoirNumbers) -> float:
         """The expected share of the rounds that are spent on tests."""
-        alive = np.array([_tested(key, numbers)[0] for key in self.alike])
+        alive, _, _ = self._tested(numbers)
         rounds, _ = self._rounds(numbers)
         whole = self._whole_draws(numbers)
         tested = sum(
@@ -128,12 +141,12 @@ class ReservoirMarket:
 
     def rewards(self, numbers: ReservoirNumbers) -> tuple[float, float]:
         """Expected rewards up to the first pass, after it, and of the fallback if no slot passes."""
-        return self._tests(numbers), self._fallback(numbers)
+        tables = self._tested(numbers)
+        tests = self._tests(numbers, *tables)
+        return tests, self._fallback(numbers, tables[0][:, numbers.draws], tests)
 
-    def _tests(self, numbers: ReservoirNumbers) -> float:
+    def _tests(self, numbers: ReservoirNumbers, alive: FloatArray, mean: FloatArray, passing: FloatArray) -> float:
         """Step 1: each test that is reached pays the agent's mean, and a pass pays every later round."""
-        tables = [_tested(key, numbers) for key in self.alike]
-        alive, mean, passing = (np.array(each) for each in zip(*tables, strict=True))
         n, count, whole = numbers.rounds, len(self.agents), self._whole_draws(numbers)
         total = 0.0
         for part, reached, places in self._reached_anywhere(alive, whole):
@@ -145,6 +158,12 @@ class ReservoirMarket:
             paid = mean[:, part, None] * tested[part] + passing[:, part, None] * later[part]
             total += float((at_place * paid).sum())
         return total
+
+    def _tested(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """For 0, 1, .., s slots of each kind: the chance that all fail, also times the mean of a draw or of a pass."""
+        passes = pass_chances(self.values, numbers)[None, :]
+        failed, mean, passing = self.draws.powers(numbers.draws, 1 - passes, passes)
+        return failed[:, 0], mean[:, 0], passing[:, 0]
 
     def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
         """Rounds of the tests of each draw, and rounds after each of them, by position in the order."""
@@ -193,15 +212,21 @@ class ReservoirMarket:
             later, first = alive[:, part], alive[:, part.start + 1 : part.stop + 1]
             yield part, _order_averages(later[others], first[others], equal) * shares[:, None, None]
 
-    def _fallback(self, numbers: ReservoirNumbers) -> float:
-        """Step 2: the best count of all gets the remaining rounds, if any."""
+    def _fallback(self, numbers: ReservoirNumbers, failed: FloatArray, tests: float) -> float:
+        """Step 2: the best count of all gets the remaining rounds, if any.
+
+        `failed` is the chance that no slot of an agent passes. Where little depends on who wins, fewer cells suffice.
+        """
         n, s = numbers.rounds, numbers.draws
         left = self.horizon - s * n * len(self.agents)
         if left <= 0:
             return 0.0
-        if self.kinds is None:
-            return left * self._best_by_lot(numbers)
-        below, up_to = _count_laws(self.values, numbers)
+        if self.kinds is None or not self._can_list(numbers):
+            none = float(np.prod(failed ** np.array([*self.alike.values()])))
+            most = left * none * float(self.values[-1])
+            little = most < LITTLE * (self.horizon * self.best_mean - tests - most)
+            return left * none * (replace(self, cells=self.cells // 4) if little else self)._best_by_lot(numbers)
+        below, up_to = _count_laws(self.values, n, np.arange(float(_counts(numbers))))
         chance = np.ones(len(up_to))  # that no slot of anybody is above each level
         for kind in self.kinds:
             chance *= ((up_to @ kind.draws.T) ** s @ kind.chances) ** kind.agents
@@ -211,7 +236,7 @@ class ReservoirMarket:
         own, before, after = [], [], []
         for kind in self.kinds:
             low, high = below @ kind.draws.T, up_to @ kind.draws.T  # levels x types
-            weight = _powers(low, s) * _powers(high, s)[:, :, ::-1] * kind.chances[:, None]
+            weight = powers(low, s - 1) * powers(high, s - 1)[:, :, ::-1] * kind.chances[:, None]
             own.append(np.einsum("yts,yt->ys", weight, (at * self.values) @ kind.draws.T))
             before.append(np.einsum("yts,yt->ys", weight, low))
             after.append(np.einsum("yts,yt->ys", weight, high))
@@ -223,76 +248,75 @@ class ReservoirMarket:
             total += weight * float((counts * own * product).sum())
         return left * total
 
+    def _can_list(self, numbers: ReservoirNumbers) -> bool:
+        types = sum(len(kind.chances) + len(self.agents) for kind in self.kinds or ())
+        counts = _counts(numbers)
+        return counts <= MOST_COUNTS * self.cells and counts * numbers.draws * types <= LISTED * self.cells
+
+    def scores(self, numbers: ReservoirNumbers, slots: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Scores with random tie-breaking: the chances of less and of equal for each value, and the weight of each row.
+
+        All counts that do not pass, in cells if there are many, at the nodes of a quadrature over the tie-breaker, some
+        rows at a time. So many slots are compared. Nodes are equally spaced in the fourth root of the probability that
+        all are lower, if the average law held for each: that probability is a power of about the number of slots.
+        """
+        listed = _counts(numbers) <= 2 * self.cells
+        counts = np.arange(float(_counts(numbers))) if listed else self._cells(numbers, slots)
+        below, up_to = _count_laws(self.values, numbers.rounds, counts)
+        at = up_to - below
+        kept = np.flatnonzero((at.max(axis=1) > NEGLIGIBLE) & (up_to.max(axis=1) ** numbers.draws > NEGLIGIBLE))
+        width = max(1, AT_ONCE // (max(len(self.values), len(self.alike)) * (numbers.draws + 1)))
+        power = max(1.0, slots / 4)
+        for begin in range(0, len(kept), width):
+            rows = kept[begin : begin + width]
+            lowest = np.clip((below[rows] @ self.average_law) / (up_to[rows] @ self.average_law), 0.0, 1 - 1e-9)
+            for node, share in zip(*_legendre(LOTS), strict=True):
+                reached = (lowest**power + (1 - lowest**power) * node) ** (1 / power)
+                density = -np.expm1(power * np.log(np.maximum(lowest, TINY))) * reached ** (1 - power) / power
+                lot = ((reached - lowest) / (1 - lowest))[:, None]
+                yield below[rows] + lot * at[rows], at[rows], share * density / (1 - lowest)
+
+    def _cells(self, numbers: ReservoirNumbers, slots: int) -> FloatArray:
+        """The last counts of cells, few enough that a count within one is as good as any.
+
+        They lie around the values. The best of independent draws from the average law, as many as there are slots or
+        originals drawn, is in the first k of m cells with probabilities of about (k / m)^4 to (k / m)^16: the lowest
+        counts win rarely, but then it matters most which.
+        """
+        n, s, last = numbers.rounds, numbers.draws, _counts(numbers) - 1
+        away = np.linspace(-4.0, 4.0, max(3, 4 * self.cells // len(self.values)))[:, None]
+        around = (n * self.values + away * np.sqrt(n * self.values * (1 - self.values))).round().ravel()
+        counts = np.unique(np.append(around[(around >= 0) & (around < last)], last))
+        drawn = sum(count * len(agent) * (1 - (1 - 1 / len(agent)) ** s) for agent, count in self.alike.items())
+        below = scipy.special.bdtr(counts[:, None], n, self.values) @ self.average_law
+        below = below / max(below[-1], NEGLIGIBLE)
+        several = [number / root for number in (slots, drawn) for root in (4, 16)]
+        cell = np.floor(self.cells * np.mean([below**power for power in several], axis=0))
+        return np.asarray(counts[np.append(np.diff(cell) > 0, True)])
+
     def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
-        """The expected mean of the best count if no slot passes, ties of counts broken at random."""
-        s, total = numbers.draws, 0.0
-        for below, at, share in _scores(self.values, numbers):
-            chances, own = np.ones(len(below)), np.zeros(len(below))
-            for key, agents in self.alike.items():
-                reached, _, paid = _powers_of_draws(key, s, self.values, below, at)
-                own = (
-                    own * reached[:, s] ** agents
-                    + agents * s * paid[:, s - 1] * reached[:, s] ** (agents - 1) * chances
-                )
-                chances = chances * reached[:, s] ** agents
-            total += share * float(own.sum())
-        return total
+        """The expected mean of the best count given that no slot passes, ties of counts broken at random.
+
+        An average of means by the chances to win, so that errors of the quadrature leave it among the means.
+        """
+        s, wins, won = numbers.draws, 0.0, 0.0
+        counts = np.array([*self.alike.values()])[:, None]
+        for below, at, weights in self.scores(numbers, s * len(self.agents)):
+            reached, chance, paid = self.draws.last_powers(s, below, at)
+            others = weights * counts * _products_of_others(reached**counts) * reached ** (counts - 1)
+            wins, won = wins + float((chance * others).sum()), won + float((paid * others).sum())
+        return won / max(wins, TINY)
 
 
-def _count_laws(values: FloatArray, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
-    """The probabilities of a count below, and up to, each level that does not pass."""
-    n = numbers.rounds
-    top = n + 1 if numbers.threshold is None else numbers.threshold
-    up_to = scipy.special.bdtr(np.arange(min(top, n + 1))[:, None], n, values[None, :])
+def _count_laws(values: FloatArray, pulls: int, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The probabilities of a count below, and up to, each of some; below the first but one stands for up to it."""
+    up_to = scipy.special.bdtr(counts[:, None], pulls, values[None, :])
     return np.concatenate([np.zeros((1, len(values))), up_to[:-1]]), up_to
 
 
-def _scores(values: FloatArray, numbers: ReservoirNumbers) -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Scores with random tie-breaking: the chances of less and of equal for each value, and the weight of the node.
-
-    All levels (rows) at the nodes of a quadrature over the tie-breaker, some levels at a time.
-    """
-    below, up_to = _count_laws(values, numbers)
-    at = up_to - below
-    kept = np.flatnonzero((at.max(axis=1) > NEGLIGIBLE) & (up_to.max(axis=1) ** numbers.draws > NEGLIGIBLE))
-    width = max(1, AT_ONCE // (len(values) * (numbers.draws + 1)))
-    for begin in range(0, len(kept), width):
-        rows = kept[begin : begin + width]
-        for node, share in LOTS:
-            yield below[rows] + node * at[rows], at[rows], share
-
-
-def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
-    """A lower bound of what a contest of champions costs: exploration, and champions that are not the best original.
-
-    Every agent has s n rounds; the contest is assumed to find the best champion at once.
-    """
-    rounds = numbers.draws * numbers.rounds
-    contest = market.horizon - rounds * len(market.agents)
-    if contest < 0:  # no room for the exploration of everybody
-        return math.inf
-    explored, below = 0.0, np.ones(len(market.values))
-    for agent, count in market.alike.items():
-        explored += count * sum(ReservoirMarket([agent], rounds).rewards(numbers))
-        below *= np.minimum(1.0, np.cumsum(_champion_law(agent, market.values, numbers))) ** count
-    champion = float(market.values @ np.diff(below, prepend=0.0))
-    return market.horizon * market.best_mean - explored - contest * champion
-
-
-def _champion_law(agent: AgentPriors, values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
-    """The distribution of one agent's champion's mean; slots of one agent are alike, so ties break at random."""
-    s, law = numbers.draws, np.zeros(len(values))
-    passes = _pass(values, numbers)
-    fails, chance = (1 - passes)[None, :], np.zeros((1, len(values)))
-    for own, count in Counter(agent).items():
-        k = agent.index(own)
-        rest, weight = agent[:k] + agent[k + 1 :], count * weights_of(own, values)
-        tried = _with_own(rest, len(agent), s, values, fails, chance)[:, :, :s].sum(axis=2)[0]
-        law += weight * passes * tried / len(agent)
-        for below, at, share in _scores(values, numbers):
-            reached = _with_own(rest, len(agent), s, values, below, at)[:, :, s - 1]
-            law += share * s * weight * (at * reached).sum(axis=0) / len(agent)
-    return law
+def _counts(numbers: ReservoirNumbers) -> int:
+    """How many counts do not pass."""
+    return numbers.rounds + 1 if numbers.threshold is None else min(numbers.threshold, numbers.rounds + 1)
 
 
 def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[tuple[float, float]]:
@@ -328,84 +352,9 @@ def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: 
     return float(grid[-1] - np.sum((below[1:] + below[:-1]) / 2 * np.diff(grid)))
 
 
-def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
-    """The distribution of one original over the values."""
-    law: FloatArray = np.zeros(len(values))
-    np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
-    return np.asarray(law / law.sum())
-
-
-def _tested(agent: AgentPriors, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """For 0, 1, .., s slots of an agent: the probability that all fail, also times the mean of a draw or of a pass."""
-    values = np.array(sorted({value for atoms in agent for value, _ in atoms}))
-    passes = _pass(values, numbers)[None, :]
-    failed, mean, passing = _powers_of_draws(agent, numbers.draws, values, 1 - passes, passes)
-    return failed[0], mean[0], passing[0]
-
-
-def _powers_of_draws(
-    agent: Sequence[ValueWeights], draws: int, values: FloatArray, base: FloatArray, gain: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """E f^j, E v f^j and E g f^j for j = 0, .., s: f, v, g averages over the originals of base, value, gain x value.
-
-    `base` and `gain` have a row for each case and a column for each value.
-    """
-    powers = _powers(base, draws + 1)  # cases x values x j
-    alone = {
-        atoms: [
-            (np.broadcast_to(weights_of(atoms, values) * factor, base.shape)[:, None, :] @ powers)[:, 0]
-            for factor in (1.0, values, gain * values)
-        ]
-        for atoms in map(tuple, agent)
-    }
-    first, *others = agent
-    found = alone[tuple(first)]
-    for size, atoms in enumerate(others, start=2):
-        own, part = alone[tuple(atoms)], 1 / size
-        found = [
-            _binomially(own[0], found[0], part),
-            *(
-                part * _binomially(own[k], found[0], part) + (1 - part) * _binomially(own[0], found[k], part)
-                for k in (1, 2)
-            ),
-        ]
-    return found[0], found[1], found[2]
-
-
-def _binomially(own: FloatArray, others: FloatArray, part: float) -> FloatArray:
-    """For j draws, each the first original with probability `part`: the expectation of own[k] others[j - k]."""
-    count = own.shape[-1]
-    ways = _binomial_table(count - 1, part)
-    result = np.zeros(own.shape)
-    for k in range(count):
-        result[:, k:] += ways[k:, k] * own[:, k, None] * others[:, : count - k]
-    return result
-
-
-@lru_cache(maxsize=64)
-def _binomial_table(draws: int, part: float) -> FloatArray:
-    """The probability of k successes in j trials, for j and k up to so many."""
-    trials = np.arange(draws + 1)
-    at_most = np.array([scipy.special.bdtr(np.minimum(trials, j), j, part) for j in trials])
-    return np.asarray(np.diff(at_most, axis=1, prepend=0.0))
-
-
-def _with_own(
-    others: AgentPriors, originals: int, draws: int, values: FloatArray, base: FloatArray, gain: FloatArray
-) -> FloatArray:
-    """E f^j given that one original has each value: cases x values x j."""
-    own = _powers(base, draws + 1)
-    if not others:
-        return own
-    rest = _powers_of_draws(others, draws, values, base, gain)[0]
-    flat = own.reshape(-1, draws + 1)
-    repeated = np.repeat(rest, base.shape[1], axis=0)
-    return _binomially(flat, repeated, 1 / originals).reshape(own.shape)
-
-
-def _multisets(agent: AgentPriors, values: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _multisets(agent: AgentPriors, values: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
     """The probability of each multiset of an agent's means, and the law of a uniform draw from it; None if too many."""
-    if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > MOST_TYPES:
+    if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > most:
         return None
     place = {float(value): k for k, value in enumerate(values)}
     chances: dict[tuple[int, ...], float] = {(0,) * len(values): 1.0}
@@ -418,19 +367,10 @@ def _multisets(agent: AgentPriors, values: FloatArray) -> tuple[FloatArray, Floa
                 key = (*counts[:k], counts[k] + 1, *counts[k + 1 :])
                 longer[key] = longer.get(key, 0.0) + chance * float(weight / total)
         chances = longer
-        if len(chances) > MOST_TYPES:
+        if len(chances) > most:
             return None
     numbers = np.array(list(chances), float)
     return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
-
-
-def _powers(base: FloatArray, count: int) -> FloatArray:
-    """The powers 0, 1, .., count - 1 along a last axis, by products, which is faster than `**`."""
-    powers = np.empty((*base.shape, count))
-    powers[..., 0] = 1.0
-    for k in range(1, count):
-        np.multiply(powers[..., k - 1], base, out=powers[..., k])
-    return powers
 
 
 @lru_cache(maxsize=64)
@@ -448,7 +388,7 @@ def _products_of_others(factors: FloatArray) -> FloatArray:
     return np.asarray(earlier * later)
 
 
-def _pass(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
+def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     """The chance that a test of each mean passes."""
     if numbers.threshold is None or numbers.threshold > numbers.rounds:
         return np.zeros(len(values))

@@ -1,16 +1,18 @@
 """Tune the parameters of a reservoir: a pattern search on the exact regret of `bounds.reservoir`.
 
 Any parameters are clone-proof, so tuning may use whatever the platform believes about quality, but not what was
-registered. The search starts with a threshold between each pair of neighbouring values (Chernoff's point) and then
-changes pulls, threshold and draws until nothing helps or time is over. In the latter case the result is at least as
-good as that of the same search on a regret that takes slots as independent draws (`independent_regret`), which needs
-some hundredths of a second; on 60 random markets it cost at most 13 % more than the whole search.
+registered. The search starts with a threshold between each pair of neighbouring values (Chernoff's point). It changes
+pulls, threshold and draws first on a regret that takes slots as independent draws (`independent_regret`), which takes
+a fraction of a millisecond, then on the exact one, until nothing helps or it has been computed often enough. Work is
+counted, so that one market has one answer; if time is over, the answer is the first search's. More draws than a few
+ln(T) for each original are not tried: where bad items never pass they cost nothing, and gain nothing.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,14 +21,24 @@ import numpy as np
 import scipy
 
 from cloneproof._clock import time_is_over
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, contest_cost, weights_of
+from cloneproof.bounds.contest import contest_cost
+from cloneproof.bounds.draws import weights_of
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.errors import MechanismError
 
 MOST_LEVELS = 40  # values that are tried one by one
 MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
 START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the two values
-FINEST = 0.02  # the last relative step of the search
-LEVELS = 24  # of counts that do not pass, where slots are taken as independent
+FINEST = 0.015  # below the last relative step of the search
+GAIN = 1e-4  # the least relative gain of a step
+ROUNDING = 1e-12  # of a round's reward
+ROUGHLY = 3  # of starts, from which a rough search begins
+VALLEYS = 2  # of those that a rough search finds, in which the exact one goes on
+CELLS = 32  # of counts, during the search
+DRAWS = 2.5  # times the originals times ln(T): more draws of an agent are not tried
+MOST_DRAWS = 500
+LOOKS = 100  # at exact costs, and fewer where agents are of many kinds
+LEVELS = 16  # of counts that do not pass, where slots are taken as independent
 TINY = 1e-300
 COST_SECONDS = 2.5e-3  # about, to compute the cost of one point
 
@@ -49,7 +61,7 @@ def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = Non
     >>> tuned.regret < 263 and tuned.exploration < 0.01
     True
     """
-    searched = coarse or market
+    searched = _coarse(coarse or market)
     best, search = _tuned(searched, searched.regret)
     pulls, draws, threshold = best
     assert threshold is not None
@@ -83,7 +95,8 @@ def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
 
     Tuned exactly on exploration and the quality of champions; the contest's own regret depends little on them.
     """
-    return _tuned(market, lambda numbers: contest_cost(market, numbers))[0]
+    searched = _coarse(market)
+    return _tuned(searched, lambda numbers: contest_cost(searched, numbers))[0]
 
 
 def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> tuple[ReservoirNumbers, _Search]:
@@ -92,12 +105,24 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
             f"expected a horizon of at least one round for each of {len(market.agents)} agents, got {market.horizon}; "
             "give a longer horizon, or the numbers of the reservoir themselves"
         )
-    search = _Search(market, cost)
-    best = search.descend(search.best_of(search.starts()))
-    if time_is_over():
-        rough = _Search(market, partial(independent_regret, market), timed=False)
-        best = min(best, rough.descend(rough.best_of(rough.starts())), key=search.known_cost)
+    rough, search = _Search(market, partial(independent_regret, market), timed=False), _Search(market, cost)
+    if sum(map(len, market.agents)) == 1:  # nothing to choose
+        return ReservoirNumbers(1, 1, 1), search
+    starts = sorted(rough.starts(), key=rough.known_cost)[:ROUGHLY]
+    valleys = sorted({*starts, *(rough.descend(start, 0.3, 0.1) for start in starts)}, key=rough.known_cost)
+    search.best_of(valleys)
+    lowest = sorted((point for point in valleys if point in search.known), key=search.known_cost)[:VALLEYS]
+    search.looks //= 2  # the other half for the last steps
+    best = search.best_of([search.descend(point, 0.3, 0.1) for point in lowest])
+    search.looks *= 2
+    while (better := search.descend(best, 0.1, FINEST)) != best:  # counts are whole: a longer step may help again
+        best = better
     return best, search
+
+
+def _coarse(market: ReservoirMarket) -> ReservoirMarket:
+    """The market with counts in fewer cells; fewest where agents are of many kinds, each of which takes its time."""
+    return replace(market, cells=max(CELLS // 3, CELLS // (1 + len(market.alike) // 4)))
 
 
 def independent_regret(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
@@ -132,9 +157,11 @@ class _Search:
 
     def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
         self.market, self.cost = market, cost
-        self.timed = timed
+        self.timed, self.looks = timed, max(LOOKS // 2, LOOKS // (1 + len(market.alike) // 4))
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
+        self.originals = max(len(agent) for agent in market.agents)
+        self.most_draws = min(MOST_DRAWS, math.ceil(DRAWS * self.originals * math.log(market.horizon + 1)))
         values = market.values
         if len(values) > MOST_LEVELS:  # a continuous prior: levels that all originals together reach equally often
             law = sum(weights_of(atoms, values) for agent, count in market.alike.items() for atoms in agent * count)
@@ -145,7 +172,7 @@ class _Search:
         ]
 
     def over(self) -> bool:
-        return self.timed and time_is_over(COST_SECONDS)
+        return self.timed and (time_is_over(COST_SECONDS) or len(self.known) >= self.looks)
 
     def known_cost(self, point: ReservoirNumbers) -> float:
         if point not in self.known:
@@ -155,12 +182,13 @@ class _Search:
     def starts(self) -> list[ReservoirNumbers]:
         """A point for every pair of neighbouring values; for a single value, a test that always passes."""
         horizon = self.market.horizon
-        originals = max(len(agent) for agent in self.market.agents)
-        draws = max(1, math.ceil(originals * math.log(horizon + 1) / 2))
+        draws = max(1, math.ceil(self.originals * math.log(horizon + 1) / 2))
         points = []
         for low, high in self.pairs:
             pulls = max(1, min(self.most_pulls, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
             points.append(self._point(pulls, draws, pulls * _between(low, high)))
+            if low == 0:  # a single reward is proof
+                points.append(self._point(pulls, draws, 1))
         return [*points, ReservoirNumbers(1, 1, 1)]
 
     def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
@@ -172,15 +200,23 @@ class _Search:
                 self.known_cost(point)
         return min(tried, key=self.known_cost)
 
-    def descend(self, point: ReservoirNumbers) -> ReservoirNumbers:
-        """Move to the best neighbour with shorter and shorter steps, until none helps or time is over."""
-        step = 0.3
-        while not self.over():
-            better = self.best_of(self._neighbours(point, step))
-            if self.known_cost(better) < self.known_cost(point):
-                point = better
-            elif step <= FINEST:
-                break
+    def descend(self, point: ReservoirNumbers, step: float, finest: float) -> ReservoirNumbers:
+        """Move to the first better neighbour with shorter and shorter steps, until none helps or time is over.
+
+        A direction that has helped is tried again first.
+        """
+        directions = list(range(len(self._neighbours(point, step))))
+        while step > finest:
+            least = self.known_cost(point) - GAIN * abs(self.known_cost(point)) - ROUNDING * self.market.horizon
+            neighbours = self._neighbours(point, step)
+            for direction in directions:
+                if self.over():
+                    return point
+                if self.known_cost(neighbours[direction]) < least:
+                    point = neighbours[direction]
+                    directions.remove(direction)
+                    directions.insert(0, direction)
+                    break
             else:
                 step /= 2
         return point
@@ -208,11 +244,19 @@ class _Search:
             self._point(pulls, fewer, threshold),
             self._point(longer, draws, longer * level + shift),
             self._point(shorter, draws, shorter * level - shift),
+            self._point(longer, draws, longer * level - shift),
+            self._point(shorter, draws, shorter * level + shift),
+            self._point(longer, draws, threshold + longer - pulls),  # with as many misses
+            self._point(shorter, draws, threshold + shorter - pulls),
+            self._point(longer, fewer, longer * level),
+            self._point(shorter, more, shorter * level),
         ]
 
     def _point(self, pulls: int, draws: int, threshold: float) -> ReservoirNumbers:
         pulls = max(1, min(self.most_pulls, pulls))
-        return ReservoirNumbers(pulls, max(1, draws), max(1, min(pulls, round(threshold))))
+        fitting = -(-self.market.horizon // (pulls * len(self.market.agents)))  # no further draw is ever tested
+        draws = max(1, min(draws, fitting, self.most_draws))
+        return ReservoirNumbers(pulls, draws, max(1, min(pulls, round(threshold))))
 
 
 def _between(low: float, high: float) -> float:

@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from cloneproof._checks import listed, number_in
-from cloneproof.bounds import pairs_apply, pairs_arm_rounds
-from cloneproof.bounds.pairs import TailBound, rate_values, score_rounds_for
+from cloneproof.bounds import pairs_apply
+from cloneproof.bounds.pairs import TailBound, arm_rounds_for, rate_values, score_rounds_for
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.rewards import bernoulli, deterministic
@@ -36,7 +36,8 @@ class KnownValues(NamedTuple):
 
     def arm_rounds(self, originals: int, horizon: int) -> int:
         """The smallest m of the pairs theorem."""
-        return max(pairs_arm_rounds(originals, each, horizon, self.tail, self.spread) for each in self.supports)
+        pairs = {pair for each in self.supports for pair in pairwise(each)}
+        return arm_rounds_for(originals, pairs, horizon, self.tail, self.spread)
 
     def score_rounds(self, agents: int, horizon: int) -> int:
         """The smallest W with which scores tell agents apart."""

@@ -34,6 +34,7 @@ CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no 
 UNKNOWN = "unknown"
 INDEX_CONSTANT = 1.5  # of the index on slots, the cheapest of those tried at click rates
 WORLDS = 400  # of drawn means, for the tuning of the index on slots
+MOST_MEANS = 40_000  # drawn in all of them
 FINE, COARSE = 160, 48  # nodes of a continuous prior: for the regret that is quoted, and for the search
 PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
 CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
@@ -106,7 +107,8 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
         return Derived({"constant": constant, "draws": 1})
     most = max(agent.count for agent in market.agents)
     distance = cost = 0.0
-    for world in range(WORLDS):
+    worlds = min(WORLDS, -(-MOST_MEANS // market.originals))
+    for world in range(worlds):
         means = [
             prior.quantile(uniform(substream(0, world, i), o))
             for i, agent in enumerate(market.agents)
@@ -115,8 +117,8 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
         best, second = sorted(means)[:-3:-1]
         average = sum(means) / len(means)
         divergence = float(scipy.special.rel_entr(average, best) + scipy.special.rel_entr(1 - average, 1 - best))
-        distance += (best - second) / WORLDS
-        cost += (best - average) / max(divergence, 1e-12) / WORLDS
+        distance += (best - second) / worlds
+        cost += (best - average) / max(divergence, 1e-12) / worlds
     kept = -math.log1p(-2 / (3 * most))
     ratio = market.horizon * distance * kept / (len(market.agents) * constant * max(cost, 1e-9))
     return Derived({"constant": constant, "draws": max(1, math.ceil(math.log(max(1.0, ratio)) / kept))})

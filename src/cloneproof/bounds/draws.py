@@ -1,0 +1,239 @@
+"""Moments of uniform draws with replacement from an agent's originals, whose means are drawn once.
+
+Given the means, each of j draws independently has a property (its test fails, its count is below a level) with the
+average f of the originals' probabilities, so all have it with probability E f^j. The numbers of times that Poisson(c)
+draws take each of L originals are independent. Hence E f^j times the probability of j draws is the coefficient of z^j
+in a product of one series for each original, with the coefficients E f^k Poisson(k; c / L). All terms are positive, so
+nothing cancels. Where one coefficient is enough, the product is taken at roots of unity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from cloneproof._arrays import FloatArray
+
+ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
+AgentPriors = tuple[tuple[tuple[float, float], ...], ...]  # of the originals of an agent
+AnyArray = npt.NDArray[Any]  # of coefficients, or of complex values at roots of unity
+Multiply = Callable[[AnyArray, AnyArray], AnyArray]
+AT_FIRST = 1500  # draws of which each number has a probability that fits a float, for one Poisson law
+DIRECTLY = 40  # draws up to which series are multiplied as they are
+ALIAS = 64  # coefficients beyond twice the draws that are kept apart: a Poisson law reaches no further
+
+
+class AlikeAgents(NamedTuple):
+    """Agents with equally many originals of a first, a second, .. prior, which may differ between agents."""
+
+    places: list[int]
+    laws: list[FloatArray]  # for each prior: agents x values
+    counts: tuple[int, ...]  # of originals with each prior
+
+    @property
+    def originals(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def shares(self) -> list[FloatArray]:
+        """The chance that a draw has a prior, times the law of its mean."""
+        return [law * (count / self.originals) for law, count in zip(self.laws, self.counts, strict=True)]
+
+    def alone(self, raised: FloatArray, mean: float) -> list[FloatArray]:
+        """For each prior, the series of one original: agents x cases x k."""
+        chances = _poisson(mean / self.originals, raised.shape[2] - 1)
+        return [np.tensordot(law, raised, axes=(1, 1)) * chances for law in self.laws]
+
+    def all_but_one(self, own: Sequence[AnyArray], multiply: Multiply, unit: FloatArray) -> list[AnyArray]:
+        """For each prior, the product over all originals but one that has it, given the factor of one original."""
+        products = []
+        for without in range(len(own)):
+            left = [(one, count - (k == without)) for k, (one, count) in enumerate(zip(own, self.counts, strict=True))]
+            factors = [_to_the_power(one, count, multiply) for one, count in left if count]
+            products.append(reduce(multiply, factors, unit + np.zeros(own[0].shape)))
+        return products
+
+
+class Draws:
+    """Draws of several agents, each from its own originals.
+
+    Cases are rows of `base` and `gain`, which have a column for each value. Results have axes for agents, cases and j.
+
+    >>> hit_or_dud = ((0.0, 0.5), (1.0, 0.5))
+    >>> pair = Draws([(hit_or_dud, hit_or_dud)], np.array([0.0, 1.0]))
+    >>> failed, _, _ = pair.powers(3, np.array([[1.0, 0.0]]), np.zeros((1, 2)))  # a dud fails, a hit never does
+    >>> np.round(failed[0, 0], 6).tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    """
+
+    def __init__(self, agents: Sequence[AgentPriors], values: FloatArray) -> None:
+        self.values, self.count = values, len(agents)
+        found: dict[tuple[int, ...], list[tuple[int, list[FloatArray]]]] = defaultdict(list)
+        for place, agent in enumerate(agents):
+            priors = sorted(Counter(agent).items(), key=lambda each: each[1])
+            found[tuple(count for _, count in priors)].append((place, [weights_of(own, values) for own, _ in priors]))
+        self.groups = [
+            AlikeAgents(
+                [at for at, _ in alike], [np.array(law) for law in zip(*(own for _, own in alike), strict=True)], key
+            )
+            for key, alike in found.items()
+        ]
+
+    def powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """E f^j, E v f^j and E g f^j for j = 0, .., s: f, v, g averages over originals of base, value, gain x value."""
+        raised, found = powers(base, draws), np.empty((3, self.count, len(base), draws + 1))
+        for part, mean in _windows(draws):
+            shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
+            factors = shown * self.values[:, None], shown * (gain * self.values)[:, :, None]
+            for group in self.groups:
+                own = group.alone(shown, mean)
+                others = group.all_but_one(own, _times, np.eye(1, part.stop)[0])
+                products = [_times(own[0], others[0])]
+                for factor in factors:
+                    drawn = zip(group.alone(factor, mean), others, group.counts, strict=True)
+                    products.append(
+                        np.sum([count / group.originals * _times(one, rest) for one, rest, count in drawn], axis=0)
+                    )
+                for k, product in enumerate(products):
+                    found[k, group.places, :, part] = product[:, :, part] / chances
+        return found[0], found[1], found[2]
+
+    def last_powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """E f^s, and E h f^(s - 1) and E g f^(s - 1), h the average of gain, g as in `powers`; exact up to 1e-15.
+
+        Axes: agents, cases.
+        """
+        raised, found = powers(base, draws), np.empty((3, self.count, len(base)))
+        gained, chances = raised * gain[:, :, None], _poisson(float(draws), draws)
+        transform, multiply, coefficient = _SERIES if draws <= DIRECTLY else _ON_CIRCLE
+        for group in self.groups:
+            own, *factors = (
+                [transform(one) for one in group.alone(factor, draws)]
+                for factor in (raised, gained, gained * self.values[:, None])
+            )
+            others = group.all_but_one(own, multiply, transform(np.eye(1, draws + 1)[0]))
+            found[0, group.places] = coefficient(draws, own[0], others[0], draws) / chances[draws]
+            for k, factor in enumerate(factors, start=1):
+                found[k, group.places] = sum(
+                    count / group.originals * coefficient(draws - 1, one, rest, draws) / chances[draws - 1]
+                    for one, rest, count in zip(factor, others, group.counts, strict=True)
+                )
+        return found[0], found[1], found[2]
+
+    def champions(
+        self, draws: int, passes: FloatArray, scores: Iterable[tuple[FloatArray, FloatArray, FloatArray]]
+    ) -> FloatArray:
+        """The law of each agent's champion, agents x values: the first draw that passes, else the one of best score.
+
+        `scores` are the probabilities of a score below some, and of that score, for each value, with weights.
+        """
+        law, last = np.zeros((self.count, len(self.values))), draws - 1
+        raised = powers((1 - passes)[None, :], last)
+        for part, mean in _windows(last):
+            shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
+            for group in self.groups:
+                others = group.all_but_one(group.alone(shown, mean), _times, np.eye(1, part.stop)[0])
+                own = (shown * _poisson(mean / group.originals, part.stop - 1)).repeat(len(group.places), axis=0)
+                for rest, weights in zip(others, group.shares, strict=True):
+                    reached = _times(own, rest.repeat(len(self.values), axis=1))[:, :, part] / chances
+                    law[group.places] += weights * passes * reached.sum(axis=2)
+        mean = float(max(1, last))
+        for below, at, share in scores:
+            raised = powers(below, last)
+            for group in self.groups:
+                own = raised * (_poisson(mean / group.originals, last) / _poisson(mean, last)[last])
+                alone = [_on_circle(one) for one in group.alone(raised, mean)]
+                others = group.all_but_one(alone, np.multiply, np.ones(1))
+                for values, weights in zip(others, group.shares, strict=True):
+                    rest = np.moveaxis(_coefficients(values)[:, :, last::-1], 0, 2)
+                    law[group.places] += draws * weights * np.einsum("c,cv,cva->av", share, at, own @ rest)
+        return law
+
+
+def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
+    """The distribution of one original over the values."""
+    law: FloatArray = np.zeros(len(values))
+    np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
+    return np.asarray(law / law.sum())
+
+
+def powers(base: FloatArray, most: int) -> FloatArray:
+    """The powers 0, 1, .., most along a last axis."""
+    raised = np.ones((*base.shape, most + 1))
+    raised[..., 1:] = base[..., None]
+    return np.asarray(np.cumprod(raised, axis=-1, out=raised))
+
+
+def _windows(draws: int) -> Iterator[tuple[slice, float]]:
+    """Numbers of draws that a Poisson law with one mean has with probabilities far above the smallest float."""
+    stop = min(draws, AT_FIRST) + 1
+    yield slice(0, stop), stop / math.e
+    while stop <= draws:
+        begin, stop = stop, min(draws + 1, stop + round(50 * math.sqrt(stop)))
+        yield slice(begin, stop), (begin + stop) / 2
+
+
+@lru_cache(maxsize=64)
+def _poisson(mean: float, most: int) -> FloatArray:
+    """The probabilities of 0, 1, .., most."""
+    k = np.arange(most + 1)
+    return np.asarray(np.exp(k * math.log(mean) - mean - scipy.special.gammaln(k + 1)))
+
+
+def _times(first: AnyArray, second: AnyArray) -> AnyArray:
+    """The products of series along the last axis, up to their last coefficient."""
+    rows, count = math.prod(first.shape[:-1]), first.shape[-1]
+    if rows < count:
+        pairs = zip(first.reshape(rows, count), second.reshape(rows, count), strict=True)
+        return np.array([np.convolve(*pair)[:count] for pair in pairs]).reshape(first.shape)
+    product = first[..., :1] * second
+    for k in range(1, count):
+        product[..., k:] += first[..., k, None] * second[..., : count - k]
+    return np.asarray(product)
+
+
+def _on_circle(series: FloatArray) -> AnyArray:
+    """The values at roots of unity, enough of them for the coefficients up to the last."""
+    return np.asarray(scipy.fft.rfft(series, _roots(series.shape[-1] - 1)))
+
+
+def _roots(last: int) -> int:
+    return int(scipy.fft.next_fast_len(2 * last + ALIAS, real=True)) // 2 * 2
+
+
+def _coefficients(values: AnyArray) -> FloatArray:
+    """The coefficients of a polynomial with these values at roots of unity; at least 0, as all of ours are."""
+    return np.asarray(np.maximum(0.0, scipy.fft.irfft(values, 2 * (values.shape[-1] - 1))))
+
+
+def _coefficient_of_series(power: int, first: AnyArray, second: AnyArray, last: int) -> FloatArray:
+    """One coefficient of a product of series."""
+    return np.asarray((first[..., : power + 1] * second[..., power::-1]).sum(axis=-1))
+
+
+def _coefficient_on_circle(power: int, first: AnyArray, second: AnyArray, last: int) -> FloatArray:
+    """The same, given their values at roots of unity."""
+    turns, roots = np.arange(first.shape[-1]), _roots(last)
+    twice = np.where((turns == 0) | (turns == roots // 2), 1.0, 2.0) / roots  # the other half are conjugates
+    turned = twice * np.exp(2j * np.pi * power * turns / roots)
+    return np.asarray(np.maximum(0.0, ((first * second) @ turned).real))
+
+
+def _to_the_power(factor: AnyArray, exponent: int, multiply: Multiply) -> AnyArray:
+    """A product of equal factors, by squaring; the exponent is at least 1."""
+    if exponent == 1:
+        return factor
+    half = _to_the_power(factor, exponent // 2, multiply)
+    square = multiply(half, half)
+    return multiply(square, factor) if exponent % 2 else square
+
+
+_SERIES = np.asarray, _times, _coefficient_of_series
+_ON_CIRCLE = _on_circle, np.multiply, _coefficient_on_circle
