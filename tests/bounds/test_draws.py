@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cloneproof.bounds.draws import Draws, weights_of
+from cloneproof.bounds.draws import UniformDraws, weights_of
 from support.sizes import LONG
 
 VALUES = np.array([0.0, 0.2, 0.5, 1.0])
@@ -28,8 +28,8 @@ def realised(agent):
 @pytest.mark.parametrize("draws", [1, 2, 7, 60, *([3000] if LONG else [])])
 def test_powers_of_averages(draws):
     moments, last = (
-        Draws(AGENTS, VALUES).powers(draws, BASE, GAIN),
-        Draws(AGENTS, VALUES).last_powers(draws, BASE, GAIN),
+        UniformDraws(AGENTS, VALUES).powers(draws, BASE, GAIN),
+        UniformDraws(AGENTS, VALUES).last_powers(draws, BASE, GAIN),
     )
     for k, agent in enumerate(AGENTS):
         found, power = np.zeros((5, len(BASE))), draws - 1
@@ -54,7 +54,7 @@ def test_champions_are_the_first_that_passes_or_the_best_score():
         for before, at in ((np.zeros((1, 4)), low[None, :]), (low[None, :], high[None, :]))
         for node, weight in zip(nodes, weights, strict=True)
     ]
-    laws = Draws(AGENTS, VALUES).champions(draws, passes, scores)
+    laws = UniformDraws(AGENTS, VALUES).champions(draws, passes, scores)
     for agent, law in zip(AGENTS, laws, strict=True):
         expected = np.zeros(4)
         for chance, at in realised(agent):

@@ -61,13 +61,13 @@ class AlikeAgents(NamedTuple):
         return products
 
 
-class Draws:
+class UniformDraws:
     """Draws of several agents, each from its own originals.
 
     Cases are rows of `base` and `gain`, which have a column for each value. Results have axes for agents, cases and j.
 
     >>> hit_or_dud = ((0.0, 0.5), (1.0, 0.5))
-    >>> pair = Draws([(hit_or_dud, hit_or_dud)], np.array([0.0, 1.0]))
+    >>> pair = UniformDraws([(hit_or_dud, hit_or_dud)], np.array([0.0, 1.0]))
     >>> failed, _, _ = pair.powers(3, np.array([[1.0, 0.0]]), np.zeros((1, 2)))  # a dud fails, a hit never does
     >>> np.round(failed[0, 0], 6).tolist()
     [1.0, 0.5, 0.375, 0.3125]

@@ -31,7 +31,7 @@ import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.draws import AgentPriors, Draws, ValueWeights, powers, weights_of
+from cloneproof.bounds.draws import AgentPriors, UniformDraws, ValueWeights, powers, weights_of
 
 MOST_TYPES = 400  # realisations of an agent's means, up to their order, that are listed for all kinds of agents
 CELLS = 160
@@ -88,9 +88,9 @@ class ReservoirMarket:
         )
 
     @cached_property
-    def draws(self) -> Draws:
+    def draws(self) -> UniformDraws:
         """Draws of an agent of each kind."""
-        return Draws([*self.alike], self.values)
+        return UniformDraws([*self.alike], self.values)
 
     @cached_property
     def kinds(self) -> tuple[AgentTypes, ...] | None:
