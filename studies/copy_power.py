@@ -1,8 +1,8 @@
 """How often the search for copies is wrong, and what it finds: planted logs of 20 agents.
 
 Honest logs and such with six plants, means from Beta(2, 38), at five numbers of rewards an arm; then honest logs whose
-means come from other laws than a fitted prior expects, shops of variants, and two agents that copy inside under the
-same titles (a finding about both is wrong). A run that was interrupted goes on.
+means come from other laws than a fitted prior expects, shops of variants, two agents that copy inside under the same
+titles, and two shops that sell the same products (a finding about both is wrong). A run that was interrupted goes on.
 
     python studies/copy_power.py quick                20 logs of each, no files
     python studies/copy_power.py FOLDER [SECONDS]     all: FOLDER/copy_power.csv, copy_power.png
@@ -24,7 +24,7 @@ from cloneproof.analysis.copying.judging import log_e_value
 from cloneproof.analysis.copying.priors import arm_evidence, deal_folds, fit_without
 from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import power_figure
-from planted_logs import PLANTS, PRIORS, draw_copiers_inside, draw_log, draw_variants
+from planted_logs import PLANTS, PRIORS, draw_copiers_inside, draw_log, draw_resellers, draw_variants
 from resumable_rows import interval, resume_rows, until
 
 LEVEL = 0.05
@@ -56,7 +56,14 @@ def search_log(case: Case) -> Row:
     """Draw a log and search it."""
     kind, prior, rewards, seed = case
     close = partial(draw_variants, ratio=1.2)
-    drawn = {"variants": draw_variants, "close variants": close, "copiers inside": draw_copiers_inside}
+    drawn = {
+        "variants": draw_variants,
+        "close variants": close,
+        "copiers inside": draw_copiers_inside,
+        "resellers": draw_resellers,
+        "close resellers": partial(draw_resellers, spread=0.1),
+        "many resellers": partial(draw_resellers, spread=0.1, pairs=5),
+    }
     if kind in drawn:
         log = drawn[kind](seed, rewards)
     else:
@@ -94,7 +101,8 @@ def all_cases(each: int, others: int) -> list[Case]:
 
 def fresh_cases(first: int, logs: int = 50, plants: int = 12) -> list[Case]:
     """Honest logs that are hard, and plants, on seeds from the first one on."""
-    hard = [(kind, "beta") for kind in ("variants", "close variants", "copiers inside")] + [("honest", "agents differ")]
+    sold = ("variants", "close variants", "copiers inside", "resellers", "close resellers", "many resellers")
+    hard = [*((kind, "beta") for kind in sold), ("honest", "agents differ")]
     kinds = dict.fromkeys(hard, logs) | dict.fromkeys([("planted", "beta"), ("planted, equal titles", "beta")], plants)
     return [
         (*kind, rewards, seed)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit, logit
 
 from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 
@@ -114,6 +115,25 @@ def draw_copiers_inside(seed: int, rewards: int) -> PlantedLog:
         owned[mine] = [(f"agent {agent}", title, owned[agent * ITEMS][2]) for title in titles]
     items = {number: number // ITEMS if number < 2 * ITEMS else number for number in range(len(owned))}
     return _logged(dice, owned, rewards, items, {"inside": ("agent 0", "agent 1")})
+
+
+def draw_resellers(seed: int, rewards: int, spread: float = 0.2, pairs: int = 1) -> PlantedLog:
+    """Honest shops, the first `pairs` two of which sell the same products under the same titles.
+
+    A product's log-odds at a shop vary by `spread` (standard deviation) around the product's own.
+    """
+    dice = np.random.default_rng([seed, rewards, 9, pairs])
+    owned: list[tuple[str, str, float]] = []
+    for number in range(AGENTS):
+        products = owned[-ITEMS:] if number % 2 and number < 2 * pairs else []
+        for k in range(ITEMS):
+            _, title, level = products[k] if products else ("", new_title(dice), float(logit(dice.beta(2, 38))))
+            owned.append((f"agent {number}", title, level))
+    rated = [
+        (agent, title, float(expit(level + (spread * dice.normal() if number < 2 * pairs * ITEMS else 0.0))))
+        for number, (agent, title, level) in enumerate(owned)
+    ]
+    return _logged(dice, rated, rewards, {number: number for number in range(len(owned))}, {})
 
 
 def _logged(

@@ -158,7 +158,7 @@ def test_the_e_value_of_two_agents_holds_whatever_each_copies_inside(first, seco
         tables = LAWS[list(outcome)]
         chance = chance_of(outcome[:2], [tuple(block) for block in first])
         chance *= chance_of(outcome[2:], [tuple(arm - 2 for arm in block) for block in second])
-        value = np.exp(log_shared(tables[:2], tables[2:], SHOPS))
+        value = np.exp(log_shared(tables[:2], tables[2:], SHOPS, SHOPS))
         total += chance * float(np.squeeze(value))
         alone = [chance_of(pair, [(0,), (1,)]) for pair in (outcome[:2], outcome[2:])]
         single += chance * shared_chance(outcome) / np.prod(alone)
@@ -166,12 +166,28 @@ def test_the_e_value_of_two_agents_holds_whatever_each_copies_inside(first, seco
     assert single > 1.01 or len(first) + len(second) > 2
 
 
+def test_the_e_value_of_two_agents_holds_for_resellers_of_the_same_products():
+    """Arms 0 and 2, and 1 and 3, are one product at two shops each; by agents' levels alone the mean is above 1."""
+    close = RateLaw(np.array([[0.9, 0.1, 0.0], [0.1, 0.8, 0.1], [0.0, 0.1, 0.9]]), np.log([0.5, 0.3, 0.2]))
+    market, totals = np.exp(close.log_weights) @ close.priors, np.zeros(2)
+    shops = RateLaw(np.stack([market, *close.priors]), np.log([0.5, 0.25, 0.15, 0.1]))
+    apart = RateLaw(np.stack([market] * 2), np.log([0.5, 0.5]))
+    for outcome in np.ndindex(3, 3, 3, 3):
+        tables = LAWS[list(outcome)]
+        seen = tables @ close.priors.T
+        chance = np.prod([np.exp(close.log_weights) @ (seen[a] * seen[b]) for a, b in ((0, 2), (1, 3))])
+        values = [np.squeeze(log_shared(tables[:2], tables[2:], plain(market), law)) for law in (shops, apart)]
+        totals += chance * np.exp(values)
+    assert 0.3 < totals[0] <= 1 + 1e-9
+    assert totals[1] > 1.01
+
+
 def test_agents_of_one_level_share_no_item_by_that():
     """The e-value holds where one level is that of both, and items that differ speak against it at a rare level too."""
     total = 0.0
     for outcome in np.ndindex(3, 3, 3, 3):
         tables = LAWS[list(outcome)]
-        value = float(np.squeeze(np.exp(log_shared(tables[:2], tables[2:], SHOPS))))
+        value = float(np.squeeze(np.exp(log_shared(tables[:2], tables[2:], SHOPS, SHOPS))))
         total += chance_of(outcome, [(0,), (1,), (2,), (3,)]) * value
     assert total <= 1 + 1e-9
     grid = np.linspace(0, 1, 101)
@@ -179,8 +195,8 @@ def test_agents_of_one_level_share_no_item_by_that():
     market = 0.999 * common / common.sum() + 0.001 / 101
     rare = RateLaw(np.stack([market, level / level.sum()]), np.log([1 - 3e-4, 3e-4]))
     one, other = (np.exp(-0.5 * ((grid - mean) / 0.01) ** 2)[None, None] for mean in (0.86, 0.94))
-    assert float(np.squeeze(log_shared(one, other, rare))) < 0
-    assert float(np.squeeze(log_shared(one, one, rare))) > 0
+    assert float(np.squeeze(log_shared(one, other, rare, rare))) < 0
+    assert float(np.squeeze(log_shared(one, one, rare, RateLaw(rare.priors[[0, 0]], rare.log_weights)))) > 0
 
 
 def test_two_priors_give_the_smaller_e_value_and_a_mixed_probability():

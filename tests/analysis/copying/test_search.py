@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from cloneproof.analysis.copying.priors import arm_evidence
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.analysis.copying.search import find_copies
 from cloneproof.errors import CloneproofError
-from planted_logs import PLANTS, WORDS, draw_copiers_inside, draw_log, draw_variants, near_copy
+from planted_logs import PLANTS, WORDS, draw_copiers_inside, draw_log, draw_resellers, draw_variants, near_copy
 from support.sizes import LONG
 
 SEEDS = 3 if LONG else 1
@@ -51,18 +52,22 @@ def test_a_phrase_that_many_share_does_not_hide_second_accounts():
         means, titles = dice.beta(2, 38, 4), [*(" ".join(dice.choice(WORDS, 5)) for _ in range(3)), "free delivery"]
         if number in (1, 3, 5):
             means[:3], titles[:3] = first[:3], [near_copy(dice, text) for text in texts[:3]]
-        clicks = dice.binomial(20_000, means)
-        records += [record(f"{number}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(4)]
+        clicks = dice.binomial(60_000, means)
+        records += [record(f"{number}", f"{k}", 60_000, clicks[k], title=titles[k]) for k in range(4)]
     found = [group.agents for group in find_copies(records, 0.05, ["title"]).found]
     assert {("0", "1"), ("2", "3"), ("4", "5")} <= set(found)
     assert len(found) <= 4
 
 
+draw_close_resellers = partial(draw_resellers, spread=0.1)
+
+
 @pytest.mark.parametrize(
-    ("draw", "rewards"), [(draw_variants, 2_000), (draw_variants, 32_000), (draw_copiers_inside, 2_000)]
+    ("draw", "rewards"),
+    [(draw_variants, 2_000), (draw_variants, 32_000), (draw_copiers_inside, 2_000), (draw_close_resellers, 8_000)],
 )
-def test_shops_of_variants_and_copies_inside_two_agents_are_not_taken_for_copies(draw, rewards):
-    """Sizes of a product with rates within 1.6 times of each other; agents that copy inside under the same titles."""
+def test_variants_copies_inside_two_agents_and_resellers_are_not_taken_for_copies(draw, rewards):
+    """Sizes within 1.6 times of each other; agents that copy inside; products at two shops, .1 apart in log-odds."""
     wrong = 0
     for seed in range(SEEDS):
         log = draw(seed, rewards)
@@ -134,8 +139,8 @@ def test_the_most_promising_questions_are_asked_also_where_no_time_is_left():
     means = dice.beta(2, 60, 1_000)
     titles[100:103], means[100:103] = titles[200:203], means[200:203]
     titles[300:305], titles[509:900:10] = ["Walnut chess set"] * 5, ["free delivery"] * 40
-    clicks = dice.binomial(20_000, means)
-    records = [record(f"a{k // 10}", f"{k}", 20_000, clicks[k], title=titles[k]) for k in range(1_000)]
+    clicks = dice.binomial(200_000, means)
+    records = [record(f"a{k // 10}", f"{k}", 200_000, clicks[k], title=titles[k]) for k in range(1_000)]
     found = find_copies(records, same=["title"], seconds=1e-9)
     assert [group.agents for group in found.found] == [("a10", "a20")]
     assert (found.duplicates[0].text, found.duplicates[0].agents) == ("Walnut chess set", ("a30",))

@@ -9,7 +9,7 @@ agents' folds; whether they suit the others does not matter, since R only has to
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Final, Literal
@@ -39,7 +39,7 @@ ASKED_ANYWAY: Final = 10  # questions, the most promising ones, also where prepa
 AT_ONCE: Final = 500  # groups of arms
 SEED: Final = 20
 ROUNDING: Final = 1e-6
-Relation = Literal["one agent", "variants", "same words"]
+Relation = Literal["one agent", "variants", "same words", "two shops"]
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,24 @@ class SearchedLog:
     def laws(self, kind: Relation, folds: tuple[int, int]) -> tuple[RateLaw, RateLaw]:
         """The laws of arms that belong together, by each of the two priors fitted without these folds."""
         if (kind, *folds) not in self.known_laws:
-            groups = [group for own in self.inside.values() for group in own if self.relation(group) == kind]
-            belonging = self.by_agent.values() if kind == "one agent" else groups
-            units = [list(group) for group in belonging if self.priors.folds[group[0]] not in folds and len(group) > 1]
+            units = [
+                list(unit)
+                for unit in self._belonging(kind)
+                if len(unit) > 1 and not {*self.priors.folds[list(unit)].tolist()} & {*folds}
+            ]
             few = [units[k] for k in np.unique(np.linspace(0, len(units) - 1, MOST_UNITS).astype(int))] if units else []
             tables = [np.exp(self.evidence.log_likelihood[unit[:MOST_IN_UNIT]]) for unit in few]
             raw, smooth = (fit_law(prior, self.evidence.means, tables, kind) for prior in self.priors.pair(*folds))
             self.known_laws[(kind, *folds)] = raw, smooth
         return self.known_laws[(kind, *folds)]
+
+    def _belonging(self, kind: Relation) -> Iterable[Sequence[int]]:
+        """The arms that belong together in this way, in all of the log."""
+        if kind == "one agent":
+            return self.by_agent.values()
+        if kind == "two shops":
+            return [pair for pair in self.links if len({self.records[arm].agent for arm in pair}) == 2]
+        return [group for own in self.inside.values() for group in own if self.relation(group) == kind]
 
     def relation(self, group: Sequence[int]) -> Relation:
         """What similar arms of one agent may be other than copies: variants, if a word differs."""
@@ -103,10 +113,10 @@ class SearchedLog:
         return "same words" if same else "variants"
 
     def matched_laws(self, question: CopyQuestion, folds: tuple[int, int]) -> list[list[RateLaw]]:
-        """By each of the two priors, the law of each group of arms of one agent, or that of two agents' arms."""
+        """By each of the two priors, the law of each group of arms of one agent, or those of two agents' arms."""
         kinds: list[Relation] = [self.relation(group) for group in question.matched]
         if len(question.agents) == 2:
-            kinds = ["one agent"]
+            kinds = ["one agent", "two shops"]
         return [[self.laws(kind, folds)[fit] for kind in kinds] for fit in (0, 1)]
 
     def observed_ratio(self, question: CopyQuestion, folds: tuple[int, int]) -> float:
@@ -122,7 +132,7 @@ def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Se
     if len(question.agents) == 1:
         return sum((log_one_item(each, law) for each, law in zip(stacked, laws, strict=True)), np.zeros(1))
     first, second = np.stack(stacked, axis=1)
-    return log_shared(first, second, laws[0])
+    return log_shared(first, second, *laws)
 
 
 def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
@@ -201,7 +211,7 @@ def _drawn(
     """Likelihoods of the matched arms in drawn worlds (rows) where each group is one item with probability TRUST."""
     tables, levels = {}, np.zeros((0, 0))
     for place, group in enumerate(question.matched):
-        if place < len(laws):  # each group has a level of its own, two agents' pairs have one
+        if place == 0 or len(question.agents) == 1:  # each group has a level of its own, two agents' pairs have one
             weights = np.exp(laws[place].log_weights)
             cumulated = np.cumsum(laws[place].priors, axis=1)
             levels = cumulated[dice.choice(len(weights), draws, p=weights / weights.sum())]

@@ -2,8 +2,9 @@
 
 The e-values of one agent and of two are those of docs/textbook/copies.md, section 3: mixtures over all groupings of
 arms, beyond MOST_EXACT of them over those that greedy merging passes (`partitions`). The null of two agents allows
-either of them copies of its own, so their evidence is divided by the largest over groupings of each agent's arms by
-themselves, with one level for both or one for each.
+either of them copies of its own, and both of them the same products, each at a rate of its own. So their evidence is
+divided by the largest over groupings of each agent's arms by themselves, with one level for both or one for each, and
+over pairs of matched arms with and without a level of their own.
 
 There are two fitted priors (`priors`), of which either may be right: probabilities average over both, each weighted by
 how well it explains the arms, and e-values are the smaller one, so they are valid if either prior is right.
@@ -199,14 +200,20 @@ def log_one_item(tables: FloatArray, law: RateLaw) -> FloatArray:
     return law.mixed(np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)) - law.mixed(apart)
 
 
-def log_shared(first: FloatArray, second: FloatArray, law: RateLaw) -> FloatArray:
-    """Ln of the e-value of two agents, whose matched arms stand in one order (the first axis of likelihoods)."""
-    pairs = np.zeros(1)
+def log_shared(first: FloatArray, second: FloatArray, law: RateLaw, shops: RateLaw) -> FloatArray:
+    """Ln of the e-value of two agents, whose matched arms stand in one order (the first axis of likelihoods).
+
+    law     of the arms of one agent
+    shops   of one product at two shops
+    """
+    shared, resold = np.zeros(1), np.zeros(1)
     for one, other in zip(first, second, strict=True):
         apart, together = law.evidence(one) + law.evidence(other), law.evidence(one * other)
-        pairs = pairs + np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)
+        shared = shared + np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)
+        resold = resold + shops.larger(shops.evidence(one) + shops.evidence(other))
     own, its = _log_largest(first, law), _log_largest(second, law)
-    return law.mixed(pairs) - np.maximum(law.mixed(own) + law.mixed(its), law.mixed(own + its))
+    unshared = np.maximum(law.mixed(own) + law.mixed(its), law.mixed(own + its))
+    return law.mixed(shared) - np.maximum(unshared, resold)
 
 
 def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:

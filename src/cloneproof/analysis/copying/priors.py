@@ -57,6 +57,7 @@ BELIEVED: Final = {  # the chances of no common level, of these spreads and of o
     "one agent": (0.4, 0.3, 0.15, 0.04, 0.01, 0.1),
     "variants": (0.35, 0.24, 0.23, 0.12, 0.06, 0.0),  # taking close variants for copies would understate how close
     "same words": (0.3, 0.1, 0.05, 0.04, 0.01, 0.5),
+    "two shops": (0.3, 0.15, 0.175, 0.125, 0.05, 0.2),  # or a phrase that both use, or a second account
 }
 MOST_CENTRES: Final = 120
 MOST_UNITS, MOST_IN_UNIT = 200, 6  # that belong together, and arms of each, by which the chances are fitted
@@ -290,6 +291,11 @@ class RateLaw:
         top = np.maximum(log_values.max(axis=-1), -1e300)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.exp(log_values - top[..., None]) @ np.exp(self.log_weights)) + top)
+
+    def larger(self, log_values: FloatArray) -> FloatArray:
+        """Ln of the larger one of two evidences, given those by prior: without a common level, and with one."""
+        level = RateLaw(self.priors[1:], self.log_weights[1:] - logsumexp(self.log_weights[1:]))
+        return np.maximum(log_values[..., 0], level.mixed(log_values[..., 1:]))
 
 
 def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str) -> RateLaw:

@@ -17,9 +17,9 @@ LARGEST = 1e6  # of an e-value in words
 
 GUARANTEE = (
     "Among the findings, the expected share of those without any copies is at most the level, if means have the laws "
-    "that were fitted to the other agents' arms, where items of one agent, and arms that are alike, may have a common "
-    "level, and if rewards given a mean are independent. Two different items of equal means cannot be told apart by "
-    "their rewards: a finding is a reason to look at the arms."
+    "that were fitted to the other agents' arms, where items of one agent, arms that are alike, and one product at two "
+    "shops may have a common level, and if rewards given a mean are independent. Two different items of equal means "
+    "cannot be told apart by their rewards: a finding is a reason to look at the arms."
 )
 
 
@@ -90,8 +90,8 @@ def _within(
 def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool) -> CopyGroup:
     value = _e_value(question)
     words = (
-        f"Shared items explain the rewards of the two agents {_times(value)} as well as items, and copies, of each "
-        "agent's own."
+        f"One item in each pair explains the rewards {_times(value)} as well as two sellers do, of different items or "
+        "of the same products."
     )
     arms = [arm for pair in question.matched for arm in pair]
     names = tuple((log.records[arm].agent, log.records[arm].arm) for arm in sorted(arms))
