@@ -46,7 +46,7 @@ def board(
 
     Without --seconds all questions are answered. Reading counts, drawing the page does not.
 
-    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen or time was out, 2 bad input.
+    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen, 2 bad input.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     if html is not None:
@@ -71,7 +71,7 @@ def board(
         write_page(board_page(study), html)
     for question in study.left:
         note(f"time was out ({clock.words}): not answered is {question}")
-    raise typer.Exit(1 if study.verdict == "exploitable" and not study.left else UNANSWERED)
+    raise typer.Exit(1 if study.verdict == "exploitable" else UNANSWERED)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:
