@@ -281,9 +281,10 @@ audit m.toml -m ucb1 --seed -1
 audit m.toml -m ucb1 --html no/where.html
 audit m.toml -m ucb1 --certificate .
 audit m.toml -m ucb1 --bogus
-audit --from-ledger missing.db
-audit m.toml -m ucb1 --from-ledger x
-audit m.toml -m ucb1 --copy-odds -1
+log missing.db
+log missing.db --market feed
+log m.toml --season 1
+log m.toml x.json --market feed
 evaluate m.toml
 evaluate m.toml -m ucb1 --engine magic
 evaluate m.toml -m ucb1 --arithmetic int

@@ -176,7 +176,7 @@ main()
     "arguments",
     [
         ("reproduce", "--out", "out"),
-        ("compare", "creators.toml", "--budget", "600"),
+        ("compare", "creators.toml", "--seconds", "600"),
     ],
     ids=lambda arguments: arguments[0],
 )

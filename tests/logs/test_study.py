@@ -73,7 +73,7 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     for key in study.recommendation.choice.parameters:
         assert f"{key} = " in page
     assert study.traffic.rounds == study.log.rounds
-    assert f"Over the {study.log.rounds:,} rounds" in page
+    assert f"Over {study.log.rounds:,} rounds" in page
     assert page.index("Equal and near texts") < page.index("Arms that look like one item")
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
 

@@ -9,8 +9,7 @@ from cloneproof.logs.study import study_log
 from cloneproof.report.audit_page import audit_page
 from cloneproof.report.log_page import log_page
 from cloneproof.report.page import write_page
-from cloneproof.report.season_page import season_page
-from support.audits_by_hand import clone_proof_audit, creators_audit, season_audit, undecided_audit
+from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
 
 AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "undecided": undecided_audit}
@@ -21,13 +20,12 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
         write_page(audit_page(audit()), folder / f"{verdict}.html")
-    write_page(season_page(season_audit(), "season 2 of feed", [("decisions", "3,000")]), folder / "season.html")
     return folder
 
 
 @pytest.mark.parametrize(
     ("name", "width"),
-    [("exploitable", 400), ("exploitable", 1200), ("clone-proof", 400), ("undecided", 400), ("season", 400)],
+    [("exploitable", 400), ("exploitable", 1200), ("clone-proof", 400), ("undecided", 400)],
 )
 def test_a_page_opens_without_a_complaint_and_fits(browser, pages, name, width):
     with visit(browser, (pages / f"{name}.html").as_uri(), width) as seen:

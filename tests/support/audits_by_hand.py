@@ -5,7 +5,6 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof.analysis.audit.verdict import Audit, Witness
-from cloneproof.analysis.copying.season import ArmRewards, audit_past
 from cloneproof.market.market import full_copies
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -82,15 +81,3 @@ def undecided_audit():
         mechanism, market, "undecided", tried[-1], "Copies (2..5, 1); 400 paired runs <each>.", 0.005, tried,
         thresholds=(), by_horizon={500: tried[0]},
     )  # fmt: skip
-
-
-def season_audit():
-    """A season that was played: ana's first two arms look like copies, names are as long and odd as names may be."""
-    long = "an-arm-of-a-name-that-takes-all-of-the-sixty-four-letters-it-may"
-    arms = [
-        ArmRewards("ana", "a", 900, 0.61), ArmRewards("ana", long, 900, 0.609), ArmRewards("ana", "c", 400, 0.2),
-        ArmRewards("bo@" + "b" * 61, "d", 500, 0.2), ArmRewards("<b>cy</b>", "e", 300, 0.4),
-        ArmRewards("<b>cy</b>", "f", 0, 0.0),
-    ]  # fmt: skip
-    machine = cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)
-    return audit_past(arms, machine, horizon=100, odds=1.0, search=cp.Search(copies=2))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from cloneproof._files import check_place
-from cloneproof._tables import fields_of
 from cloneproof.analysis.audit.audit import audit as run_audit
 from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Verdict, Witness
 from cloneproof.analysis.search import Search
@@ -16,6 +15,7 @@ from cloneproof.cli.options import (
     AsJson,
     BoundsOption,
     Device,
+    MarketFile,
     MechanismName,
     RuleName,
     Seconds,
@@ -26,18 +26,14 @@ from cloneproof.cli.options import (
     policy_box,
 )
 from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
-from cloneproof.cli.serve import service_package
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 from cloneproof.report.page import write_page
 
-if TYPE_CHECKING:
-    from cloneproof.analysis.copying.season import PastAudit
-
 MOST_ROWS = 12
 
 
-def write_evidence(audit: Audit, path: str) -> bool:
+def write_evidence(audit: Audit, path: str) -> None:
     """Write a certificate of an exact verdict or a replay record of a sampled one; an exact `undecided` has neither."""
     if audit.samples and audit.worst.gain.kind != "proven":
         from cloneproof.analysis.replay_record import write_replay
@@ -46,12 +42,10 @@ def write_evidence(audit: Audit, path: str) -> bool:
         note(f"the verdict rests on samples, so {path} is a replay record and not a certificate")
     elif audit.verdict == "undecided":
         note(f"{path} is not written: 'undecided' claims nothing that could be certified")
-        return False
     else:
         from cloneproof.analysis.certificate.writer import write_certificate
 
         write_certificate(audit, path)
-    return True
 
 
 def show_audit(audit: Audit, title: str) -> None:
@@ -102,7 +96,7 @@ EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": UNA
 
 
 def audit(
-    market_file: Annotated[str | None, typer.Argument(metavar="MARKET.toml", help="The market file.")] = None,
+    market_file: MarketFile,
     mechanism: MechanismName = None,
     policy: Annotated[
         str | None,
@@ -128,14 +122,6 @@ def audit(
     device: Device = "auto",
     html: Annotated[str | None, option("FILE", "Write a report as a web page.")] = None,
     certificate: Annotated[str | None, option("FILE", "Write a certificate (or replay record) for `verify`.")] = None,
-    from_ledger: Annotated[
-        str | None, option("DB", "Audit a season of a live market instead of a market file.")
-    ] = None,
-    market_name: Annotated[str | None, option("NAME", "With --from-ledger: which market.", "--market")] = None,
-    season: Annotated[int | None, option("N", "With --from-ledger: which season; default: the last.")] = None,
-    copy_odds: Annotated[
-        float | None, option("ODDS", "With --from-ledger: prior odds of two arms being copies.", show_default="0.1")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies.
@@ -149,34 +135,19 @@ def audit(
     if certificate is not None:
         check_place(certificate)
     others = {"withholding": withhold, "splitting": split, "copy-cost": copy_cost, "informed": informed}
-    asked: dict[str, Any] = {
-        "agent": agent, "opponents": opponents, "tolerance": tolerance,
-        "also": [name for name, wanted in others.items() if wanted],
-        "search": Search(max_copies, seconds, runs, seed, bounds, device),  # type: ignore[arg-type]
-    }  # fmt: skip
-    if from_ledger is not None:
-        if any((market_file, mechanism, policy, rule, settings, horizons)):
-            raise CloneproofError(
-                "expected --from-ledger with none of MARKET.toml, --mechanism, --policy, --rule, --set and --horizons, "
-                "since the ledger has the market; leave them out"
-            )
-        asked |= {"odds": 0.1 if copy_odds is None else copy_odds}
-        verdict = audit_ledger(from_ledger, market_name, season, as_json, html, certificate, asked)
-        raise typer.Exit(EXIT[verdict])
-    if any(option is not None for option in (market_name, season, copy_odds)):
+    search = Search(max_copies, seconds, runs, seed, bounds, device)  # type: ignore[arg-type]
+    if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
-            "expected --market, --season and --copy-odds only with --from-ledger, got one without it; "
-            "leave it out, or name the ledger"
-        )
-    if market_file is None or sum(option is not None for option in (mechanism, policy, rule)) != 1:
-        raise CloneproofError(
-            "expected MARKET.toml and one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, or "
-            "--from-ledger DB; give these"
+            "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "
+            "one"
         )
     market = load_market(market_file)
     name, audited = mechanism_or_rule(mechanism, rule, settings) if policy is None else policy_box(policy, settings)
     with working(f"auditing {name}") as tell:
-        result = run_audit(market, audited, horizons=horizons, progress=tell, **asked)
+        result = run_audit(
+            market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
+            also=[name for name, wanted in others.items() if wanted], search=search, progress=tell,  # type: ignore[misc]
+        )  # fmt: skip
     if as_json:
         print_json(result.to_dict())
     else:
@@ -190,81 +161,3 @@ def audit(
 
         write_page(audit_page(result), html)
     raise typer.Exit(130 if result.interrupted else EXIT[result.verdict])
-
-
-def audit_ledger(
-    place: str,
-    market: str | None,
-    season: int | None,
-    as_json: bool,
-    html: str | None,
-    certificate: str | None,
-    asked: dict[str, Any],
-) -> Verdict:
-    """Read a season, fit its priors, audit it and print the result; returns the verdict on the fitted market."""
-    service_package()
-    from cloneproof.analysis.copying.season import audit_past
-    from cloneproof.serve.market.terms import build_mechanism
-    from cloneproof.serve.offline import read_season
-
-    history = read_season(place, market, season)
-    spec = history.spec
-    past = audit_past(
-        history.arms, build_mechanism(spec), spec.horizon, spec.share, spec.family, ends=spec.ends, **asked
-    )
-    facts = {
-        "market": spec.market, "season": history.season, "state": history.state,
-        "decisions": history.decisions, "rewards": sum(arm.rewards for arm in history.arms), "missing": history.missing,
-    }  # fmt: skip
-    if as_json:
-        print_json(facts | past_data(past))
-    else:
-        _show(past, facts)
-    if certificate is not None and write_evidence(past.audit, certificate):
-        note(f"what {certificate} says is about the fitted market; how that was fitted is not part of it")
-    if html is not None:
-        from cloneproof.report.season_page import season_page  # late: drawing takes a second to load
-
-        shown = [(key, f"{value:,}" if isinstance(value, int) else str(value)) for key, value in facts.items()]
-        write_page(season_page(past, f"season {history.season} of {spec.market}", shown), html)
-    return past.audit.verdict
-
-
-def past_data(past: PastAudit) -> dict[str, Any]:
-    """Season audit as JSON."""
-    return {
-        "priors": {agent.name: agent.priors[0].to_dict() for agent in past.audit.market.agents},
-        **fields_of(past, "originals"),
-        "copy_odds": past.odds,
-        "one_item": [fields_of(item, "agent", "arms", "probability") for item in past.items],
-        "pairs": [fields_of(pair, "agent", "arms", "bayes_factor", "probability") for pair in past.pairs],
-        **fields_of(past, "best", "registered", "assumed", "audit"),
-    }
-
-
-def _show(past: PastAudit, facts: dict[str, Any]) -> None:
-    show_audit(past.audit, "{market}, season {season} ({rewards} rewards), priors fitted".format(**facts))
-    rows = []
-    for agent in past.audit.market.agents:
-        groups, atoms = past.originals[agent.name], agent.priors[0].atoms or ()
-        shape = "  ".join(f"{value:.3g}: {100 * weight:.0f} %" for value, weight in atoms)
-        rows.append((agent.name, f"{sum(map(len, groups))}", f"{len(groups)}", f"{agent.priors[0].mean:.3f}", shape))
-    print_table(new_table("Fitted priors", "agent", "arms", "originals", "mean", "atoms", rows=rows))
-    if past.pairs:
-        pairs = [
-            (pair.agent, " and ".join(pair.arms), f"{pair.probability:.4f}", f"{pair.bayes_factor:.3g}")
-            for pair in past.pairs[:MOST_ROWS]
-        ]
-        print_table(new_table("Pairs of one agent's arms", "agent", "arms", "copies?", "Bayes factor", rows=pairs))
-    further = len(past.pairs) - MOST_ROWS
-    words = [f"{further} further pairs are not shown."] if further > 0 else []
-    for name, witness in past.registered.items():
-        gain = None if witness is None else witness.gain
-        worth = "was not evaluated" if gain is None else f"is worth {gain.value:+.6g} ± {gain.error:.1e}"
-        words.append(f"What {name} seems to have registered {worth} against registering each original once.")
-    for item in past.items:
-        arms = ", ".join(item.arms[:MOST_ROWS]) + (" .." if len(item.arms) > MOST_ROWS else "")
-        words.append(f"Rather one item than not: {arms} of {item.agent} (all of them: {item.probability:.3f}).")
-    words.append("The verdict is about the fitted market.")
-    words.append(f"Prior odds of a copy: {past.odds:g}. Equal means alone prove nothing. Assumed: {past.assumed}.")
-    print_wrapped(" ".join(words))

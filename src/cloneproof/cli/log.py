@@ -1,8 +1,14 @@
-"""`cloneproof log FILE..`: who seems to copy, what it gains, and what to run instead, from a platform's log."""
+"""`cloneproof log`: who seems to copy, what it gains, and what to run instead; from files, or a live market's ledger.
+
+`logs` knows nothing of the service: a ledger is read here, and its rewards are handed over as a table.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +26,7 @@ from cloneproof.cli.output import (
     progress_bar,
     working,
 )
+from cloneproof.cli.serve import service_package
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import LogError
@@ -30,13 +37,21 @@ if TYPE_CHECKING:
     from cloneproof.logs.attack import LogVerdict
     from cloneproof.logs.backtest import Backtest
     from cloneproof.logs.log import Log
-    from cloneproof.logs.study import LogStudy
+    from cloneproof.logs.study import LogStudy, StudiedPolicy
+    from cloneproof.serve.offline import LedgerRows
 
 
 def log(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="CSV, Parquet or JSON lines; globs and folders work.")
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="CSV, Parquet or JSON lines; globs and folders work. Or the database of `serve`."
+        ),
     ],
+    market: Annotated[str | None, option("NAME", "In a database of `serve`: which market.")] = None,
+    season: Annotated[
+        int | None, option("N", "In a database of `serve`: which season.", show_default="all of them")
+    ] = None,
     agent: Annotated[str | None, option("COLUMN", "The provider.")] = None,
     arm: Annotated[str | None, option("COLUMN", "The item that was served.")] = None,
     reward: Annotated[str | None, option("COLUMN", "The reward.")] = None,
@@ -52,15 +67,24 @@ def log(
         bool, option(None, "Skip faulty rows and count them, instead of stopping.", "--leave-out")
     ] = False,
     policy: Annotated[
-        str | None, option("NAME", "What you run now: a name from `cloneproof mechanisms`, or MODULE:NAME.")
+        str | None,
+        option(
+            "NAME",
+            "What you run now: a name from `cloneproof mechanisms`, or MODULE:NAME.",
+            show_default="the mechanism of a live market",
+        ),
     ] = None,
     settings: Settings = None,
     level: Annotated[float, option("PART", "Expected share of wrong findings, at most.")] = 0.05,
     levels: Annotated[int, option("N", "Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
-        int | None, option("N", "Judge the policy over N rounds.", show_default="the log's, up to 1000")
+        int | None,
+        option("N", "Judge the policy over N rounds.", show_default="the log's, up to 1000, or a live market's"),
     ] = None,
-    share: Annotated[float, option("PART", "The part of a reward that its provider is paid.")] = 1.0,
+    share: Annotated[
+        float | None,
+        option("PART", "The part of a reward that its provider is paid.", show_default="1, or a live market's"),
+    ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
@@ -72,7 +96,8 @@ def log(
     """Find copies in your log, and say what to run instead.
 
     Each row of the log is a round: which provider and item were served, and the reward. Columns that you do not name
-    are guessed. Also says what copies earn under --policy, or under every mechanism.
+    are guessed. A live market's seasons are read from its database, also while it is served. Also says what copies
+    earn under --policy, or under every mechanism.
 
     Exit codes, for --policy in the market fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided. Also 3 if
     time was out before every question was answered; without --policy otherwise 0; bad input 2.
@@ -85,14 +110,23 @@ def log(
     from cloneproof.logs.reading import read_log
 
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
+    ledger = read_ledger(files, market, season, clock)
+    columns: dict[str, Any] = {
+        "agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count,
+        "total": total,
+    }  # fmt: skip
+    if ledger is not None:
+        columns |= {name: columns[name] or name for name in ledger.columns}
     with progress_bar() as bar:
         task = bar.add_task("reading", total=100)
         found = read_log(
-            files, agent=agent, arm=arm, reward=reward, time=time, propensity=propensity, count=count, total=total,
-            owners=owners, same=[name for name in (same or "").split(",") if name], limits=parsed_range(limits),
-            local_arms=local_arms, leave_out=leave_out, seconds=seconds,
+            files if ledger is None else ledger.columns, **columns, owners=owners,
+            same=[name for name in (same or "").split(",") if name], limits=parsed_range(limits),
+            local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
             progress=lambda part: bar.update(task, completed=100 * part),
         )  # fmt: skip
+    if ledger is not None:
+        found = replace(found, notes=(ledger.words, *found.notes), places=(ledger.place,))
     for text in (*found.notes, *(f"left out: {fault}" for fault in found.faults)):
         note(printable(text))
     if not as_json:
@@ -104,13 +138,11 @@ def log(
     from cloneproof.logs.study import study_log
 
     left = None if clock.left is None else max(clock.left, HURRIED)
-    judged = None
-    if policy is not None:
-        judged = policy_box(policy)[1] if ":" in policy else (lambda market: chosen_mechanism(policy, settings, market))
     with working("looking") as tell:
         study = study_log(
-            found, judged, policy or "", level=level, levels=levels, horizon=horizon, share=share, tolerance=tolerance,
-            seconds=left, seed=seed, progress=tell,
+            found, *_policy(policy, settings, ledger), level=level, levels=levels, tolerance=tolerance, seconds=left,
+            **_terms(horizon, share, ledger),
+            seed=seed, progress=tell,
         )  # fmt: skip
     if as_json:
         print_json(study.to_dict())
@@ -118,6 +150,50 @@ def log(
         show_study(study)
     _write_files(study, html, toml)
     raise typer.Exit(exit_code(study))
+
+
+def read_ledger(places: Sequence[str], market: str | None, season: int | None, clock: Deadline) -> LedgerRows | None:
+    """The rewards of a live market, if the place is the database of a service; None if it has files of rows."""
+    if market is None and season is None and not any(map(_is_database, places)):
+        return None
+    if len(places) > 1:
+        raise LogError(f"expected one database of `cloneproof serve`, got {len(places)} places; read one at a time")
+    service_package()
+    from cloneproof.serve.offline import read_rows
+
+    return read_rows(places[0], market, season, clock)
+
+
+def _is_database(place: str) -> bool:
+    """Whether a place is an SQLite file or the address of a PostgreSQL database."""
+    if "://" in place:
+        service_package()
+        from cloneproof.serve.storage import is_postgres
+
+        return is_postgres(place)
+    if not os.path.isfile(place):
+        return False
+    with open(place, "rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows | None) -> tuple[StudiedPolicy, str]:
+    """The policy to judge and its name: as asked for, or else what the live market runs."""
+    if name is None:
+        return (None, "") if ledger is None else (lambda _fitted: ledger.mechanism, ledger.spec.mechanism)
+    if ":" in name:
+        return policy_box(name)[1], name
+    return (lambda fitted: chosen_mechanism(name, settings, fitted)), name
+
+
+def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) -> dict[str, Any]:
+    """Rounds, share and end of the market to study: as asked for, or else those of the live market."""
+    asked = {"horizon": horizon, "share": share}
+    known: dict[str, Any] = {}
+    if ledger is not None:
+        spec = ledger.spec
+        known = {"horizon": spec.horizon, "traffic": spec.horizon, "share": spec.share, "ends": spec.ends}
+    return known | {name: value for name, value in asked.items() if value is not None}
 
 
 def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
@@ -157,6 +233,7 @@ def parsed_range(text: str | None) -> tuple[float, float]:
 
 
 MOST_ROWS = 20
+SQLITE = b"SQLite format 3\0"  # how its files begin
 HURRIED = 1e-3  # seconds for a study that begins with none left: who has equal titles is told in any case
 
 
@@ -193,7 +270,7 @@ def show_study(study: LogStudy) -> None:
         with_copies = study.traffic.as_logged
         also = "" if with_copies is None else f", {_number(with_copies)} with the copies that the log shows"
         print_wrapped(
-            f"Over the {study.traffic.rounds:,} rounds of the owners studied {study.policy} costs "
+            f"Over {study.traffic.rounds:,} rounds of the owners studied {study.policy} costs "
             f"{_number(study.traffic.honest)} if each item is registered once{also}, and the advice "
             f"{_number(study.traffic.advised)}, against the best item in every round."
         )

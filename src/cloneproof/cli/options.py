@@ -62,7 +62,6 @@ Seconds = Annotated[
         "SECONDS",
         "Stop after this much wall-clock time, besides compiling; else work is counted: one seed, one answer.",
         "--seconds",
-        "--budget",
     ),
 ]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]

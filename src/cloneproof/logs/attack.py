@@ -89,7 +89,7 @@ def judge_policy(
         played = made if isinstance(made, BlackBox) else found.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
             best = _sampled_again(best, played, seconds - clock.seconds, seed)
-    return LogVerdict(found, best, _scope(searches))
+    return LogVerdict(found, best, found.scope if found.verdict == "clone-proof" else _scope(searches))
 
 
 def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
@@ -189,11 +189,12 @@ class CopyWorth:
         }
 
 
-def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, horizon: int, share: float) -> Market:
-    """The market in which every original's prior is what the log says of it."""
+def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: Market) -> Market:
+    """The fitted market with what the log says of each original as its prior."""
     rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
     priors = {name: [condense(row, fitted.grid, 3, ".5g") for row in own] for name, own in rows.items()}
-    return Market([Agent(name, prior=prior) for name, prior in priors.items()], horizon, share)
+    agents = [Agent(name, prior=prior) for name, prior in priors.items()]
+    return Market(agents, market.horizon, market.share, ends=market.ends)
 
 
 def worth_of_copies(

@@ -44,6 +44,7 @@ from cloneproof.logs.originals import (
     studied_words,
 )
 from cloneproof.market import Agent, Market
+from cloneproof.market.market import Ends
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
 
@@ -156,6 +157,8 @@ def study_log(
     levels: int = LEVELS,
     horizon: int | None = None,
     share: float = 1.0,
+    traffic: int | None = None,
+    ends: Ends = "at-horizon",
     tolerance: float = 0.005,
     seconds: float | None = None,
     seed: int = 0,
@@ -163,6 +166,8 @@ def study_log(
 ) -> LogStudy:
     """Answer the three questions within the time; `left` and the notes say what there was no time for.
 
+    The policy is judged over `horizon` rounds (those of the log, up to LONGEST), and advice is for `traffic` of them
+    (those of the log); where the rows are of a live market, both are in its terms, and so is how it `ends`.
     Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
     there are, marked `interrupted`, once copies have been looked for.
     """
@@ -170,7 +175,9 @@ def study_log(
         number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
     with budget_clock(seconds), interrupts_raised():
         clock = Deadline(SECONDS if seconds is None else seconds)
-        return _studied(log, policy, name, level, levels, horizon, share, tolerance, seed, clock, progress)
+        return _studied(
+            log, policy, name, level, levels, horizon, share, traffic, ends, tolerance, seed, clock, progress
+        )
 
 
 def _studied(
@@ -181,6 +188,8 @@ def _studied(
     levels: int,
     horizon: int | None,
     share: float,
+    traffic: int | None,
+    ends: Ends,
     tolerance: float,
     seed: int,
     clock: Deadline,
@@ -195,14 +204,15 @@ def _studied(
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
-    rounds = max(sum(owner.rounds for owner in owners), len(owners))
+    rounds = traffic or max(sum(owner.rounds for owner in owners), len(owners))
     chosen = min(rounds, LONGEST) if horizon is None else horizon
     tell(1, 5, "fitting priors")
     fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in everybody})
     priors, common, merged = common_levels(fitted, atoms)
     if merged:
         notes.append(f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart")
-    market = Market([Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners], chosen, share)
+    agents = [Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners]
+    market = Market(agents, chosen, share, ends=ends)
     asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, [], tell)
     if findings.late:
         asked.left.append("some questions about copies")
@@ -211,7 +221,9 @@ def _studied(
     few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
     answers = _Answers()
     try:
-        _answer(asked, answers, log, Market(few, rounds, share), rounds if horizon is None else chosen, fitted)
+        _answer(
+            asked, answers, log, Market(few, rounds, share, ends=ends), rounds if horizon is None else chosen, fitted
+        )
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
@@ -300,7 +312,7 @@ def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> 
     if asked.seconds(WORTH) < LEAST_SECONDS:
         asked.leave("what the copies earned")
         return []
-    after = posterior_market(asked.owners, fitted, asked.market.horizon, asked.market.share)
+    after = posterior_market(asked.owners, fitted, asked.market)
     with Deadline(asked.seconds(WORTH)).for_engines():
         return worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
 

@@ -155,7 +155,7 @@ def _traffic(study: LogStudy) -> str:
     if found.as_logged is not None:
         also = f", and {_amount(found.as_logged, study)} with the copies that the log shows"
     return (
-        f"Over the {found.rounds:,} rounds of the owners studied, against the best item in every round: "
+        f"Over {found.rounds:,} rounds of the owners studied, against the best item in every round: "
         f"{printable(study.policy)} loses {honest} {_unit(study)} if each item is registered once{also}; "
         f"{study.recommendation.choice.name} loses {advised}."
     )
@@ -225,7 +225,7 @@ def _advice(study: LogStudy) -> list[str]:
         return [sentence(choice_sentence(found)), found.advice]
     choice = found.choice
     cost = _scaled(choice.regret, study)
-    unit = f"{number(cost)} {_unit(study)} over the {found.market.horizon:,} rounds of the owners studied"
+    unit = f"{number(cost)} {_unit(study)} over {found.market.horizon:,} rounds of the owners studied"
     lines = [
         f"Run {choice.name}. It costs {printable(cost_words(found))}: {unit}.",
         choice.promise,

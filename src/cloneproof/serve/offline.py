@@ -1,29 +1,26 @@
-"""Reading a service's data without a lock and without writing: replays, past seasons for audits, backups.
-
-Late rewards of a season count too: they pay nothing, but were drawn from their arms. Defaults are left out, which is
-unbiased if whether a reward arrives does not depend on its value.
-"""
+"""Reading a service's data without a lock and without writing: replays, rewards as rows of a log, backups."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import tempfile
+from array import array
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from sys import intern
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from cloneproof._checks import known
 from cloneproof._files import check_place
-from cloneproof.analysis.copying.season import ArmRewards
-from cloneproof.errors import ServeError
-from cloneproof.mechanisms.online.levels import TICK_BITS, ticks
+from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import OutOfTimeError, ServeError
+from cloneproof.mechanisms import Mechanism
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
@@ -35,10 +32,11 @@ from cloneproof.serve.market.replay import (
     replay,
     snapshot_difference,
 )
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.terms import MarketSpec, build_mechanism
 from cloneproof.serve.storage import display_place, is_postgres, postgres_module
 from cloneproof.serve.storage.sqlite import is_service_file
 
+LOOKS: Final = 4096  # entries between two looks at the clock
 LedgerLines = Iterator[tuple[bytes, bytes | None]]
 
 
@@ -201,19 +199,28 @@ def open_for_reading(place: str) -> sqlite3.Connection:
 
 
 @dataclass(frozen=True)
-class Season:
-    """A season from the ledger: the terms, every arm that took part, and the number of rewards that never came."""
+class LedgerRows:
+    """The rewards of a market's seasons as the columns of a log, with its terms, and where and what was read in words.
+
+    Late rewards count too: they pay nothing, but were drawn from their arms. Defaults are left out, which is unbiased
+    if whether a reward arrives does not depend on its value.
+    """
 
     spec: MarketSpec
-    season: int
-    state: str
-    arms: tuple[ArmRewards, ...]
-    decisions: int
-    missing: int
+    columns: dict[str, Sequence[str] | Sequence[float]]
+    words: str
+    place: str = ""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of the market, with the parameters of its terms."""
+        return build_mechanism(self.spec)
 
 
-def read_season(place: str, market: str | None = None, season: int | None = None) -> Season:
-    """One season of one market of a file or a database; the only market and the last started season if not named."""
+def read_rows(
+    place: str, market: str | None = None, season: int | None = None, clock: Deadline | None = None
+) -> LedgerRows:
+    """The rewards of one market of a file or a database: the only market if none is named, all seasons or one."""
     with stored_ledgers(place) as by_market:
         if market is None:
             if len(by_market) != 1:
@@ -221,54 +228,50 @@ def read_season(place: str, market: str | None = None, season: int | None = None
                 raise ServeError(f"expected --market, since {display_place(place)!r} has {several}; name one")
             market = next(iter(by_market))
         stored = by_market[known(market, by_market, f"market in {display_place(place)}:", ServeError)]
-        return collect_season((entry for _, entry in checked_entries(stored.lines())), season)
+        found = collect_rows(_timely(checked_entries(stored.lines()), clock or Deadline(None)), season)
+    return replace(found, place=display_place(place))
 
 
-def collect_season(entries: Iterable[ledger.Entry], season: int | None = None) -> Season:
-    """One season from the entries of a ledger; by default the last one that was started."""
+def _timely(entries: Iterable[tuple[bytes, ledger.Entry]], clock: Deadline) -> Iterator[ledger.Entry]:
+    for _, entry in entries:
+        if entry.n % LOOKS == 0 and clock.spent:
+            raise OutOfTimeError(
+                f"expected to read the ledger within {clock.words}, got its first {entry.n:,} entries",
+                "give more --seconds",
+            )
+        yield entry
+
+
+def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> LedgerRows:
+    """The rewards in the entries of a ledger."""
     spec: MarketSpec | None = None
-    registered: dict[tuple[str, str], int] = {}  # the first season of each arm that is not withdrawn
-    playing: list[list[tuple[str, str]]] = []  # the arms of each started season
     firsts: list[int] = []  # the first decision of each started season
-    states: dict[int, str] = {}
-    last = 0
-    sums: defaultdict[tuple[int, str, str], list[int]] = defaultdict(lambda: [0, 0])  # rewards, and their total
-    missing: defaultdict[int, int] = defaultdict(int)
+    last = decisions = 0
+    agents, arms, rewards = list[str](), list[str](), array("d")
     for entry in entries:
         if isinstance(entry, ledger.Opened):
             spec = entry.spec
-        elif isinstance(entry, ledger.ArmRegistered):
-            registered[entry.agent, entry.arm] = entry.season
-        elif isinstance(entry, ledger.ArmWithdrawn):
-            del registered[entry.agent, entry.arm]
         elif isinstance(entry, ledger.Started):
             firsts.append(last + 1)
-            playing.append([arm for arm, first in registered.items() if first <= entry.season])
-            states[entry.season] = "running"
         elif isinstance(entry, ledger.Decided):
             last = entry.id
-        elif isinstance(entry, ledger.Rewarded | ledger.Late):
-            number = bisect_right(firsts, entry.id)
-            rewards = sums[number, entry.agent, entry.arm]
-            rewards[0] += 1
-            rewards[1] += ticks(entry.value)
-            missing[number] -= isinstance(entry, ledger.Late)
-        elif isinstance(entry, ledger.Defaulted):
-            missing[len(firsts)] += 1
-        elif isinstance(entry, ledger.Settled | ledger.SeasonOpened):
-            states[entry.season] = "settled" if isinstance(entry, ledger.Settled) else "open"
+            decisions += season in (None, len(firsts))
+        elif isinstance(entry, ledger.Rewarded | ledger.Late) and season in (None, bisect_right(firsts, entry.id)):
+            agents.append(intern(entry.agent))  # millions of rows share a few names
+            arms.append(intern(entry.arm))
+            rewards.append(entry.value)
     if spec is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    which = len(firsts) if season is None else season
-    if not 1 <= which <= len(firsts):
-        raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {which}; start it first")
-    arms = [
-        ArmRewards(agent, arm, count, total / (max(1, count) << TICK_BITS))
-        for agent, arm in playing[which - 1]
-        for count, total in [sums[which, agent, arm]]
-    ]
-    ends = [*(first - 1 for first in firsts[1:]), last]
-    return Season(spec, which, states[which], tuple(arms), ends[which - 1] - firsts[which - 1] + 1, missing[which])
+    if season is not None and not 1 <= season <= len(firsts):
+        raise ServeError(f"expected a season from 1 to {len(firsts)} that was started, got {season}; start it first")
+    which = "all seasons" if season is None else f"season {season}"
+    if not rewards:
+        raise ServeError(f"expected rewards to study, got none in {which} of {spec.market}; wait until some have come")
+    words = (
+        f"{which} of {spec.market}: {len(rewards):,} rewards of {decisions:,} decisions by {spec.mechanism}; a reward "
+        "that is missing is left out, and a late one counts"
+    )
+    return LedgerRows(spec, {"agent": agents, "arm": arms, "reward": rewards}, words)
 
 
 def back_up(place: str, target: str) -> dict[str, int]:

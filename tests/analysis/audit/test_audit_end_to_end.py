@@ -53,7 +53,7 @@ def test_everything_at_once(tmp_path, market, options, code, kind, word):
         (["--html", "no/such/folder/x.html"], "expected a folder"),
         (["--certificate", "."], "expected a file to write"),
         (["-m", "thompson", "--horizons", "1000000:1000060"], "at most 50 horizons"),
-        (["-m", "thompson", "--horizons", "100000000:100000000", "--budget", "1"], "more than the budget of 1 s"),
+        (["-m", "thompson", "--horizons", "100000000:100000000", "--seconds", "1"], "more than the budget of 1 s"),
         (["-m", "thompson", "--horizons", "1000000000:1000000000"], "at most 100000000 rounds"),
     ],
 )

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations, pairwise
 from typing import Final, TypeVar
 
@@ -50,7 +49,7 @@ class ArmsJudged:
 
     pairs    the probability that two arms are one item, by their numbers
     groups   the arms joined by pairs that are rather one item than not, two and more
-    sure     for each group the probability that all of it is one item (given the others, where merging was greedy)
+    sure     for each group the probability that all of it is one item
     """
 
     pairs: dict[tuple[int, int], float]
@@ -59,7 +58,7 @@ class ArmsJudged:
 
 
 def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> ArmsJudged:
-    """Judge all arms of an agent jointly; rows are arms, columns the grid of the priors.
+    """Judge up to MOST_EXACT arms of an agent jointly; rows are arms, columns the grid of the priors.
 
     >>> same, other = np.log(np.eye(50)[[7, 7]] + 1e-9), np.log(np.eye(50)[[9]] + 1e-9)
     >>> judged = judge_arms(np.concatenate([same, other]), np.full((1, 50), 0.02), odds=0.1)
@@ -78,47 +77,28 @@ Together = Callable[[tuple[int, ...]], float]
 
 
 def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
-    """The probability that some arms are one item, as a function of them.
+    """The probability that some arms are one item, as a function of them, by the sum over all partitions.
 
-    Over all partitions; beyond MOST_EXACT arms from greedy merging: a pair given the grouping of the others, a group by
-    its least likely pair. Averaged over priors and habits of copying, each weighted by its evidence.
+    Averaged over priors and habits of copying, each weighted by its evidence.
     """
-    exact = len(log_likelihood) <= MOST_EXACT
     habits, honest = copying_habits(odds)
     parts: list[tuple[float, Together]] = []  # ln of the weight and evidence, and the probability
     for prior in priors:
         alone = _log_alone(log_likelihood, prior)
-        factors = block_factors(log_likelihood, prior[None])[:, 0] if exact else None
-        one_item = log_mean(log_likelihood.sum(axis=0), prior) - alone if factors is None else float(factors[-1])
+        factors = block_factors(log_likelihood, prior[None])[:, 0]
         parts += [(np.log(honest) + alone, lambda _arms: 0.0)] if honest > 0 else []
         for theta, weight in habits:
-            if theta == 0:
-                factor, together = one_item, lambda _arms: 1.0
-            elif factors is None:
-                factor, together = _merged(log_likelihood, prior, theta)
-            else:
-                factor, together = _summed(factors, theta)
+            one_item: tuple[float, Together] = (float(factors[-1]), lambda _arms: 1.0)
+            factor, together = one_item if theta == 0 else _summed(factors, theta)
             parts.append((np.log(weight) + alone + factor, together))
     weights = softmax([log_weight for log_weight, _ in parts])
     used = [(float(weight), together) for weight, (_, together) in zip(weights, parts, strict=True) if weight > 1e-6]
-
-    def averaged(arms: tuple[int, ...]) -> float:
-        return sum(weight * together(arms) for weight, together in used)
-
-    if exact:
-        return averaged
-    pair_together = cache(averaged)
-    return lambda arms: min(pair_together(pair) for pair in combinations(arms, 2))
+    return lambda arms: sum(weight * together(arms) for weight, together in used)
 
 
 def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
     sums = partition_sums(factors, theta)
     return float(sums.log_factor), lambda arms: sums.probability_together(sum(1 << arm for arm in arms))
-
-
-def _merged(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[float, Together]:
-    way = merge_greedily(log_likelihood, prior, theta)
-    return way.explained, lambda pair: pair_given_others(log_likelihood, prior, way.blocks, (pair[0], pair[1]), theta)
 
 
 def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:

@@ -1,0 +1,211 @@
+"""`cloneproof log` over the ledger of a live market: its rewards as rows, and everything that `log` says of them."""
+
+import json
+import random
+import sqlite3
+from collections import Counter
+from contextlib import closing
+
+import pytest
+
+from cloneproof.errors import CloneproofError
+from cloneproof.serve.offline import collect_rows, read_rows
+from cloneproof.serve.storage.postgres import PostgresStorage
+from support.command import run
+from support.service import SEED, Desk, open_market, sqlite
+
+
+def two_seasons(storage, place):
+    """The first with a default, a late reward and one that never came. The rewards, and what is read while served."""
+    means = {"ana-0": (0, 1), "ana-1": (0, 1), "bo-0": (1,), "cy-0": (0,), "cy-1": (0, 0, 1)}
+    model = []
+
+    def play(season, count):
+        for number in range(count):
+            got = desk.decide(f"{season}-{number}")
+            value = float(means[got["arm"]][number % len(means[got["arm"]])])
+            assert desk.reward(f"{season}-{number}", got["decision"], value) == "recorded"
+            model.append((season, got["agent"], got["arm"], value))
+
+    with Desk(storage) as desk:
+        rounds = {"agent_rounds": 12, "arm_rounds": 6}
+        open_market(
+            desk, {"ana": 2, "bo": 1}, parameters=rounds, horizon=60, wait_seconds=10, wait_rounds=60, seed=SEED + 36
+        )
+        late, never = desk.decide("late"), desk.decide("never")
+        desk.clock.now += 60_000
+        play(1, 40)
+        desk.post("agents", {"agent": "cy"})
+        for arm in range(2):
+            desk.post("agents/cy/arms", {"arm": f"cy-{arm}"})
+        desk.post("settle", {"reason": "a test"})
+        assert desk.post("seasons", {"season": 2}).status_code == 201
+        desk.post("start")
+        play(2, 50)
+        assert desk.reward("late", late["decision"], 0.0) == "late"  # in season 2, of season 1
+        model.append((1, late["agent"], late["arm"], 0.0))
+        assert never["decision"] == late["decision"] + 1
+        return model, read_rows(place)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ledger") / "market.db"
+    return str(path), *two_seasons(sqlite(path), str(path))
+
+
+@pytest.fixture(scope="module")
+def address(server):
+    """The same seasons in a PostgreSQL database."""
+    made = server.new_database()
+    two_seasons(PostgresStorage(made), made)
+    return made
+
+
+@pytest.mark.parametrize(("season", "decisions"), [(1, 42), (2, 50), (None, 92)])
+def test_the_rows_are_what_was_sent(place, season, decisions):
+    path, model, _ = place
+    read = read_rows(path, "feed", season)
+    rows = Counter(zip(*read.columns.values(), strict=True))
+    assert rows == Counter(
+        row for number, *row in map(tuple, model) for row in [tuple(row)] if season in (None, number)
+    )
+    assert f"{rows.total()} rewards of {decisions} decisions by h-etc-r" in read.words
+    assert read.mechanism.parameters["agent_rounds"] == 12
+
+
+def test_a_market_is_read_while_it_is_served_and_the_only_one_needs_no_name(place):
+    assert place[2] == read_rows(place[0], "feed")
+
+
+def test_a_tampered_ledger_is_not_read(place, tmp_path):
+    path = tmp_path / "tampered.db"
+    with closing(sqlite3.connect(place[0])) as old, old, closing(sqlite3.connect(path)) as new, new:
+        old.backup(new)
+        text = '"value":1.0'
+        changed = new.execute("UPDATE ledger SET lines = replace(lines, ?, ?)", (text, '"value":0.5')).rowcount
+        assert changed > 0
+    with pytest.raises(CloneproofError, match="hash chain is broken"):
+        read_rows(str(path))
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Six agents of two items, and mallory, who registered one item ten times."""
+    path = tmp_path_factory.mktemp("planted") / "market.db"
+    dice = random.Random(3)
+    arms = {f"agent{number}": 2 for number in range(6)} | {"mallory": 10}
+    means = {f"{agent}-{arm}": dice.uniform(0.1, 0.9) for agent, count in arms.items() for arm in range(count)}
+    means |= {f"mallory-{arm}": 0.437 for arm in range(10)}
+    with Desk(sqlite(path)) as desk:
+        terms = {"mechanism": "reservoir", "parameters": {"draws": 16, "rounds": 12}, "horizon": 2000}
+        open_market(desk, arms, **terms)
+        for start in range(0, 1500, 500):
+            items = [
+                {"event_id": f"{made['decision']}", "decision": made["decision"], "value": means[made["arm"]] + noise}
+                for made in desk.decide_batch(f"{number}" for number in range(start, start + 500))
+                for noise in [dice.uniform(-0.02, 0.02)]
+            ]
+            assert desk.post("rewards/batch", {"items": items}).status_code == 200
+    return path
+
+
+def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path):
+    """The terms of the market say what is judged, over how many rounds and at which share."""
+    target = tmp_path / "feed.html"
+    done = run("log", planted, "--market", "feed", "--seconds", "8", "--json", "--html", target)
+    data = json.loads(done.stdout)
+    (found,) = [group for group in data["copies"]["groups"] if group["found"]]
+    assert {(agent, arm.partition("-")[0]) for agent, arm in found["arms"]} == {("mallory", "mallory")}
+    assert len(found["arms"]) >= 4
+    assert (data["policy"], data["horizon"], data["share"]) == ("reservoir", 2000, 0.4)
+    assert (data["verdict"]["verdict"], done.returncode) == ("clone-proof", 3 if data["left"] else 0)
+    assert data["notes"][0].startswith("all seasons of feed: 1,500 rewards of 1,500 decisions by reservoir")
+    assert data["log"]["columns"] == {"agent": "agent", "arm": "arm", "reward": "reward", "same": []}
+    page = target.read_text()
+    assert all(words in page for words in ("Does reservoir pay for copies?", "market.db", "1,500 rewards"))
+
+
+def statistics(place, *more):
+    done = run("log", place, "--statistics", "--json", *more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_on_postgres_it_is_the_same_log(place, address):
+    found = statistics(address)
+    assert found == statistics(place[0])
+    assert found != statistics(address, "--season", "1") == statistics(place[0], "--season", "1")
+
+
+def test_on_postgres_it_reads_one_moment(address, monkeypatch):
+    """Rewards that arrive while it reads are not in it."""
+    before = read_rows(address)
+
+    def while_they_write(entries, season):
+        with Desk(PostgresStorage(address)) as desk:
+            for number in range(5):
+                name = f"meanwhile-{season}-{number}"
+                desk.reward(name, desk.decide(name)["decision"], 1.0)
+        return collect_rows(entries, season)
+
+    monkeypatch.setattr("cloneproof.serve.offline.collect_rows", while_they_write)
+    assert read_rows(address) == before
+    monkeypatch.undo()
+    assert len(read_rows(address).columns["reward"]) == len(before.columns["reward"]) + 5
+
+
+def test_rewards_outside_the_range_need_one(tmp_path):
+    """As in any log: refused, or moved to [0, 1] by the declared range."""
+    path = tmp_path / "gaussian.db"
+    with Desk(sqlite(path)) as desk:
+        gaussian = {"rewards": {"family": "gaussian", "sd": 1.0}, "default_reward": -4.0}
+        open_market(desk, {"ana": 2, "bo": 1}, mechanism="ucb1", parameters={}, **gaussian)
+        desk.play("abcd", lambda number: 1.5 - number)
+    refused = run("log", path)
+    assert (refused.returncode, "declare --range LOW:HIGH" in refused.stderr) == (2, True)
+    assert sum(arm["rounds"] for arm in statistics(path, "--range", "-4:4")["arms"]) == 4
+
+
+@pytest.fixture(scope="module")
+def places(place, tmp_path_factory):
+    """Places by the names that the cases below have for them."""
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "rows.csv").write_text("agent,arm,reward\nana,a,1\n")
+    with closing(sqlite3.connect(folder / "other.db")) as other, other:
+        other.execute("CREATE TABLE ledger (place INTEGER)")
+    with Desk(sqlite(folder / "two.db")) as desk:
+        open_market(desk, {"ana": 1})
+        open_market(desk, {"bo": 1}, market="news")
+    named = {name.upper(): str(folder / file) for name, file in (("csv", "rows.csv"), ("other", "other.db"))}
+    return named | {"DB": place[0], "TWO": str(folder / "two.db"), "MISSING": str(folder / "missing.db")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ADDRESS", "--market", "fed"], "did you mean 'feed'"),
+        (["ADDRESS", "--season", "7"], "season from 1 to 2"),
+        (["NOTHING"], "cannot open postgresql://"),
+        (["DB", "--market", "fed"], "did you mean 'feed'"),
+        (["DB", "--season", "3"], "season from 1 to 2"),
+        (["DB", "--season", "0"], "season from 1 to 2"),
+        (["DB", "--set", "rounds=3"], "expected --set with the name of a mechanism"),
+        (["DB", "--share", "0"], "share"),
+        (["DB", "--same", "title"], "the columns are 'agent', 'arm', 'reward'"),
+        (["DB", "CSV"], "expected one database"),
+        (["TWO"], "['feed', 'news']"),
+        (["TWO", "--market", "news"], "got none in all seasons of news"),
+        (["MISSING", "--market", "feed"], "is no file"),
+        (["OTHER"], "expected a file made by `cloneproof serve`"),
+        (["CSV", "--season", "1"], "expected a file made by `cloneproof serve`"),
+    ],
+)
+def test_wrong_arguments_are_one_sentence_without_a_password(places, arguments, words, request):
+    if {"ADDRESS", "NOTHING"} & {*arguments}:
+        secret = request.getfixturevalue("address").replace("postgres@", "postgres:secret@")
+        places = places | {"ADDRESS": secret, "NOTHING": secret.replace("/market", "/nothing")}
+    done = run("log", *[places.get(one, one) for one in arguments])
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "secret" not in done.stderr
