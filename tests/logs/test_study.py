@@ -270,3 +270,13 @@ def test_the_horizon_is_what_the_time_affords():
     assert affordable_horizon(market, made, 10**9, 1e-9) == 100
     assert affordable_horizon(market, made, 150, 1000.0) == 150
     assert str(affordable_horizon(market, made, 10**9, 1.0)).rstrip("0") in ("1", "2", "5")
+
+
+def test_a_clone_proof_policy_has_the_scope_of_its_argument():
+    """It rests on a theorem, not on the few vectors that were sampled besides."""
+    agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.6], [0.5, 0.5])) for name in ("ana", "bo")]
+    market = cp.Market(agents, 30, ends="at-random")
+    found = judge_policy(market, cp.mechanism("reservoir-index", draws=1, constant=1.5), 30, 0.005, 1.0)
+    assert found.verdict == "clone-proof"
+    assert found.scope.startswith("all copies and withholdings")
+    assert "not ruled out" not in found.scope

@@ -126,6 +126,12 @@ def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted,
     assert all(words in page for words in ("Does reservoir pay for copies?", "market.db", "1,500 rewards"))
 
 
+def test_reading_a_ledger_counts_for_the_seconds(planted):
+    done = run("log", planted, "--seconds", "1e-6")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "expected to read the ledger within 1e-06 s, got its first 1,024 entries; give more" in done.stderr
+
+
 def statistics(place, *more):
     done = run("log", place, "--statistics", "--json", *more)
     assert done.returncode == 0, done.stderr

@@ -99,8 +99,8 @@ def log(
     are guessed. A live market's seasons are read from its database, also while it is served. Also says what copies
     earn under --policy, or under every mechanism.
 
-    Exit codes, for --policy in the market fitted to the log: 0 clone-proof, 1 exploitable, 3 undecided. Also 3 if
-    time was out before every question was answered; without --policy otherwise 0; bad input 2.
+    Exit codes, for --policy or what a live market runs, in the market fitted to the log: 0 clone-proof, 1 exploitable,
+    3 undecided. Also 3 if time was out before every question was answered; without a policy otherwise 0; bad input 2.
     """
     for path in (html, toml):
         if path is not None:

@@ -36,7 +36,7 @@ from cloneproof.serve.market.terms import MarketSpec, build_mechanism
 from cloneproof.serve.storage import display_place, is_postgres, postgres_module
 from cloneproof.serve.storage.sqlite import is_service_file
 
-LOOKS: Final = 4096  # entries between two looks at the clock
+LOOKS: Final = 1024  # entries between two looks at the clock
 LedgerLines = Iterator[tuple[bytes, bytes | None]]
 
 
