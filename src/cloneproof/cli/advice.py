@@ -24,7 +24,7 @@ from cloneproof.cli.options import (
     option,
     own_by_name,
 )
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar, working
+from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table, working
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.toml import load_market
@@ -114,7 +114,7 @@ def compare(
 
     search, market = Search(seconds=seconds, seed=seed), load_market(market_file)
     names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
-    with progress_bar() as bar:
+    with command_progress() as bar:
         task = bar.add_task("auditing", total=len(names) + len(own))
 
         def tell(rows: list[ComparedMechanism]) -> None:

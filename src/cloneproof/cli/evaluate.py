@@ -25,7 +25,7 @@ from cloneproof.cli.options import (
     option,
     parsed_copies,
 )
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.sampler import SamplingStatus
 from cloneproof.errors import EngineError
@@ -62,7 +62,7 @@ def evaluate(
     name, made = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
     full = full_copies(market.agents, parsed_copies(copies))
-    with progress_bar() as bar:
+    with command_progress() as bar:
         task = bar.add_task(f"evaluating {name}", total=None)
         if horizons is None:
 

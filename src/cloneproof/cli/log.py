@@ -17,13 +17,13 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import show_comparison, show_recommendation, write_terms
 from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
 from cloneproof.cli.output import (
+    command_progress,
     new_table,
     note,
     print_json,
     print_table,
     print_wrapped,
     printable,
-    progress_bar,
     working,
 )
 from cloneproof.cli.serve import service_package
@@ -117,7 +117,7 @@ def log(
     }  # fmt: skip
     if ledger is not None:
         columns |= {name: columns[name] or name for name in ledger.columns}
-    with progress_bar() as bar:
+    with command_progress() as bar:
         task = bar.add_task("reading", total=100)
         found = read_log(
             files if ledger is None else ledger.columns, **columns, owners=owners,

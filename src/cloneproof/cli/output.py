@@ -67,19 +67,24 @@ def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence
     return table
 
 
+def progress_bar() -> Progress:
+    """A progress bar on stderr; silent if that is not a terminal."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A progress bar on stderr; silent if that is not a terminal. Ctrl-C before there is a result ends the command."""
+def command_progress() -> Iterator[Progress]:
+    """The progress bar of a command, which Ctrl-C ends before there is a result."""
     try:
-        with Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            disable=not sys.stderr.isatty(),
-            transient=True,
-        ) as bar:
+        with progress_bar() as bar:
             yield bar
     except KeyboardInterrupt:
         note("interrupted before anything was known")
@@ -89,7 +94,7 @@ def progress_bar() -> Iterator[Progress]:
 @contextmanager
 def working(description: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar for one piece of work; yields a callback (done, total, what)."""
-    with progress_bar() as bar:
+    with command_progress() as bar:
         task = bar.add_task(description, total=None)
         yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)
 

@@ -12,7 +12,7 @@ import typer
 from rich.progress import TaskID
 
 from cloneproof.cli.options import AsJson, Device, look_here, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, progress_bar
+from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table
 from cloneproof.errors import SweepError
 
 MOST_ROWS = 40
@@ -50,7 +50,7 @@ def sweep(
     look_here()
     if output is not None:
         check_output(output)
-    with progress_bar() as bar:
+    with command_progress() as bar:
         task: TaskID = bar.add_task("planning", total=None)
 
         def report(state: SweepState) -> None:
