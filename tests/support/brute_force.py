@@ -5,18 +5,8 @@ reads a mechanism as data. The statistics of a level are never updated: they are
 round, by their definition. Histories that agree in every statistic of every labelled arm and agent are continued only
 once; that is all the merging there is. Sizes: about 5 registered arms and 8 to 12 rounds.
 
-What a mechanism means (numbers are rows of the page of decisions on how the paper is read):
-- A level explores while a candidate has fewer than `explore` pulls (2): `round-robin` takes a least-pulled candidate,
-  `block` goes on with the candidate it began, else begins a random new one, `index` takes the first as registered.
-- Then it takes a candidate of highest priority, ties uniform (12). A rule that commits does so once: its first pick
-  after exploration is its pick for ever (1).
-- UCB's clock is the level's own round, so the arm level counts the pulls of its agent (9, 10).
-- At an award, after n * explore rounds, the arm levels start afresh, with new random orders (Algorithm 5).
-- Thompson sampling takes the largest of draws from Beta(1 + successes, 1 + failures), Bernoulli rewards only.
-- Doubling epochs start everything afresh (11). Samples are uniform and drawn once (fact 7).
-- A hold-out score is the mean of an agent's first W trial rewards after its k * m rounds of exploration; with more than
-  K arms it has none and ranks below every score. Under a rule that does not commit, it starts
-  after K * m rounds and goes on to the end.
+What a mechanism means: docs/glossary.md#what-a-mechanism-does, with the decisions of docs/reading.md. Thompson sampling
+is only for Bernoulli rewards here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The domain of each argument of a formula, checked by its name; names mean the same in all formulas."""
+"""Check each argument of a formula against its domain, by its name; a name means the same in all formulas."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def flood_others(agents: int, accounts: int, horizon: int) -> float:
 def second_account_floor(
     agents: int, values: Sequence[float], weights: Sequence[float] | None = None, accounts: int = 2, originals: int = 1
 ) -> float:
-    """(B) The gain per round of m accounts with one item as T -> infinity, under every mechanism of sublinear regret.
+    """(B) Gain per round of m accounts with one item as T -> infinity, under every mechanism of sublinear regret.
 
     It is the sum over k of P(the agent is best, with k others) E[v | that] k (m - 1) / ((k + 1) (k + m)), since tied
     accounts are served alike. Also covers several originals per agent, if the mechanism compares best originals only.
@@ -60,7 +60,7 @@ def second_account_floor(
 
 @checked
 def second_account_ceiling(agents: int, horizon: int, regret: float, density: float) -> float:
-    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that more accounts gain if the prior's density is at most f.
+    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that extra accounts gain if the prior's density is at most f.
 
     `regret` R bounds the expected regret with and without the further accounts. Two best means are within e of each
     other with probability at most C e; otherwise at most R / e rounds go to agents other than the best.
@@ -71,7 +71,7 @@ def second_account_ceiling(agents: int, horizon: int, regret: float, density: fl
 
 @checked
 def accounts_gain(agents: int, pot: float, accounts: int) -> float:
-    """(D) What m accounts gain on a pot V that accounts share alike: (m - 1)(n - 1) V / (n (n + m - 1)).
+    """(D) Gain of m accounts from a pot V that all accounts share equally: (m - 1)(n - 1) V / (n (n + m - 1)).
 
     >>> accounts_gain(5, 1.0, 2)
     0.13333333333333333
@@ -81,7 +81,7 @@ def accounts_gain(agents: int, pot: float, accounts: int) -> float:
 
 @checked
 def account_fee(agents: int, pot: float) -> float:
-    """(D) The smallest fee per account at which a second account, or more, does not pay: V (n - 1) / (n (n + 1)).
+    """(D) Smallest fee per account at which extra accounts do not pay: V (n - 1) / (n (n + 1)).
 
     The second account gains the most. The fee takes (n - 1) / (n + 1) of everything there is to earn.
     """

@@ -1,4 +1,4 @@
-"""What a contest of champions costs, by its numbers."""
+"""Cost of a contest of champions, as a function of its parameters."""
 
 from __future__ import annotations
 

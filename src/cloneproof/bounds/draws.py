@@ -43,7 +43,7 @@ class AlikeAgents(NamedTuple):
 
     @property
     def shares(self) -> list[FloatArray]:
-        """The chance that a draw has a prior, times the law of its mean."""
+        """Chance that a draw has a prior, times the law of its mean."""
         return [law * (count / self.originals) for law, count in zip(self.laws, self.counts, strict=True)]
 
     def alone(self, raised: FloatArray, mean: float) -> list[FloatArray]:
@@ -130,7 +130,7 @@ class UniformDraws:
     def champions(
         self, draws: int, passes: FloatArray, scores: Iterable[tuple[FloatArray, FloatArray, FloatArray]]
     ) -> FloatArray:
-        """The law of each agent's champion, agents x values: the first draw that passes, else the one of best score.
+        """Law of each agent's champion, agents x values: the first draw that passes, else the one of best score.
 
         `scores` are the probabilities of a score below some, and of that score, for each value, with weights.
         """
@@ -158,14 +158,14 @@ class UniformDraws:
 
 
 def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
-    """The distribution of one original over the values."""
+    """Return the distribution of one original over the values."""
     law: FloatArray = np.zeros(len(values))
     np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
     return np.asarray(law / law.sum())
 
 
 def powers(base: FloatArray, most: int) -> FloatArray:
-    """The powers 0, 1, .., most along a last axis."""
+    """Return the powers 0, 1, .., most along a last axis."""
     raised = np.ones((*base.shape, most + 1))
     raised[..., 1:] = base[..., None]
     return np.asarray(np.cumprod(raised, axis=-1, out=raised))
@@ -182,13 +182,13 @@ def _windows(draws: int) -> Iterator[tuple[slice, float]]:
 
 @lru_cache(maxsize=64)
 def _poisson(mean: float, most: int) -> FloatArray:
-    """The probabilities of 0, 1, .., most."""
+    """Return the probabilities of 0, 1, .., most."""
     k = np.arange(most + 1)
     return np.asarray(np.exp(k * math.log(mean) - mean - scipy.special.gammaln(k + 1)))
 
 
 def _times(first: AnyArray, second: AnyArray) -> AnyArray:
-    """The products of series along the last axis, up to their last coefficient."""
+    """Multiply series along the last axis, up to their last coefficient."""
     rows, count = math.prod(first.shape[:-1]), first.shape[-1]
     if rows < count:
         pairs = zip(first.reshape(rows, count), second.reshape(rows, count), strict=True)
@@ -200,7 +200,7 @@ def _times(first: AnyArray, second: AnyArray) -> AnyArray:
 
 
 def _on_circle(series: FloatArray) -> AnyArray:
-    """The values at roots of unity, enough of them for the coefficients up to the last."""
+    """Evaluate series at roots of unity, at enough of them to recover all coefficients."""
     return np.asarray(scipy.fft.rfft(series, _roots(series.shape[-1] - 1)))
 
 
@@ -209,7 +209,7 @@ def _roots(last: int) -> int:
 
 
 def _coefficients(values: AnyArray) -> FloatArray:
-    """The coefficients of a polynomial with these values at roots of unity; at least 0, as all of ours are."""
+    """Return the coefficients of a polynomial from its values at roots of unity; at least 0, as all of ours are."""
     return np.asarray(np.maximum(0.0, scipy.fft.irfft(values, 2 * (values.shape[-1] - 1))))
 
 
@@ -219,7 +219,7 @@ def _coefficient_of_series(power: int, first: AnyArray, second: AnyArray, last: 
 
 
 def _coefficient_on_circle(power: int, first: AnyArray, second: AnyArray, last: int) -> FloatArray:
-    """The same, given their values at roots of unity."""
+    """Return the same coefficient, given the series' values at roots of unity."""
     turns, roots = np.arange(first.shape[-1]), _roots(last)
     twice = np.where((turns == 0) | (turns == roots // 2), 1.0, 2.0) / roots  # the other half are conjugates
     turned = twice * np.exp(2j * np.pi * power * turns / roots)

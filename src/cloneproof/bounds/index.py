@@ -1,4 +1,4 @@
-"""What copies can gain under the index on slots in a market that ends at random: a ceiling for given means.
+"""Ceiling on what copies can gain under the index on slots, given the means, in a market that ends at random.
 
 Every pull ends the market with probability 1 / T. An agent is paid T times the mean of the slot that ends it, which is
 the slot whose index is highest at its own end: a best of all slots by independent scores. Let x_a be the probability
@@ -41,7 +41,7 @@ BLOCK = 500  # choices at a time
 
 
 def next_look(pulls: int) -> int:
-    """The number of rewards at which a slot's falling index is next updated.
+    """Return the number of rewards at which a slot's falling index is next updated.
 
     >>> next_look(0), next_look(32), next_look(34)
     (1, 34, 36)
@@ -50,7 +50,7 @@ def next_look(pulls: int) -> int:
 
 
 def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, horizon: int) -> float:
-    """The most rewards that copies or withholding can gain over a whole market that ends at random, for given means.
+    """Bound the rewards that copies or withholding can gain in a market that ends at random, for given means.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def expected_gain_ceiling(
     horizon: int,
     proof: bool = True,
 ) -> tuple[float, bool]:
-    """The ceiling for means drawn independently from a prior, and whether it is proven.
+    """Return the ceiling for means drawn independently from a prior, and whether it is proven.
 
     The others' best score does not depend on the agent, so the bracket is averaged over means before the supremum is
     taken. The average is a sum over cells of rates: narrow ones for the best two originals, wide ones for the others.
@@ -163,7 +163,7 @@ class Cells(NamedTuple):
 
 
 def _below(b: int, narrow: int) -> list[tuple[int, int]]:
-    """What lies below narrow cell b in pieces of several cells, and b."""
+    """Return the pieces of several cells below narrow cell b, and b itself."""
     step = max(1, narrow // WIDE)
     return [*((start, min(start + step, b)) for start in range(0, b, step)), (b, b + 1)]
 
@@ -189,7 +189,7 @@ def rate_cells(bins: Sequence[tuple[float, float, float]], fewest: int, fineness
 
 
 def _paths(values: FloatArray, constant: float, horizon: int, in_time: bool = False) -> FloatArray:
-    """The path of each value, at common levels; `OutOfTimeError` if it must be computed in time and is not."""
+    """Compute the path of each value, at common levels; `OutOfTimeError` if the deadline passes first."""
     levels, paths = index_levels(values, constant, horizon), []
     for value in values:
         if in_time:
@@ -258,7 +258,7 @@ def path_brackets(cells: Cells, path: FloatArray, chosen: IntArray, slots: int) 
 
 
 def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) -> FloatArray:
-    """The largest value of (1 - X)^(s - 2) (x_a - X) if no x exceeds that of the best original, which is the last.
+    """Largest value of (1 - X)^(s - 2) (x_a - X) if no x exceeds that of the best original, which is the last.
 
     It falls as others rise while it is positive, and is least there at one end or the other while it is negative.
     Positive values are largest at the turning point in x_a, with the best one below x_a's range or equal to x_a.
@@ -276,13 +276,13 @@ def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) ->
 
 
 def _product(own: FloatArray, times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:
-    """(1 - X)^(s - 2) (x_a - X), if so many originals have x_a and the sum over the others is `rest`."""
+    """(1 - X)^(s - 2) (x_a - X), if `times` originals have x_a and the sum over the others is `rest`."""
     average = (rest + times * own) / originals
     return np.asarray((own - average) * np.maximum(1 - average, 0.0) ** (slots - 2))
 
 
 def _turning(times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:
-    """Where that product is largest in x_a."""
+    """Return the x_a at which that product is largest."""
     lead = originals - times
     return np.asarray((lead * (originals - rest) / times + (slots - 2) * rest) / (lead * (slots - 1)))
 
@@ -322,7 +322,7 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
 
 
 def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
-    """The distribution of a count, trimmed around its mean, and its first count."""
+    """Return the distribution of a count, trimmed around its mean, and its first count."""
     if chance in (0, 1):
         return np.ones(1), int(trials * chance)
     centre, reach = trials * chance, FAR * math.sqrt(trials * chance * (1 - chance)) + 10

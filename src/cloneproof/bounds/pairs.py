@@ -1,4 +1,4 @@
-"""The pairs theorem: rounds from the values that means can have, instead of the smallest distance between them.
+"""Pairs theorem: rounds from the values that means can have, instead of the smallest distance between them.
 
 At click rates a distance says little: .004 and .006 are as hard to tell apart as .46 and .54. For two values u < v let
 e_m(u, v) bound the probability that the average of m rewards of mean u reaches that of m rewards of mean v:
@@ -36,7 +36,7 @@ SPARE = 1e-6  # of a logarithm: more than the roundings of a binomial sum up to 
 def log_overtaken_pair(
     low: float, high: float, rounds: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> float:
-    """The logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
+    """Logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
 
     >>> import math
     >>> [round(math.exp(log_overtaken_pair(0.25, 0.75, 33, tail)), 8) for tail in ("exact", "chernoff", "sub-gaussian")]
@@ -73,7 +73,7 @@ def pairs_apply(
 def pairs_arm_rounds(
     originals: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> int:
-    """The smallest m that meets the pairs theorem's condition; uses Chernoff's bound if a binomial sum would be long.
+    """Smallest m that meets the pairs theorem's condition; uses Chernoff's bound if a binomial sum would be long.
 
     >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
     [48235, 4175, 3178]
@@ -84,7 +84,7 @@ def pairs_arm_rounds(
 def arm_rounds_for(
     originals: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
-    """The smallest m that meets the pairs theorem's condition for these pairs of neighbouring values."""
+    """Return the smallest m that meets the pairs theorem's condition for these pairs of neighbouring values."""
     found = 1
     for u, v in _hardest_first(pairs):
         pair, kind = (u, v), tail
@@ -98,7 +98,7 @@ def arm_rounds_for(
 def score_rounds_for(
     agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
-    """The smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell agents' best arms apart."""
+    """Smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell agents' best arms apart."""
     limit, found = -math.log(agents * horizon), 1
     for u, v in _hardest_first(pairs):
         kind = tail
@@ -110,7 +110,7 @@ def score_rounds_for(
 
 
 def _hardest_first(pairs: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """About in the order of the rounds they need, so that most are only looked at."""
+    """Sort pairs roughly by the rounds they need, so that most need only a check."""
     return sorted(pairs, key=lambda pair: (pair[1] - pair[0]) ** 2 / (pair[1] * (1 - pair[0])))
 
 
@@ -123,7 +123,7 @@ def pairs_regret(
     values: Sequence[float],
     max_arms: int | None = None,
 ) -> float:
-    """The regret with an award: D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), D the distance of the extreme values.
+    """Return the regret with an award: D ((n-1)(Km + W) + 2(L-1)(1 + 1/L)m + 1), D the distance of the extreme values.
 
     Holds if everybody is honest, m meets the pairs theorem's condition and W at least `score_rounds_for` all pairs.
 
@@ -136,7 +136,7 @@ def pairs_regret(
 
 
 def rate_values(lowest: float, highest: float, relative_gap: float) -> tuple[float, ...]:
-    """The two hardest values, for rates in a range of which any two that differ do so by a relative gap.
+    """Return the two hardest values, for rates in a range of which any two that differ do so by a relative gap.
 
     Of all u < v with lowest <= u, (1 + r) u <= v <= highest these are lowest and (1 + r) lowest: v / (v - u) and e_m
     fall as v grows, and along v = (1 + r) u the first is constant and e_m falls as u grows. Returns one value if the

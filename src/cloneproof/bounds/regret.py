@@ -1,4 +1,4 @@
-"""Regret bounds if everybody is honest, given the means: ETC, UCB1, H-ETC-R, the hold-out mechanism.
+"""Regret bounds with honest agents, given the means: ETC, UCB1, H-ETC-R, the hold-out mechanism.
 
 `gaps` are the distances of all arms to the best (itself included, at 0). The hold-out bound is proven in
 docs/textbook/hold-out.md. In short, with eps the probability of a wrong commitment, M = Km + W and N = T - nM:

@@ -44,7 +44,7 @@ def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
 
 @checked
 def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """The logarithm of `mistake`; minus infinity for one original or one mean."""
+    """Return the logarithm of `mistake`; minus infinity for one original or one mean."""
     return unchecked_log_mistake(originals, gap, arm_rounds, spread)
 
 
@@ -72,7 +72,7 @@ def mistake_paper(gap: float, arm_rounds: int) -> float:
 
 @checked
 def smallest(holds: Callable[[int], bool]) -> int:
-    """The smallest whole number from 1 with a monotone property."""
+    """Return the smallest whole number from 1 with a monotone property."""
     high = 1
     while not holds(high):
         high *= 2
@@ -85,7 +85,7 @@ def smallest(holds: Callable[[int], bool]) -> int:
 
 @checked
 def first_horizon_with_award(trial: Callable[[int], int]) -> int:
-    """The horizon from which T >= trial(T) always holds; `trial` must grow more slowly than T.
+    """Return the horizon from which T >= trial(T) always holds; `trial` must grow more slowly than T.
 
     >>> first_horizon_with_award(lambda horizon: 10 * math.ceil(math.log(horizon + 1)))
     40
@@ -110,7 +110,7 @@ def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, sprea
 
 @checked
 def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
-    """The condition of the hold-out and of the capped theorem: (L - 1) exp(-m gap^2 / (4 sd^2)) <= m gap / (L T).
+    """Condition of the hold-out and of the capped theorem: (L - 1) exp(-m gap^2 / (4 sd^2)) <= m gap / (L T).
 
     If it holds for T it holds for every shorter horizon, and for every larger gap.
 
@@ -151,7 +151,7 @@ def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
 
 @checked
 def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """The smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 requires.
+    """Return the smallest m that meets `trp_applies`, about 1 / (2l) of what Theorem 3 requires.
 
     >>> trp_arm_rounds(2, 0.5, 10**6), etc_rounds(2, 0.5, 10**6)
     (43, 233)
@@ -161,7 +161,7 @@ def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5
 
 @checked
 def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """The smallest gap at which the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
+    """Smallest gap at which the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
 
     >>> round(covered_gap(2, 46, 10**6), 3)
     0.497
@@ -179,7 +179,7 @@ def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0
 
 @checked
 def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """The most that copies can gain under the hold-out mechanism: 0 where `holdout_applies`, else 2 eps T.
+    """Return the most that copies can gain under the hold-out mechanism: 0 where `holdout_applies`, else 2 eps T.
 
     docs/textbook/hold-out.md, section 7.
     """
@@ -189,7 +189,7 @@ def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spre
 
 
 def doubling_epoch(round_: int) -> int:
-    """The number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
+    """Return the number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
 
     >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
     [1, 1, 2, 2, 3, 3, 4]
@@ -201,7 +201,7 @@ def doubling_epoch(round_: int) -> int:
 
 @checked
 def doubling_length(epoch: int) -> int:
-    """The rounds of an epoch that is not cut short.
+    """Return the number of rounds of an epoch that is not cut short.
 
     >>> [doubling_length(epoch) for epoch in (1, 2, 3, 4)]
     [2, 2, 4, 8]
@@ -211,7 +211,7 @@ def doubling_length(epoch: int) -> int:
 
 @checked
 def doubling_ends(horizon: int) -> list[int]:
-    """The last round of each epoch up to the horizon, which cuts the last one short.
+    """Return the last round of each epoch up to the horizon, which cuts the last one short.
 
     >>> doubling_ends(11)
     [2, 4, 8, 11]
@@ -221,13 +221,13 @@ def doubling_ends(horizon: int) -> list[int]:
 
 @checked
 def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
-    """The m of an epoch in prior-independent ETC: floor(ln(2^i)^power), but at least 1."""
+    """Return the m of an epoch in prior-independent ETC: floor(ln(2^i)^power), but at least 1."""
     return max(1, math.floor(math.pow(epoch * LN_2, power)))
 
 
 @checked
 def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """The smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), the hold-out theorem's condition.
+    """Smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), the hold-out theorem's condition.
 
     >>> holdout_arm_rounds(originals=2, gap=0.5, horizon=10**6)
     46
@@ -261,7 +261,7 @@ def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spr
 def holdout_rounds(
     agents: int, originals: int, gap: float | None, agent_gap: float | None, horizon: int, spread: float = 0.5
 ) -> tuple[int, int]:
-    """The m and W of the hold-out mechanism; pass None for a gap that the platform does not know.
+    """Return the m and W of the hold-out mechanism; pass None for a gap that the platform does not know.
 
     >>> holdout_rounds(3, 2, 0.5, 0.5, 10**6), holdout_rounds(3, 2, None, None, 10**6)
     ((46, 60), (2637, 11536))
@@ -288,7 +288,7 @@ def holdout_award_horizon(
     max_arms: int | None = None,
     spread: float = 0.5,
 ) -> int:
-    """The horizon from which T >= n M, so that the hold-out mechanism has an award; parameters derived for each T.
+    """Horizon from which T >= n M, so that the hold-out mechanism has an award; parameters derived for each T.
 
     >>> holdout_award_horizon(3, 2, 0.5, 0.5)
     174

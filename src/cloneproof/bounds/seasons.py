@@ -32,7 +32,7 @@ def season_cost(length: int, regret: float, gap: float, lifetime: float) -> floa
 
 @checked
 def season_length(regret: Callable[[int], float], horizon: int, gap: float, lifetime: float) -> tuple[int, float]:
-    """The season with the lowest cost per round, of lengths in equal ratios up to the horizon, and its cost.
+    """Return the season with the lowest cost per round, of lengths in equal ratios up to the horizon, and its cost.
 
     >>> season_length(lambda rounds: rounds**0.5, 10**6, 0.1, lifetime=1e5)
     (11529, 0.014862523466324676)

@@ -1,4 +1,4 @@
-"""What a policy must do to be audited: be made from the public view, select an arm, receive the reward.
+"""Requirements on a policy that is to be audited: made from the public view, it selects an arm and gets the reward.
 
     class MyPolicy:
         def __init__(self, view): ...            # view.arms, view.owner[arm], view.registered, view.horizon, view.seed
@@ -53,15 +53,15 @@ class Policy(Protocol):
     """A bandit: one `select`, then one `update`, in every round."""
 
     def select(self) -> int:
-        """The arm to pull in this round."""
+        """Return the arm to pull in this round."""
 
     def update(self, arm: int, reward: float) -> object:
-        """The reward of that arm in this round; what is returned is ignored."""
+        """Receive the reward of that arm in this round; the return value is ignored."""
 
 
 @dataclass(frozen=True)
 class View:
-    """What a platform knows before the first round: how many arms each agent registered, and the horizon.
+    """All that a platform knows before the first round: how many arms each agent registered, and the horizon.
 
     `seed` is for the policy's random numbers. It is the same in the honest and the copied world of a run.
 
@@ -165,7 +165,7 @@ class BlackBoxError(EngineError):
 
 
 def exception_text(error: BaseException) -> str:
-    """The type and the message of an exception, as one short line."""
+    """Return the type and the message of an exception, as one short line."""
     try:
         text = " ".join(str(error).split())
     except Exception:
@@ -242,7 +242,7 @@ class Player:
         self.place = CallPlace(0, 0, "factory(view)")
 
     def run(self, run: int) -> Run:
-        """The outcome of that run, with the means, tapes and seed of `engines.reference`; or a `BlackBoxError`."""
+        """Play that run with the means, tapes and seed of `engines.reference`; may raise a `BlackBoxError`."""
         job, market = self.job, self.job.market
         means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, job.seed, run)
         arms = taped_arms(means, job.copies, job.seed, run)
@@ -270,7 +270,7 @@ class Player:
         return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
 
     def _play_rounds(self, view: View, arms: list[TapedArm]) -> list[int]:
-        """The rewards of each agent, summed exactly in ticks like a session's ledger."""
+        """Return the rewards of each agent, summed exactly in ticks like a session's ledger."""
         select, update = self._methods(self.ask(self.box.factory, view))
         sample, run = self.job.market.family.sample, self.place.run
         sums = [0] * len(self.job.market.agents)
@@ -300,7 +300,7 @@ class Player:
         return methods
 
     def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
-        """The arm as a Python integer; NumPy integers are accepted."""
+        """Return the arm as a Python integer; NumPy integers are accepted."""
         try:
             arm = -1 if isinstance(label, bool) else operator.index(label)
         except TypeError:
@@ -366,7 +366,7 @@ class Workers(AbstractContextManager["Workers"]):
         self.pool = None
 
     def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
-        """The runs of a chunk; raises the error of the first that fails."""
+        """Play the runs of a chunk; raise the error of the first that fails."""
         message = _message(job)
         self.pool = self.pool or process_pool(self.processes)
         size = max(1, min(LARGEST_BATCH, count // (4 * self.processes)))
@@ -391,7 +391,7 @@ class Workers(AbstractContextManager["Workers"]):
 
 
 def _message(job: BlackBoxJob) -> bytes:
-    """The job for a worker, or an `UnsendableError`.
+    """Serialise the job for a worker, or raise an `UnsendableError`.
 
     A worker imports the main module of its parent. A notebook or `python -c` has none to import, and a script without
     `if __name__ == "__main__"` would start again.

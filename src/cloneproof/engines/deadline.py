@@ -43,7 +43,7 @@ class Deadline:
 
     @property
     def words(self) -> str:
-        """The limit in words."""
+        """Time limit in words."""
         return f"{self.budget or self.limit or 0.0:.4g} s" + (" of counted work" if is_counted() else "")
 
     @property
@@ -58,11 +58,11 @@ class Deadline:
         return None if self.limit is None else max(0.0, self.limit - self.seconds)
 
     def within(self, seconds: float) -> float:
-        """So many seconds, or what is left if that is less."""
+        """Return a number of seconds, or the time left if that is less."""
         return seconds if self.left is None else min(seconds, self.left)
 
     def share(self, parts: int) -> Deadline:
-        """An earlier deadline for the first of so many equal parts of what is left."""
+        """Return an earlier deadline, for the first of `parts` equal parts of the time left."""
         return self if self.left is None else replace(self, until=self.seconds + self.left / parts)
 
     @property

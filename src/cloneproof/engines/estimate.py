@@ -27,7 +27,7 @@ class Estimate:
     kind : {"proven", "confidence", "asymptotic", "estimated"}
         "proven": it surely does, by interval arithmetic or by exact arithmetic and its rounding. "confidence": it does
         with the probability that the method states. "asymptotic": it does with that probability in the limit of many
-        runs, which of finitely many proves nothing. "estimated": the error itself was estimated, e.g. from two
+        runs; for finitely many runs it guarantees nothing. "estimated": the error itself was estimated, e.g. from two
         resolutions of a quadrature or from a count of roundings.
     method : str
         How the number was obtained, in words.
@@ -49,16 +49,16 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        """The lower end."""
+        """Lower end of the interval."""
         return self.value - self.error
 
     @property
     def high(self) -> float:
-        """The upper end."""
+        """Upper end of the interval."""
         return self.value + self.error
 
     def __sub__(self, other: Estimate) -> Estimate:
-        """The difference; its kind is the weaker of the two."""
+        """Subtract an estimate; the kind of the difference is the weaker of the two."""
         kind = max(self.kind, other.kind, key=_ORDER.index)
         method = self.method if self.method == other.method else f"{self.method}; {other.method}"
         rounding = abs(self.value - other.value) * 2.0**-53
@@ -66,7 +66,7 @@ class Estimate:
         return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
 
     def to_dict(self) -> dict[str, Any]:
-        """The estimate as data for JSON; an infinite error becomes None, and `heuristic` is there if true.
+        """Return the estimate as data for JSON; an infinite error becomes None, and `heuristic` is there if true.
 
         >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
         {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
@@ -77,13 +77,13 @@ class Estimate:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Estimate:
-        """The inverse of `to_dict`."""
+        """Invert `to_dict`."""
         error = math.inf if data["error"] is None else data["error"]
         return cls(data["value"], error, data["kind"], data["method"], data.get("heuristic", False))
 
 
 def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """The sum of weight times estimate; errors add, and each weight, product and sum may be rounded once.
+    """Sum weight times estimate; errors add, and each weight, product and sum may be rounded once.
 
     >>> half = Estimate(1.0, 0.5, "proven", "by hand")
     >>> weighted_sum([(0.5, half), (-0.25, half)])
@@ -99,7 +99,7 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]]) -> Estimate:
 
 @dataclass(frozen=True)
 class Evaluation(Tabular):
-    """What a market and a mechanism come to: the result of `cp.evaluate`.
+    """Expected payoffs and regret of a mechanism in a market: the result of `cp.evaluate`.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Evaluation(Tabular):
     partial: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """The evaluation as data for JSON."""
+        """Return the evaluation as data for JSON."""
         return {
             "engine": self.engine,
             "payoff": {name: payoff.to_dict() for name, payoff in self.payoff.items()},
@@ -133,7 +133,7 @@ class Evaluation(Tabular):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
-        """The inverse of `to_dict`."""
+        """Invert `to_dict`."""
         payoff = {name: Estimate.from_dict(own) for name, own in data["payoff"].items()}
         regret = Estimate.from_dict(data["regret"])
         return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"])

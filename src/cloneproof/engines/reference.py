@@ -1,4 +1,4 @@
-"""The reference simulator: plain Python, one run as a stream of records, the standard for the fast engines.
+"""Reference simulator: plain Python, one run as a stream of records, the standard for the fast engines.
 
 The mechanism runs as the same online session that serves live traffic. The reward of a pull is a function of (seed,
 run, agent, original, copy, pull), so two strategies see the same rewards from the same arm.
@@ -34,7 +34,7 @@ class Record(NamedTuple):
     arm : int
         Which of its arms, from 0.
     reward : float
-        What came.
+        The reward of the round.
     regret : float
         Of this round, against the best original.
     """
@@ -47,7 +47,7 @@ class Record(NamedTuple):
 
 
 class Run(NamedTuple):
-    """The outcome of one whole run: what each agent was paid, and the platform's regret.
+    """Outcome of one whole run: what each agent was paid, and the platform's regret.
 
     `served` is what each agent would have been paid if every pull had paid its arm's mean.
     """
@@ -58,7 +58,7 @@ class Run(NamedTuple):
 
 
 def drawn_means(market: Market, seed: int, run: int) -> Means:
-    """The means of all originals in that run, drawn from the priors."""
+    """Return the means of all originals in that run, drawn from the priors."""
     stream = substream(0, seed, run, MEANS_STREAM)
     return {
         agent.name: tuple(prior.quantile(uniform(word(stream, i), o)) for o, prior in enumerate(agent.priors))
@@ -126,7 +126,7 @@ class TapedArm:
 
 
 def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[str, list[TapedArm]]:
-    """The registered arms of each agent in that run."""
+    """Return the registered arms of each agent in that run."""
     best = max(mean for of_agent in means.values() for mean in of_agent)
     tapes = substream(0, seed, run, TAPE_STREAM)
     return {
@@ -139,7 +139,7 @@ def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[st
 
 
 def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
-    """The worth of the pulls of each agent: the share of the sum of their means."""
+    """Return the worth of each agent's pulls: the share of the sum of their means."""
     return {name: share * math.fsum(arm.pulls * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
 
 

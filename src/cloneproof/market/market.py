@@ -81,7 +81,7 @@ class Agent:
 
     @property
     def priors(self) -> tuple[Prior, ...]:
-        """The prior of each original."""
+        """Priors, one for each original."""
         if isinstance(self.prior, Sequence):
             return tuple(self.prior)
         assert self.prior is not None
@@ -89,13 +89,13 @@ class Agent:
 
     @property
     def count(self) -> int:
-        """How many originals it has."""
+        """Number of originals."""
         assert self.originals is not None
         return self.originals
 
     @cached_property
     def support(self) -> tuple[float, ...] | None:
-        """The possible means of its originals in increasing order, or None where a prior is continuous."""
+        """Possible means of its originals in increasing order, or None where a prior is continuous."""
         atoms = [prior.atoms for prior in self._different]
         if any(a is None for a in atoms):
             return None
@@ -103,7 +103,7 @@ class Agent:
 
     @property
     def gap(self) -> float | None:
-        """The smallest gap in the union of its supports; infinite for one point, None for a continuous prior."""
+        """Smallest gap in the union of its supports; infinite for one point, None for a continuous prior."""
         return None if self.support is None else smallest_gap(self.support)
 
     @cached_property
@@ -114,7 +114,7 @@ class Agent:
 
     @property
     def _different(self) -> tuple[Prior, ...]:
-        """The priors as given: a single one if all originals share it."""
+        """Priors as given: a single one if all originals share it."""
         return self.priors if isinstance(self.prior, Sequence) else self.priors[:1]
 
 
@@ -133,7 +133,7 @@ def check_name(name: object, error: type[CloneproofError] = MarketError) -> None
 
 
 def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
-    """The copies of every agent; agents that are not named register each original once.
+    """Return the copies of every agent; agents that are not named register each original once.
 
     >>> from cloneproof.market.priors import Point
     >>> full_copies([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], {"ana": (2, 1)})
@@ -161,7 +161,7 @@ def _copies_of(name: str, numbers: object, originals: int) -> tuple[int, ...]:
 
 
 def arms_of(copies: Sequence[int]) -> list[tuple[int, int]]:
-    """The (original, copy) behind each registered arm, in the order of registration.
+    """Return the (original, copy) behind each registered arm, in the order of registration.
 
     >>> arms_of((2, 1))
     [(0, 0), (0, 1), (1, 0)]
@@ -171,7 +171,7 @@ def arms_of(copies: Sequence[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Market:
-    """The whole problem: agents, reward family, share and horizon, and what the principal declares about them.
+    """A whole problem: agents, reward family, share and horizon, and what the principal declares about them.
 
     Parameters
     ----------
@@ -259,28 +259,28 @@ class Market:
 
     @property
     def family(self) -> RewardFamily:
-        """The reward family, as a `RewardFamily`."""
+        """Reward family, as a `RewardFamily`."""
         assert isinstance(self.rewards, RewardFamily)
         return self.rewards
 
     @property
     def most_rounds(self) -> int:
-        """The most rounds that it can last: the horizon, or what the largest drawn end can be."""
+        """Most rounds that it can last: the horizon, or what the largest drawn end can be."""
         return self.horizon if self.ends == "at-horizon" else LONGEST * self.horizon
 
     @property
     def originals(self) -> int:
-        """The number of originals in the whole market."""
+        """Number of originals in the whole market."""
         return sum(agent.count for agent in self.agents)
 
     @property
     def most_originals(self) -> int:
-        """The declared or actual largest number of originals of an agent (the paper's L)."""
+        """Declared or actual largest number of originals of an agent (the paper's L)."""
         assert self.max_originals is not None
         return self.max_originals
 
     def with_horizon(self, horizon: int, ends: Ends | None = None) -> Market:
-        """The same market over another horizon, with the same kind of end or another one.
+        """Return the same market over another horizon, with the same kind of end or another one.
 
         >>> from cloneproof import Agent, Market, Point
         >>> Market([Agent("ana", 1, Point(0.5))], horizon=100).with_horizon(7).horizon
@@ -290,7 +290,7 @@ class Market:
         return replace(self, horizon=horizon, ends=ends or self.ends, **(fresh | dict(self.declared)))
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
-        """The market of fully informed agents with exactly these means.
+        """Return the market of fully informed agents with exactly these means.
 
         `gap`, `agent_gap` and `max_originals` stay as declared. Where this market has none (continuous priors), they
         are computed from the given means.
@@ -341,13 +341,13 @@ def checked_market(value: object) -> Market:
 
 
 def _gap(agents: Sequence[Agent]) -> float | None:
-    """The smallest gap inside one agent's support; unknown if any prior is continuous."""
+    """Return the smallest gap inside one agent's support; unknown if any prior is continuous."""
     gaps = [agent.gap for agent in agents]
     return None if any(gap is None for gap in gaps) else min(gap for gap in gaps if gap is not None)
 
 
 def _agent_gap(agents: Sequence[Agent]) -> float | None:
-    """The smallest distance between different possible best means of two agents; unknown for continuous priors."""
+    """Smallest distance between different possible best means of two agents; unknown for continuous priors."""
     owners: dict[float, set[int]] = {}
     for number, agent in enumerate(agents):
         if agent.support is None:

@@ -31,20 +31,20 @@ class Prior(Protocol):
 
     @property
     def mean(self) -> float:
-        """The expectation."""
+        """Expected value."""
 
     @property
     def atoms(self) -> Atoms | None:
         """(value, probability) in increasing order of value, or None where the prior is continuous."""
 
     def quantile(self, u: float) -> float:
-        """The value at level u in (0, 1)."""
+        """Return the value at level u in (0, 1)."""
 
     def discretised(self, n: int) -> Prior:
-        """A prior of at most n values with the same mean."""
+        """Return a prior of at most n values with the same mean."""
 
     def to_dict(self) -> dict[str, object]:
-        """The prior as the market file writes it; `prior_from_dict` reads it."""
+        """Return the prior as the market file writes it; `prior_from_dict` reads it."""
 
 
 def _mean(value: object, what: str) -> float:
@@ -56,13 +56,13 @@ def _points(n: object) -> int:
 
 
 def step_quantile(atoms: Atoms, u: float) -> float:
-    """The value at level u of a discrete distribution."""
+    """Return the value at level u of a discrete distribution."""
     cumulated = list(accumulate(weight for _, weight in atoms))
     return atoms[min(bisect_right(cumulated, u * cumulated[-1]), len(atoms) - 1)][0]
 
 
 def smallest_gap(atoms: Sequence[float]) -> float:
-    """The smallest distance between two different values; infinite where there is only one.
+    """Return the smallest distance between two different values; infinite where there is only one.
 
     >>> smallest_gap([0.25, 1.0, 0.5])
     0.25
@@ -126,7 +126,7 @@ class Discrete:
         return step_quantile(self.atoms, u)
 
     def discretised(self, n: int) -> Discrete:
-        """The prior itself, which is discrete already."""
+        """Return the prior itself, which is discrete already."""
         _points(n)
         return self
 
@@ -183,7 +183,7 @@ class Beta:
         return float(scipy.special.betaincinv(self.a, self.b, u))
 
     def discretised(self, n: int) -> Discrete:
-        """The means of n bins of equal probability, each with probability 1/n; keeps the mean up to rounding.
+        """Return the means of n bins of equal probability, each with probability 1/n; keeps the mean up to rounding.
 
         The part of the mean below x is mean * I_x(a + 1, b), where I is the regularised incomplete beta function.
 
@@ -254,7 +254,7 @@ class Empirical:
         return step_quantile(self.atoms, u)
 
     def discretised(self, n: int) -> Discrete:
-        """The means of n equally probable groups of the sorted samples; keeps the mean up to rounding.
+        """Return the means of n equally probable groups of the sorted samples; keeps the mean up to rounding.
 
         A sample on the border of two groups is divided between them. At most n different values stay as they are.
 
@@ -271,7 +271,7 @@ class Empirical:
 
 
 def _grouped(atoms: Atoms, groups: int) -> Discrete:
-    """The means of so many groups of equal probability; divides a value on the border of two groups."""
+    """Return the means of `groups` groups of equal probability; a value on the border of two groups is divided."""
     parts: list[list[float]] = [[] for _ in range(groups)]
     begun = 0.0
     for value, weight in atoms:
@@ -319,7 +319,7 @@ class Point:
         return self.value
 
     def discretised(self, n: int) -> Discrete:
-        """The same as a `Discrete` of one value, for every n."""
+        """Return the same as a `Discrete` of one value, for every n."""
         _points(n)
         return Discrete((self.value,), (1.0,))
 
@@ -366,7 +366,7 @@ class Uniform:
         return min(self.low + (self.high - self.low) * u, self.high)
 
     def discretised(self, n: int) -> Discrete:
-        """The midpoints of n bins of equal length, each with probability 1/n; keeps the mean up to rounding.
+        """Return the midpoints of n bins of equal length, each with probability 1/n; keeps the mean up to rounding.
 
         >>> Uniform(0.0, 1.0).discretised(2)
         Discrete(values=(0.25, 0.75), weights=(0.5, 0.5))

@@ -66,7 +66,7 @@ def save_market(market: Market, path: str | Path) -> None:
 
 
 def market_to_toml(market: Market) -> str:
-    """The market as TOML text."""
+    """Return the market as TOML text."""
     top: dict[str, Any] = {"horizon": market.horizon, "share": market.share, "rewards": market.family.to_dict()}
     agents = []
     for agent in market.agents:
@@ -79,7 +79,7 @@ def market_to_toml(market: Market) -> str:
 
 
 def market_from_toml(text: str, source: str = "the text") -> Market:
-    r"""The market that a market file describes.
+    r"""Return the market that a market file describes.
 
     >>> market_from_toml('horizon = 9\n[[agents]]\nname = "ana"\noriginals = 1\nprior = { point = 0.5 }').horizon
     9
@@ -134,7 +134,7 @@ def _blame(key: str | None, data: Mapping[str, Any], lines: _Lines, table: int) 
 
 
 class _Lines:
-    """The lines of keys and tables: table 0 is the top, table k the k-th [[agents]]."""
+    """Lines of keys and tables: table 0 is the top, table k the k-th [[agents]]."""
 
     def __init__(self, text: str, source: str) -> None:
         self.source = source

@@ -29,7 +29,7 @@ _PRECISION = 128
 
 
 def ln(t: int) -> float:
-    """The double nearest to the natural logarithm of a whole number from 1.
+    """Return the double nearest to the natural logarithm of a whole number from 1.
 
     >>> ln(1), ln(7)
     (0.0, 1.9459101490553132)
@@ -99,7 +99,7 @@ def _series(x: float) -> float:
 
 
 def kl_upper_bound(mean: float, pulls: float, width: float) -> float:
-    """The largest q with pulls * kl(mean, q) <= width, kl the divergence of two coins; 1 where the mean is 1.
+    """Return the largest q with pulls * kl(mean, q) <= width, kl the divergence of two coins; 1 where the mean is 1.
 
     Solves for q - mean by Newton's iteration, with bisection where a step would leave the bracket.
 
@@ -143,7 +143,7 @@ TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
 
 
 def _layers() -> tuple[FloatArray, FloatArray]:
-    """The ends of the 256 layers of the ziggurat, from the peak down, and the density exp(-x^2 / 2) there.
+    """Return the ends of the 256 layers of the ziggurat, from the peak down, and the density exp(-x^2 / 2) there.
 
     All layers have the same area. Computed in ball arithmetic and rounded to the nearest double.
     """
@@ -186,7 +186,7 @@ def gamma_variate(shape: float, stream: int, first: int) -> float:
 
 
 def gamma_scale(shape: float) -> tuple[float, float]:
-    """The constants d and c of a shape: a variate is d (1 + c x)^3 for an accepted normal variate x."""
+    """Return the constants d and c of a shape: a variate is d (1 + c x)^3 for an accepted normal variate x."""
     d = shape - 1.0 / 3.0
     return d, 1.0 / math.sqrt(9.0 * d)
 

@@ -1,4 +1,4 @@
-"""The catalogue: mechanisms by name, with parameters given or derived for a market by a theorem."""
+"""Catalogue of mechanisms by name, with parameters given or derived for a market by a theorem."""
 
 from __future__ import annotations
 
@@ -414,7 +414,7 @@ def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
 
 
 def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
-    """The horizon from which the hold-out mechanism can award in this market, with parameters derived for each T."""
+    """Horizon from which the hold-out mechanism can award in this market, with parameters derived for each T."""
 
     def trial(horizon: int) -> int:
         if horizon > HORIZON_LIMIT:

@@ -79,24 +79,24 @@ class Sample:
         one_of(self.scope, ("agent", "all"), "scope of a sample", MechanismError)
 
     def size(self, horizon: int) -> int:
-        """The most arms kept."""
+        """Return the largest number of arms kept."""
         return max(1, math.floor(self.factor * ln(horizon)))
 
     def kept(self, arms: int, horizon: int, stream: Stream) -> int:
-        """The number of arms kept out of so many, drawn from `stream`."""
+        """Draw from `stream` how many of `arms` arms are kept."""
         return min(arms, self.size(horizon))
 
     def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
-        """The distribution of the number of arms kept."""
+        """Return the distribution of the number of arms kept."""
         return ((min(arms, self.size(horizon)), 1.0),)
 
     @property
     def words(self) -> str:
-        """The sample in a few words."""
+        """Short description of the sample."""
         return f"sample of {self.factor:g} ln T arms"
 
     def to_dict(self) -> dict[str, Any]:
-        """The sample as data."""
+        """Return the sample as data."""
         return {"factor": self.factor, "scope": self.scope}
 
 
@@ -129,12 +129,12 @@ class Admission:
         object.__setattr__(self, "first", rounds_number(self.first, "the arms that are certainly admitted"))
 
     def kept(self, arms: int, horizon: int, stream: Stream) -> int:
-        """The number of arms kept out of so many, drawn from `stream`."""
+        """Draw from `stream` how many of `arms` arms are kept."""
         coins = substream(stream, ADMISSION)
         return sum(uniform(coins, k) * k < self.first for k in range(1, arms + 1))
 
     def size_law(self, arms: int, horizon: int) -> tuple[tuple[int, float], ...]:
-        """The distribution of the number of arms kept."""
+        """Return the distribution of the number of arms kept."""
         law = {min(arms, self.first): 1.0}
         for k in range(self.first + 1, arms + 1):
             after: dict[int, float] = {}
@@ -146,11 +146,11 @@ class Admission:
 
     @property
     def words(self) -> str:
-        """The sample in a few words."""
+        """Short description of the sample."""
         return f"arm k admitted with probability min(1, {self.first}/k)"
 
     def to_dict(self) -> dict[str, Any]:
-        """The admission as data."""
+        """Return the admission as data."""
         return {"first": self.first}
 
 
@@ -161,7 +161,7 @@ def sample_from_dict(data: dict[str, Any]) -> Sample | Admission:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """The platform's whole algorithm, composed of rules and of data about them.
+    """A platform's whole algorithm, composed of rules and of data about them.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ class Mechanism:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules of its levels, agents first."""
+        """Rules of its levels, agents first."""
         return (self.arm,) if self.agent is None else (self.agent, self.arm)
 
     @property
@@ -274,13 +274,13 @@ class Mechanism:
         return all(rule.permutation_invariant for rule in self.rules)
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
-        """The mechanism for this horizon: the fallback if it is too short to explore all agents."""
+        """Return the mechanism for this horizon: the fallback if it is too short to explore all agents."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
             return self.fallback
         return self
 
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism as data; a level with a user's own function is None."""
+        """Return the mechanism as data; a level with a user's own function is None."""
         data: dict[str, Any] = {
             "name": self.name,
             "agent": None if self.agent is None else self.agent.to_dict() or {"rule": None},
@@ -345,13 +345,13 @@ class Epoch(NamedTuple):
 
 
 def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism:
-    """The mechanism of an epoch, planned for the epoch's whole length even if the horizon cuts it short."""
+    """Return the mechanism of an epoch, planned for the epoch's whole length even if the horizon cuts it short."""
     plan = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
     return Mechanism(agent=plan.agent, arm=plan.arm, restart=plan.restart, score=plan.score)
 
 
 def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:
-    """The epochs up to the horizon, each with its mechanism; a single epoch 0 if the restart plans none.
+    """Return the epochs up to the horizon, each with its mechanism; a single epoch 0 if the restart plans none.
 
     >>> from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
     >>> from cloneproof.mechanisms.rules.etc import etc

@@ -41,18 +41,18 @@ RESTARTS_PACKAGE: Final = "cloneproof.mechanisms.restarts"
 
 
 class MechanismPart:
-    """The base of scores and restarts; each is a frozen dataclass with a name."""
+    """Base of scores and restarts; each is a frozen dataclass with a name."""
 
     name: ClassVar[str]
 
     def to_dict(self) -> str | dict[str, Any] | None:
-        """The part as data: its name, or its kind and its parameters."""
+        """Return the part as data: its name, or its kind and its parameters."""
         parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
         return {"kind": self.name, **parameters} if parameters else self.name
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
-        """The part with these parameters, as `to_dict` wrote them."""
+        """Return the part with these parameters, as `to_dict` wrote them."""
         return cls(**parameters)
 
 
@@ -60,7 +60,7 @@ P = TypeVar("P", bound=MechanismPart)
 
 
 def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
-    """The part given by an object, a name or data; raises an error for anything else."""
+    """Return the part given by an object, a name or data; raises an error for anything else."""
     if isinstance(value, kind):
         return value
     there: Mapping[str, type[P]] = classes(package)
@@ -73,7 +73,7 @@ def part_from(kind: type[P], package: str, value: object, expected: str) -> P:
 
 
 def short_spelling(part: P, package: str) -> P | str | None:
-    """The name of a part without parameters if the package registers it under that name; else the part itself."""
+    """Name of a part without parameters if the package registers it under that name; else the part itself."""
     data = part.to_dict()
     by_name = classes(package).get(part.name) is type(part) and not isinstance(data, dict)
     return data if by_name else part  # type: ignore[return-value]
@@ -87,7 +87,7 @@ class Score(MechanismPart):
     max_arms: int | None = None
 
     def skipped_rounds(self, arms: int, arm_rounds: int, commits: bool) -> int:
-        """How many first rounds of an agent never count, in addition to exploration if the score is `fresh`.
+        """Return how many first rounds of an agent never count, in addition to exploration if the score is `fresh`.
 
         `arm_rounds` are the rounds of exploration of each arm, and `commits` says whether the rule for agents commits.
         """
@@ -115,7 +115,7 @@ class Score(MechanismPart):
 
     @property
     def words(self) -> str:
-        """The score in a few words; empty if every reward counts."""
+        """Short description of the score; empty if every reward counts."""
         return f"score {self.name}"
 
     @property
@@ -135,16 +135,16 @@ class Score(MechanismPart):
         return not self.partial and self.max_arms is None
 
     def allows(self, arms: int) -> bool:
-        """Whether an agent with so many arms has a score."""
+        """Return whether an agent with this many arms has a score."""
         return self.max_arms is None or arms <= self.max_arms
 
     def counted_in(self, trial: int) -> int:
-        """How many rewards count in a trial of so many rounds, if the same number for every agent with a score."""
+        """Return how many rewards count in a trial of `trial` rounds, if equally many for all agents with a score."""
         return trial if self.rounds is None else self.rounds
 
 
 def score_from(value: object) -> Score:
-    """The score given by an object, a name or data."""
+    """Return the score given by an object, a name or data."""
     return part_from(Score, SCORES_PACKAGE, value, "score to be 'all' or a score such as HoldOut(..)")
 
 
@@ -160,19 +160,19 @@ class Restart(MechanismPart):
         """Refuse rules that do not fit the restart; `alone` says that there is no other score, sample or fallback."""
 
     def words(self, rules: str) -> str:
-        """The mechanism in a few words, given those for its rules."""
+        """Describe the mechanism in a few words, given those for its rules."""
         return f"{rules}, restart {self.name}"
 
     def epoch_end(self, number: int) -> int:
-        """The last round of an epoch."""
+        """Return the last round of an epoch."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs")
 
     def epoch(self, round_: int) -> int:
-        """The number of the epoch that a round belongs to, both from 1."""
+        """Return the number of the epoch that a round belongs to, both from 1."""
         return next(number for number in count(1) if self.epoch_end(number) >= round_)
 
     def ends(self, horizon: int) -> list[int]:
-        """The last round of each epoch up to the horizon, which cuts the last one short."""
+        """Return the last round of each epoch up to the horizon, which cuts the last one short."""
         return [*takewhile(lambda end: end < horizon, map(self.epoch_end, count(1))), horizon]
 
     def arm_rounds(self, number: int) -> int:
@@ -180,7 +180,7 @@ class Restart(MechanismPart):
         raise NotImplementedError(f"{type(self).__name__} has no epochs of a flat mechanism")
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """The mechanism of an epoch with so many agents; its rules are those that the mechanism names."""
+        """Return the mechanism of an epoch with `agents` agents; its rules are those that the mechanism names."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs with mechanisms of their own")
 
 
@@ -195,7 +195,7 @@ class DoublingEpochs(Restart):
 
 
 class EpochPlan(NamedTuple):
-    """The mechanism of one epoch: its rules, when arm statistics are cleared, and its score."""
+    """Mechanism of one epoch: its rules, when arm statistics are cleared, and its score."""
 
     agent: Rule | None
     arm: Rule
@@ -204,6 +204,6 @@ class EpochPlan(NamedTuple):
 
 
 def restart_from(value: object) -> Restart:
-    """The restart given by an object, a name or data; None for never."""
+    """Return the restart given by an object, a name or data; None for never."""
     expected = "restart to be None, 'award', Doubling() or HoldOutEpochs(..)"
     return part_from(Restart, RESTARTS_PACKAGE, "never" if value is None else value, expected)

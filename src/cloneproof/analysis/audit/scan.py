@@ -3,8 +3,9 @@
 It covers rules that reach an agent's arms only through uniform draws with replacement and test them on coins: first
 pass and best of draws, flat or followed by a contest of champions on fresh rewards. Counts of coins are binomial, and
 their likelihood ratios rise because odds rise with means in [0, 1]. Sums of n Gaussian rewards with standard deviation
-sd are N(n v, n sd^2), whose likelihood ratios rise too (section 5). Means must be at least 0. The proof is ours and has
-not been reviewed by others. `index_theorem` and `index_ceiling` are about the index on slots.
+sd are N(n v, n sd^2), whose likelihood ratios rise too (section 5). Means must be at least 0. The theorem is checked
+by machine (`make prove`) for rewards on time with finitely many values in [0, 1]; Gaussian rewards and the indices of a
+contest rest on our own proof. `index_theorem` and `index_ceiling` are about the index on slots.
 """
 
 from __future__ import annotations

@@ -61,13 +61,13 @@ class Commitment:
     roundings: int
 
     def mean(self, groups: list[EqualArms], group: int) -> Number:
-        """The mean of the chosen arm, if it belongs to a given original of the group."""
+        """Return the mean of the chosen arm, if it belongs to a given original of the group."""
         weighted = zip(groups[group].atoms, self.chances[group], strict=True)
         return sum(chance * value for (value, _), chance in weighted)
 
 
 def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> Commitment:
-    """The probabilities of commitment after so many rounds of each arm.
+    """Return the probabilities of commitment after `arm_rounds` rounds of each arm.
 
     Originals are independent, and so are copies of one given its mean. The factor of an original in the tie formula is
     therefore the average over its prior of (F(s-) + x f(s))^copies, without enumerating joint means.
@@ -100,7 +100,7 @@ def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> 
 
 
 def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    """The weight below and at each number from low to high; a single entry if the law lies elsewhere."""
+    """Return the weight below and at each number from low to high; a single entry if the law lies elsewhere."""
     if low <= law.high and law.low <= high:
         return law.on(low, high, arithmetic)
     return arithmetic.array([1 if law.high < low else 0]), arithmetic.array([0])
@@ -126,7 +126,7 @@ def _wins(
 
 
 def prior_mean(atoms: ExactAtoms) -> Fraction:
-    """The exact expectation of a prior."""
+    """Return the exact expectation of a prior."""
     return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
 
 
@@ -156,7 +156,7 @@ def group_originals(originals: list[CopiedOriginal]) -> list[EqualArms]:
 
 
 def count_realisations(originals: list[CopiedOriginal], ordered: bool) -> int:
-    """How many `realisations` there are."""
+    """Count the `realisations`."""
     if ordered:
         return math.prod(len(original.atoms) for original in originals)
     return math.prod(math.comb(g.number + len(g.atoms) - 1, g.number) for g in group_originals(originals))
@@ -177,7 +177,7 @@ def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tup
 
 
 def _multisets(group: EqualArms) -> Iterator[tuple[Fraction, MeanCounts]]:
-    """How many of the group's originals have each value, with multinomial probabilities."""
+    """Yield how many of the group's originals have each value, with multinomial probabilities."""
     for positions in combinations_with_replacement(range(len(group.atoms)), group.number):
         counts = Counter(positions)
         chance = Fraction(math.factorial(group.number))
@@ -206,7 +206,7 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Binomial:
-    """The rounds of an agent that is chosen with this probability in each of so many rounds."""
+    """Rounds of an agent that is chosen with probability `chance` in each of `rounds` rounds."""
 
     rounds: int
     chance: Fraction
@@ -223,7 +223,7 @@ Rounds = Fixed | Binomial
 
 
 def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Rounds) -> tuple[list[Number], Number]:
-    """Expected exploration rounds of entries of so many arms each, and expected rounds after the commitment.
+    """Return expected exploration rounds of entries with these numbers of arms, and those after the commitment.
 
     Entries are in order of registration. With round-robin and block all arms expect the same exploration.
     """
@@ -240,7 +240,7 @@ def schedule(copies: Sequence[int], order: Order, arm_rounds: int, rounds: Round
 
 
 def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> list[Fixed]:
-    """The rounds of each agent if the horizon ends within the trials."""
+    """Return the rounds of each agent if the horizon ends within the trials."""
     if order == "round-robin":
         each, extra = divmod(horizon, agents)
         more = Fraction(extra, agents)
@@ -252,7 +252,7 @@ def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> lis
 
 
 def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, rounds: int, rewards: RewardLaw) -> Sums:
-    """The law of the sum of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
+    """Law of the sum of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
 
     round-robin  every arm has floor(rounds / k) pulls, and rounds mod k random ones one more
     block        random arms one after the other, the last one partial
@@ -285,7 +285,7 @@ def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, roun
 def sums_of_random_arms(
     types: MeanCounts, base: list[int], counts: list[int], draws: int, step: int, rewards: RewardLaw
 ) -> Sums:
-    """The law of the rewards if `draws` random arms, without replacement, are pulled `step` times.
+    """Return the law of the rewards if `draws` random arms, without replacement, are pulled `step` times.
 
     The arms of type t have base[t] pulls together in any case. How many arms of a type are drawn is hypergeometric.
     """
@@ -305,7 +305,7 @@ def sums_of_random_arms(
 
 
 def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic) -> Iterator[tuple[int, Number]]:
-    """The number of marked items among the drawn, with probabilities that are not negligible.
+    """Yield the number of marked items among the drawn, with probabilities that are not negligible.
 
     The ways are exact whole numbers, rounded once: ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others -
     draws + k + 1)).
@@ -325,7 +325,7 @@ def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic)
 
 
 def merge_equal_means(runs: MeanCounts) -> MeanCounts:
-    """The different means and how many arms have each, the rarest first."""
+    """Return the different means and how many arms have each, the rarest first."""
     counts: dict[float, int] = {}
     for mean, count in runs:
         counts[mean] = counts.get(mean, 0) + count
@@ -334,7 +334,7 @@ def merge_equal_means(runs: MeanCounts) -> MeanCounts:
 
 @dataclass(frozen=True)
 class ScoreLaw:
-    """The possible scores in increasing order (-inf: none), their chances, and E[award's reward; that score]."""
+    """Possible scores in increasing order (-inf: none), their chances, and E[award's reward; that score]."""
 
     scores: Array
     chances: Array
@@ -344,7 +344,7 @@ class ScoreLaw:
 
 @dataclass(frozen=True)
 class Phases:
-    """The trial's and the award's rounds of the mechanism."""
+    """Rounds of the mechanism's trials and of its award."""
 
     mechanism: Mechanism
     trial: int
@@ -364,7 +364,7 @@ ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (No
 
 
 def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: RewardLaw) -> ScoreLaw:
-    """The score of an agent, averaged over its realised means."""
+    """Return the score of an agent, averaged over its realised means."""
     arithmetic = rewards.arithmetic
     scored = phases.mechanism.scoring.counted_in(phases.trial)
     ordered = phases.order_matters(sum(original.copies for original in originals))
@@ -392,7 +392,7 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
 
 
 def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[ScorePiece], int]:
-    """The joint law of score and award given the means, by the type of the chosen arm."""
+    """Return the joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
     score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
@@ -400,7 +400,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
     number = rewards.arithmetic.number
 
     def fresh(rounds: int) -> Number:
-        """What a new ETC earns in so many rounds."""
+        """Return the expected reward of a new ETC over `rounds` rounds."""
         copies, order = [count for _, count in runs], phases.mechanism.arm.order
         explored, committed = schedule(copies, order, m, Fixed.of(rounds))
         total = number(sum(mean * pulls for (mean, _), pulls in zip(runs, explored, strict=True)))
@@ -446,7 +446,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
 
 @lru_cache(maxsize=8192)
 def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) -> tuple[list[EqualArms], Commitment]:
-    """The commitment among arms of known means, and a group for each mean.
+    """Return the commitment among arms of known means, and a group for each mean.
 
     The costly part of an audit, cached: it is the same for every number of agents, allowance of arms and score.
     """
@@ -455,7 +455,7 @@ def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) 
 
 
 def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number], int]:
-    """The expected reward of each agent from the award, and the roundings."""
+    """Return the expected reward of each agent from the award, and the number of roundings."""
     grid = np.unique(np.concatenate([score.scores for score in scores]))
     at, before, prizes = {}, {}, {}
     for score in {id(score): score for score in scores}.values():

@@ -1,4 +1,4 @@
-"""The closed-form engine: expected rewards of all agents under a mechanism that explores and then commits.
+"""Closed-form engine: expected rewards of all agents under a mechanism that explores and then commits.
 
 Mechanisms are recognised by structure, not by name. Work that would take minutes, by a rough count of products, is
 refused at the start. Continuous priors become the atoms of a Gauss rule, whose error is proven (`quadrature`) or, if
@@ -154,12 +154,12 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
 
 
 def window(rounds: int, mean: float) -> float:
-    """The numbers that a binomial law keeps, about."""
+    """Estimate how many numbers a binomial law keeps."""
     return min(rounds + 1.0, 2 * REACH * math.sqrt(rounds * mean * (1 - mean)) + 20)
 
 
 def _ties(rounds: int, low: float, high: float) -> float:
-    """The sums at which arms of two means may tie, about."""
+    """Estimate at how many sums arms of two means may tie."""
     return max(0.0, (window(rounds, low) + window(rounds, high)) / 2 - rounds * (high - low))
 
 
@@ -247,7 +247,7 @@ def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number],
 def _level(
     problem: Problem, originals: list[CopiedOriginal], arm_rounds: int, rounds: Rounds
 ) -> tuple[list[Number], int]:
-    """What each original earns in one ETC over all of them."""
+    """Return the expected rewards of each original in one ETC over all of them."""
     number = problem.arithmetic.number
     if isinstance(rounds, Binomial):
         check_random_rounds(rounds, arm_rounds * sum(original.copies for original in originals))
@@ -294,7 +294,7 @@ FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and t
 
 
 def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> int:
-    """The most coins of an original with that many copies on which a payoff of one round depends (`quadrature`).
+    """Return the most coins of an original with that many copies on which a payoff of one round depends (`quadrature`).
 
     Those that are counted before the last commitment, and the reward itself.
     """
@@ -311,7 +311,7 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
 
 def most_points(market: Market, mechanism: Mechanism) -> int:
-    """The most points of a rule that are affordable."""
+    """Return the largest affordable number of points of a Gauss rule."""
     if mechanism.arm.draws:
         return SLOTS
     if mechanism.agent is None or not mechanism.agent.commits or len(market.agents) == 1:
@@ -368,7 +368,7 @@ def closed_form(
 def _by_quadrature(
     market: Market, running: Mechanism, copies: dict[str, tuple[int, ...]], arithmetic: Arithmetic
 ) -> list[Estimate]:
-    """The payoffs and the regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
+    """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
     most, sure = most_points(market, running), market.family.quantile is deterministic.quantile
     if not sure or running.arm.draws:
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
@@ -411,7 +411,7 @@ def _estimates(
     method: str,
     apart: float = 0.0,
 ) -> list[Estimate]:
-    """The payoffs and the regret, with continuous priors replaced by rules of so many points.
+    """Return payoffs and regret, with continuous priors replaced by Gauss rules of `prior_points` points.
 
     `apart` bounds what that changes in a round.
     """

@@ -39,14 +39,14 @@ LOST: Final = 1e-30  # the probability that is lost to dropped tails, at most
 
 
 def ball(value: Fraction | float) -> Number:
-    """The exact number as a ball; a float is read as a dyadic fraction."""
+    """Return the exact number as a ball; a float is read as a dyadic fraction."""
     exact = Fraction(value)
     return arb(fmpq(exact.numerator, exact.denominator))
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """The arithmetic: `proven` in balls, otherwise in floats."""
+    """Arithmetic of a computation: in balls if `proven`, otherwise in floats."""
 
     proven: bool
 
@@ -71,7 +71,7 @@ class Arithmetic:
         return made
 
     def convolve(self, a: Array, b: Array) -> Array:
-        """The product of two polynomials with nonnegative coefficients, with no cancellation."""
+        """Multiply two polynomials with nonnegative coefficients, without cancellation."""
         if not self.proven:
             return np.convolve(a, b)
         product = (arb_poly(a.tolist()) * arb_poly(b.tolist())).coeffs()
@@ -134,7 +134,7 @@ def binomial_term(rounds: int, chance: Fraction, count: int) -> Number:
 
 @lru_cache(maxsize=4096)
 def binomial_window(rounds: int, mean: float) -> tuple[int, tuple[Number, ...]]:
-    """The first count of the window and the probabilities from there on, as balls."""
+    """Return the first count of the window and the probabilities from there on, as balls."""
     chance = Fraction(mean)
     if rounds == 0 or chance == 0:
         return 0, (arb(1),)
@@ -160,7 +160,7 @@ def binomial_window(rounds: int, mean: float) -> tuple[int, tuple[Number, ...]]:
 
 @lru_cache(maxsize=1024)
 def binomial_below(rounds: int, mean: float) -> tuple[Number, ...]:
-    """The probability of at most each number of the window, as balls."""
+    """Return the probability of at most each number of the window, as balls."""
     with ctx.workprec(PRECISION):
         return tuple(accumulate(binomial_window(rounds, mean)[1]))
 
@@ -214,11 +214,11 @@ class Law:
 
     @property
     def high(self) -> int:
-        """The largest number of the window."""
+        """Largest number of the window."""
         return self.low + len(self.weights) - 1
 
     def on(self, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
-        """The weight below each number from low to high, and the weight at it."""
+        """Return the weight below each number from low to high, and the weight at it."""
         at, before = arithmetic.zeros(high - low + 1), arithmetic.zeros(high - low + 1)
         below = np.cumsum(self.weights) if self.cumulated is None else self.cumulated
         first, last = max(low, self.low), min(high, self.high)
@@ -234,7 +234,7 @@ class Law:
 
 @lru_cache(maxsize=2048)  # thousands of mixtures of a few hundred of them; a window has some 14 standard deviations
 def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
-    """The law of the number of successes."""
+    """Return the law of the number of successes."""
     low, window = binomial_window(rounds, mean)
     weights = arithmetic.array(list(window))
     weights.flags.writeable = False
@@ -242,13 +242,13 @@ def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
 
 
 def binomial_with_cdf(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
-    """The same with its distribution function, rounded once, so that high powers of it are accurate."""
+    """Return the law with its distribution function, rounded once, so that high powers of it are accurate."""
     low, window = binomial_window(rounds, mean)
     return Law(low, arithmetic.array(list(window)), 1, arithmetic.array(list(binomial_below(rounds, mean))))
 
 
 def convolve(a: Law, b: Law, arithmetic: Arithmetic) -> Law:
-    """The law of the sum of two independent numbers; a sum of positive products loses one rounding a term."""
+    """Return the law of the sum of two independent numbers; a sum of positive products loses one rounding a term."""
     if len(a.weights) == 1 or len(b.weights) == 1:
         return Law(a.low + b.low, a.weights * b.weights, a.roundings + b.roundings + 1)
     check_time("closed form")
@@ -257,7 +257,7 @@ def convolve(a: Law, b: Law, arithmetic: Arithmetic) -> Law:
 
 
 def power(law: Law, exponent: int, arithmetic: Arithmetic) -> Law:
-    """The law of the sum of that many independent numbers, by repeated squaring."""
+    """Return the law of the sum of that many independent numbers, by repeated squaring."""
     result: Law | None = None
     while exponent:
         if exponent & 1:
@@ -274,7 +274,7 @@ def scale(law: Law, factor: Number) -> Law:
 
 
 def add_laws(laws: Iterable[Law], arithmetic: Arithmetic) -> Law:
-    """The sum of laws, weight by weight."""
+    """Add laws, weight by weight."""
     parts = list(laws)
     if len(parts) == 1:
         return parts[0]
@@ -328,7 +328,7 @@ def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> li
 
 
 def _lowest_best(laws: list[Law], types: MeanCounts) -> int:
-    """The lowest value of the best arm that matters."""
+    """Return the lowest value of the best arm that matters."""
     low, high = max(law.low for law in laws), max(law.high for law in laws)
     chance = np.ones(high - low + 1)
     for law, (_, count) in zip(laws, types, strict=True):
@@ -340,7 +340,7 @@ def _lowest_best(laws: list[Law], types: MeanCounts) -> int:
 
 
 def _best_from(law: Law, kind: tuple[float, int], low: int, rounds: int, arithmetic: Arithmetic) -> Law:
-    """The law of the sum over arms of one type, the best of which has at least `low`.
+    """Return the law of the sum over arms of one type, the best of which has at least `low`.
 
     With L for a sum whose terms are all below, B for the rest and W for the whole: B(a+b) = B(a) W(b) + L(a) B(b).
     """

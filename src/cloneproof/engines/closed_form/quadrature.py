@@ -6,10 +6,10 @@ with values in [0, 1] of how many of the d coins show heads. If another prior ta
 pay of a round therefore changes by at most the total variation distance of the two laws of this number. Originals are
 replaced one at a time, so distances add up.
 
-*Gauss rules.* The probability of so many heads is a polynomial of degree d in the mean, which a Gauss rule with more
-than d / 2 points integrates exactly. A small multiple of sqrt(d) points nearly does, as such a polynomial is nearly one
-of that degree. Points are rounded, so the distance is computed in balls for the rule as it is used: it is a bound for
-any rule.
+*Gauss rules.* The probability of each number of heads is a polynomial of degree d in the mean, which a Gauss rule with
+more than d / 2 points integrates exactly. A small multiple of sqrt(d) points nearly does, as such a polynomial is
+nearly one of that degree. Points are rounded, so the distance is computed in balls for the rule as it is used: it is a
+bound for any rule.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def points_for(coins: int) -> int:
 
 
 def discretise(prior: Prior, points: int) -> ExactAtoms:
-    """The prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule.
+    """Return the prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule.
 
     >>> discretise(Uniform(), 1)
     ((0.5, Fraction(1, 1)),)
@@ -87,7 +87,7 @@ def _gauss_rule(prior: Beta | Uniform, points: int) -> tuple[tuple[float, float]
 
 
 def coin_distance(prior: Prior, points: int, coins: int) -> float:
-    """The total variation distance of the number of heads among that many coins, under the prior and under its rule.
+    """Total variation distance of the number of heads among `coins` coins, under the prior and under its rule.
 
     A bound from above; 1 if it would take too long.
 
@@ -116,7 +116,7 @@ def _coin_distance(prior: Beta | Uniform, points: int, coins: int) -> float:
 
 
 def _heads_of_beta(prior: Beta, coins: int) -> list[Number]:
-    """The law of the heads: P(k + 1) / P(k) = (d - k) (a + k) / ((k + 1) (b + d - k - 1)), as balls."""
+    """Return the law of the heads: P(k + 1) / P(k) = (d - k) (a + k) / ((k + 1) (b + d - k - 1)), as balls."""
     a, b = ball(prior.a), ball(prior.b)
     chance = math.prod(((b + k) / (a + b + k) for k in range(coins)), start=arb(1))
     law = [chance]
@@ -127,7 +127,7 @@ def _heads_of_beta(prior: Beta, coins: int) -> list[Number]:
 
 
 def _heads_of_uniform(prior: Uniform, coins: int) -> list[Number]:
-    """The law of the heads: P(k) = (P(Bin(d + 1, low) <= k) - P(Bin(d + 1, high) <= k)) / ((d + 1) (high - low))."""
+    """Law of the heads: P(k) = (P(Bin(d + 1, low) <= k) - P(Bin(d + 1, high) <= k)) / ((d + 1) (high - low))."""
     width = ball(Fraction(prior.high) - Fraction(prior.low)) * (coins + 1)
     law = [arb(0)] * (coins + 1)
     for mean, sign in ((prior.low, 1), (prior.high, -1)):

@@ -42,7 +42,7 @@ MOST_DRAWS = 150  # whose factorial is a float
 
 @dataclass(frozen=True)
 class CountLaws:
-    """The law of a test's count for each value (rows) of all priors.
+    """Law of a test's count for each value (rows) of all priors.
 
     `fail`, `mean` and `passing` are the probability of failing, the mean, and the mean if it passes (else 0). `below`,
     `up_to` and `paid` have a column for each level that does not pass: the probability of less and of at most that, and
@@ -100,7 +100,7 @@ def reservoir_rewards(
 def _draw_laws(
     kind: tuple[CopiedOriginal, ...], agents: int, rule: Rule, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
 ) -> DrawLaws:
-    """The expectations for agents of one kind; those for slots and levels only if counts are ranked in the end."""
+    """Expectations for agents of one kind; those for slots and levels only if counts are ranked in the end."""
     s, parts = rule.draws, _independent_parts(kind, rule, tested, arithmetic)
     terms = sum(len(part) for part, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
     fail, mean, passing = (table[:, None] for table in (tested.fail, tested.mean, tested.passing))
@@ -137,7 +137,7 @@ IndependentPart = list[tuple[Fraction, MeanCounts]]  # realisations of some orig
 def _independent_parts(
     originals: Sequence[CopiedOriginal], rule: Rule, tested: CountLaws, arithmetic: Arithmetic
 ) -> list[tuple[IndependentPart, int]]:
-    """An agent's originals as independent parts, each so many times: all in one part, or one original in each.
+    """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
 
     Whichever takes fewer products.
     """
@@ -191,7 +191,7 @@ def _expected_powers(
 def _draws(
     part: IndependentPart, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
 ) -> list[Array]:
-    """The probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
+    """Probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
     runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
     where = [[places[value] for value, _ in run] for run in runs]
     shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
@@ -207,7 +207,7 @@ def _powers(draws: Sequence[Array], a: int, b: int) -> Array:
 
 
 def _power(table: Array, number: int, total: int) -> Array:
-    """The convolution of so many equal tables, by repeated squaring."""
+    """Convolve `number` equal tables, by repeated squaring."""
     if number == 1:
         return table
     half = _power(table, number // 2, total)
@@ -216,7 +216,7 @@ def _power(table: Array, number: int, total: int) -> Array:
 
 
 def _convolved(x: Array, y: Array, total: int) -> Array:
-    """The powers of a sum of two independent summands, each divided by factorials; a mark is on one of the two."""
+    """Powers of a sum of two independent summands, each divided by factorials; a mark is on one of the two."""
     rows, columns = x.shape[:2]
     out = x * 0
     for a in range(rows):
@@ -297,6 +297,6 @@ def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
 
 
 def _roundings(laws: list[DrawLaws], rule: Rule, levels: int, agents: int) -> int:
-    """The rounding bound: all sums are of positive products, powers multiply roundings, products and sums add them."""
+    """Rounding bound: all sums are of positive products, powers multiply roundings, products and sums add them."""
     one_agent = (rule.draws + 1) * (levels + 8) + max(law.terms for law in laws)
     return agents * (one_agent + 4) + rule.draws * agents + levels + 32

@@ -1,4 +1,4 @@
-"""What all kernels share: compilation, the counter-based generator, exact sums, SciPy's quantiles.
+"""Shared parts of all kernels: compilation, the counter-based generator, exact sums, SciPy's quantiles.
 
 Functions that only compiled code calls have no wrappers for Python and C, whose compilation took a third of the time.
 Records of arrays are passed `uncounted`, since Numba's atomic reference counts make UCB two to six times slower; the
@@ -52,7 +52,7 @@ different rows, and a third process that loads both from the cache would call th
 
 
 def _without_owners(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The same array, number or tuple of such, compiled, without owners."""
+    """Return the same array, number or tuple of such, compiled, without owners."""
     if isinstance(kind, types.Array):
         view = context.make_array(kind)(context, builder, value)
         view.meminfo = cgutils.get_null_value(view.meminfo.type)
@@ -85,7 +85,7 @@ _ONE, _12, _27, _30, _31 = (np.uint64(number) for number in (1, 12, 27, 30, 31))
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def word(stream, index):
-    """The 64-bit word number `index` of a stream; see `cloneproof._randomness.word`."""
+    """Return the 64-bit word number `index` of a stream; see `cloneproof._randomness.word`."""
     x = np.uint64(stream) + GOLDEN * (np.uint64(index) + _ONE)
     x = (x ^ (x >> _30)) * _FIRST
     x = (x ^ (x >> _27)) * _SECOND
@@ -100,7 +100,7 @@ def uniform(stream, index):
 
 @nb.njit(nogil=True, inline="always")
 def mixed(state):
-    """The 52 bits behind `uniform(stream, index)` where the state is stream + GOLDEN (index + 1)."""
+    """Return the 52 bits behind `uniform(stream, index)` where the state is stream + GOLDEN (index + 1)."""
     x = (state ^ (state >> _30)) * _FIRST
     x = (x ^ (x >> _27)) * _SECOND
     return np.int64((x ^ (x >> _31)) >> _12)
@@ -126,7 +126,7 @@ def ticks(value):
 
 @nb.njit(nogil=True)
 def plus(high, low, more_high, more_low):
-    """The sum of two sums."""
+    """Add two exact sums."""
     low += more_low
     return high + more_high + (low >> BITS), low & MASK
 
@@ -145,7 +145,7 @@ def times(number, high, low):
 
 @nb.njit(nogil=True)
 def average(high, low, pulls):
-    """The float nearest to the sum over a number of pulls from 1, below 2**50."""
+    """Return the float nearest to the sum over a number of pulls from 1, below 2**50."""
     if low == 0 and abs(high) < np.int64(1 << 53):
         return np.float64(high) / np.float64(pulls)
     if high < 0:

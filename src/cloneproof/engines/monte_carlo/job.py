@@ -43,7 +43,7 @@ class Job(SamplingJob[Mechanism]):
 
 
 class Outcomes(NamedTuple):
-    """The outcome of each run of a range: payoffs (runs x agents, the share included) and regrets (runs).
+    """Outcome of each run of a range: payoffs (runs x agents, the share included) and regrets (runs).
 
     `served` is the payoff with every reward replaced by its arm's mean. It has the same expectation as `payoff` without
     the noise of the rewards, and lies between 0 and all rounds at the agent's best mean.
@@ -69,12 +69,12 @@ def uniforms(streams: WordArray, index: int | WordArray) -> FloatArray:
 
 
 def run_streams(seed: int, first: int, count: int) -> WordArray:
-    """The stream of each run: `substream(0, seed, run)`."""
+    """Return the stream of each run: `substream(0, seed, run)`."""
     return words(np.uint64(substream(0, seed)), np.arange(first, first + count, dtype=np.uint64))
 
 
 def end_of_run(job: Job, run: int) -> int:
-    """The last round of a run of a market that ends at random, as its session draws it."""
+    """Return the last round of a run of a market that ends at random, as its session draws it."""
     session = substream(0, substream(0, job.seed, run, SESSION_STREAM) >> 1)
     return last_round(job.market.horizon, uniform(substream(session, END_STREAM), 0))
 
@@ -110,14 +110,14 @@ MOST_REALISATIONS = 256
 
 
 class Strata(NamedTuple):
-    """The means of each stratum, in the order of the runs of a pass, and its weight; empty: runs draw from priors."""
+    """Means of each stratum, in the order of the runs of a pass, and its weight; empty: runs draw from priors."""
 
     means: tuple[Means, ...] = ()
     weights: tuple[float, ...] = (1.0,)
 
 
 def strata_of(market: Market, short: bool = False) -> Strata:
-    """The strata of a market; empty for a single realisation, too many, or a continuous prior.
+    """Return the strata of a market; empty for a single realisation, too many, or a continuous prior.
 
     A realisation of probability p is listed ceil(p / q) times, q being the least probability or 1/256 if that is more:
     at most 512 runs in a pass. In a short pass each is listed once. A few runs then give a rough mean, but the interval
@@ -159,7 +159,7 @@ def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
 
 
 def outcomes_of(runs: Sequence[Run], agents: int) -> Outcomes:
-    """The outcomes of runs that were played one by one."""
+    """Return the outcomes of runs that were played one by one."""
     payoff, served = (
         np.array([list(getattr(run, field).values()) for run in runs]).reshape(len(runs), agents)
         for field in ("payoff", "served")

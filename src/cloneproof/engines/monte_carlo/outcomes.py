@@ -1,4 +1,4 @@
-"""The outcomes of a range of runs, by the fastest kernel that applies.
+"""Outcomes of a range of runs, by the fastest kernel that applies.
 
 To add a kernel, write two functions and list them in `KERNELS`, the fastest kernel first:
 
@@ -43,7 +43,7 @@ TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes, falling_outcom
 
 
 def kernel_for(job: Job) -> tuple[str, Kernel]:
-    """The name and the function of the kernel that takes the job."""
+    """Return the name and the function of the kernel that takes the job."""
     for name, applies, kernel in KERNELS:
         fits = job.market.ends == "at-horizon" or kernel in TO_RANDOM_ENDS
         if fits and applies(job):

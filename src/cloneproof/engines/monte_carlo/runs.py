@@ -1,4 +1,4 @@
-"""What the runs of all kernels share: random streams as in `engines.reference`, tables of arms, and results."""
+"""Shared parts of the runs of all kernels: random streams as in `engines.reference`, tables of arms, and results."""
 
 # mypy: disable-error-code="no-untyped-def"
 # ruff: noqa: ANN001, ANN201 (compiled functions are typed by their arguments)
@@ -18,7 +18,7 @@ from cloneproof.mechanisms.online.opening import COINS_STREAM, LEVELS_STREAM, SA
 
 
 class RunStreams(NamedTuple):
-    """The streams of one run: of its reward tapes, its levels, its sample of the arms, and its binarising coins."""
+    """Streams of one run: of its reward tapes, its levels, its sample of the arms, and its binarising coins."""
 
     tapes: np.uint64
     levels: np.uint64
@@ -28,7 +28,7 @@ class RunStreams(NamedTuple):
 
 @compiled
 def streams_of(run_stream):
-    """The streams of a run, from `substream(0, seed, run)`."""
+    """Return the streams of a run, from `substream(0, seed, run)`."""
     session = word(np.uint64(0), word(run_stream, SESSION_STREAM) >> np.uint64(1))
     state = word(session, STATE_STREAM)
     return RunStreams(
@@ -39,7 +39,7 @@ def streams_of(run_stream):
 
 @compiled
 def level_stream(levels, version, key):
-    """The stream of a level, as `mechanisms.online.level.level_stream`."""
+    """Return the stream of a level, as `mechanisms.online.levels.level_stream`."""
     return word(word(levels, version), key)
 
 
@@ -97,7 +97,7 @@ class RunResults(NamedTuple):
         return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
 
     def outcomes(self, share: float) -> Outcomes:
-        """The outcomes if agents are paid this share."""
+        """Return the outcomes if agents are paid this share."""
         return Outcomes(self.payoff * share, self.regret, self.served * share)
 
 
@@ -160,7 +160,7 @@ def rank_by_word(rows, begin, end):
 
 @compiled
 def admitted_arms(stream, arms, first):
-    """How many of so many arms `mechanisms.sample.Admission` keeps; `stream` is that of the sample."""
+    """Return how many of `arms` arms `mechanisms.Admission` keeps; `stream` is that of the sample."""
     coins, kept = word(stream, np.uint64(ADMISSION)), 0
     for k in range(1, arms + 1):
         if uniform(coins, k) * k < first:
@@ -170,5 +170,5 @@ def admitted_arms(stream, arms, first):
 
 @compiled
 def all_explored(candidates, rounds):
-    """The rounds of a whole exploration, at most NEVER, so that the product cannot overflow."""
+    """Return the rounds of a whole exploration, at most NEVER, so that the product cannot overflow."""
     return candidates * rounds if rounds <= NEVER // candidates else NEVER

@@ -50,7 +50,7 @@ FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at mos
 
 
 class SamplingStatus(NamedTuple):
-    """What a progress bar needs: totals so far, the most runs (None: no limit), and the seconds."""
+    """Status for a progress bar: totals so far, the most runs (None: no limit), and the seconds."""
 
     totals: RunTotals
     most: int | None
@@ -150,7 +150,7 @@ class InlineExecutor(Executor):
 
 
 def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
-    """The future of a call in a daemon thread, which does not delay the end of the interpreter.
+    """Call in a daemon thread, which does not delay the end of the interpreter, and return the future.
 
     >>> in_thread(pow, 2, 10).result()
     1024
@@ -169,7 +169,7 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: AN
 
 
 def looks(first: int) -> Iterator[int]:
-    """The numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
+    """Yield the numbers of observations, from `first` on, at which sampling may stop: an eighth more each time.
 
     >>> from itertools import islice
     >>> list(islice(looks(15), 5)), list(islice(looks(1000), 3))
@@ -183,7 +183,7 @@ def looks(first: int) -> Iterator[int]:
 
 
 def first_chunk(largest: int) -> int:
-    """The runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
+    """Return the runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
 
     >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
     (1, 4096)
@@ -192,7 +192,7 @@ def first_chunk(largest: int) -> int:
 
 
 def available_threads() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -201,7 +201,7 @@ def available_threads() -> int:
 def _chunks(
     observe: ObserveRuns, start: RunTotals, plan: RunPlan, threads: int, deadline: Deadline
 ) -> Iterator[FloatArray]:
-    """The rows of successive chunks, in order, until the limit or the deadline; always at least one."""
+    """Yield the rows of successive chunks, in order, until the limit or the deadline; always at least one."""
     strata = len(start.estimands.weights)
     size = max(1, (plan.chunk or first_chunk(plan.largest)) // strata)
     largest, fixed = max(1, plan.largest // strata), plan.chunk is not None
@@ -239,7 +239,7 @@ def _observe_timed(observe: ObserveRuns, first: int, count: int) -> tuple[FloatA
 
 
 def _until_looks(rows: FloatArray, totals: RunTotals, plan: RunPlan) -> Iterator[FloatArray]:
-    """The rows, cut at the looks; whole without a stopping rule."""
+    """Yield the rows, cut at the looks; whole without a stopping rule."""
     strata, begin = len(totals.estimands.weights), totals.count
     end = begin + len(rows) // strata
     if plan.decided is None:
@@ -281,7 +281,7 @@ def load_kernels() -> None:
 
 
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """The outcomes by the fastest kernel; the compiler is loaded when first needed.
+    """Return the outcomes by the fastest kernel; the compiler is loaded when first needed.
 
     Without the compiler the reference simulator plays the runs: the same law, far slower.
     """
@@ -354,7 +354,7 @@ def identity(job: SamplingJob[Any], *more: object) -> str:
 
 
 def limit_of(runs: int | None, seconds: float | None, strata: int) -> int | None:
-    """The most observations, if there is a limit."""
+    """Return the largest number of observations, or None without a limit."""
     if runs is None:
         if seconds is not None:
             return None
@@ -390,7 +390,7 @@ CARD_CHUNK: Final = 1 << 18  # runs of a launch
 
 
 class RunSource(NamedTuple):
-    """What plays the runs of a job, whether in parallel, at most how many at a time; and what the notes say."""
+    """Source of the runs of a job: what plays them, whether in parallel, how many at a time, and notes about it."""
 
     outcomes: ChunkOutcomes[Job]
     parallel: bool = True
@@ -399,11 +399,11 @@ class RunSource(NamedTuple):
 
     @property
     def first_step(self) -> int:
-        """The number of first runs: one, or on a GPU as many as take no longer."""
+        """Number of first runs: one, or on a GPU as many as take no longer."""
         return first_chunk(self.largest)
 
     def ahead(self) -> ChunkOutcomes[Job]:
-        """The outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
+        """Return the outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
         if self.outcomes is kernel_outcomes:
             return kernel_outcomes
         from cloneproof.engines.monte_carlo.gpu.launch import ReadAheadRuns

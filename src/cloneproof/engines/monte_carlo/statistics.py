@@ -46,7 +46,7 @@ _STEPS = 100  # Newton needs about 6
 
 
 def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: float = 0.0) -> FloatArray:
-    """The largest |S| that is plausible at confidence 1 - alpha.
+    """Return the largest |S| that is plausible at confidence 1 - alpha.
 
     The best single bet bounds the solution from above. The logarithm of the sum is convex and increasing in s, so
     Newton's steps descend from there without passing the solution, and the bound holds wherever they stop.
@@ -67,7 +67,7 @@ def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: f
 
 
 def _bets(variations: FloatArray, scales: FloatArray, bold: float) -> tuple[FloatArray, FloatArray]:
-    """The logarithm of each bet as a line in S: slope r / c, and ln w - f(r) V / c^2 at S = 0."""
+    """Return the logarithm of each bet as a line in S: slope r / c, and ln w - f(r) V / c^2 at S = 0."""
     ways = variations.shape[-1]
     scales = np.broadcast_to(scales, variations.shape)
     slopes = RATES / scales[..., None]
@@ -89,7 +89,7 @@ TIGHTEST = 256  # observations at which the width is least for its alpha
 
 
 def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatArray:
-    """The half-widths of means of `count` observations with these sample variances; infinite for too few.
+    """Return the half-widths of means of `count` observations with these sample variances; infinite for too few.
 
     >>> asymptotic_widths(np.array([1.0]), 256, 0.01).round(3)
     array([0.223])
@@ -108,7 +108,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Bounds:
-    """The mean lies in [low, high]; so does an observation, up to sub-Gaussian noise that is cut off.
+    """Bounds of a mean: it lies in [low, high]; so does an observation, up to sub-Gaussian noise that is cut off.
 
     >>> Bounds(0.0, 10.0, noise=0.5).least, Bounds(0.0, 10.0).bias
     (-4.0, 0.0)
@@ -128,12 +128,12 @@ class Bounds:
 
     @property
     def middle(self) -> float:
-        """The first guess of an observation."""
+        """First guess of an observation."""
         return (self.low + self.high) / 2
 
     @property
     def bias(self) -> float:
-        """How far cutting can have moved the mean."""
+        """Largest change of the mean by cutting."""
         return 2.0 * self.noise * math.exp(-CUT * CUT / 2) / CUT
 
 
@@ -168,7 +168,7 @@ def gain_bounds(market: Market, agent: str) -> Bounds:
 
 
 def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
-    """How far the bounds reach in each stratum: the agent's best mean there over its best mean in any.
+    """Return how far the bounds reach in each stratum: the agent's best mean there over its best mean in any.
 
     >>> reach_of([{"ana": (0.2, 0.8)}, {"ana": (0.2, 0.2)}], "ana")
     (1.0, 0.25)
@@ -197,7 +197,7 @@ def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None =
 
 @dataclass(frozen=True)
 class Estimands:
-    """What is estimated: means of columns with known bounds, and the weights of the strata of one pass.
+    """Quantities to estimate: means of columns with known bounds, and the weights of the strata of one pass.
 
     `identity` names the job, including the seed; totals of different jobs must not be mixed. In each stratum the bounds
     are those of the columns times its `reach` (default 1). `bold` is the part of the stake on the boldest bet
@@ -216,12 +216,12 @@ class Estimands:
 
     @property
     def scale(self) -> FloatArray:
-        """The most that a single run can move an observation, by column."""
+        """Most that a single run can move an observation, by column."""
         return float((np.array(self.weights) * self.reaches).max()) * np.array([b.most - b.least for b in self.bounds])
 
     @property
     def room(self) -> FloatArray:
-        """How far above the middle a guess may lie, by stratum and column, with half the scale: c / weight - c'.
+        """Largest distance of a guess above the middle, by stratum and column, with half the scale: c / weight - c'.
 
         c is half the scale and c' half the stratum's own range, so that no run falls more than c / weight below it.
         """
@@ -230,7 +230,7 @@ class Estimands:
 
     @property
     def mean_reach(self) -> float:
-        """The reach of the mean that is sought."""
+        """Reach of the mean that is sought."""
         return float(np.add.accumulate(np.array(self.weights) * self.reaches)[-1]) if self.reach else 1.0
 
 
@@ -264,7 +264,7 @@ class RunTotals:
         return self.count * len(self.estimands.weights)
 
     def plus(self, rows: FloatArray) -> RunTotals:
-        """The totals after more runs (whole passes, strata in turn, one row per run)."""
+        """Return the totals after more runs (whole passes, strata in turn, one row per run)."""
         strata, columns = self.sums.shape
         reach = self.estimands.reaches
         middle = reach[:, None] * np.array([b.middle for b in self.estimands.bounds])
@@ -294,7 +294,7 @@ class RunTotals:
 
     @property
     def variances(self) -> FloatArray:
-        """The variance of one observation, by column, inside the strata; 0 for a single one."""
+        """Variance of one observation, by column, inside the strata; 0 for a single one."""
         weights = np.array(self.estimands.weights)[:, None]
         if self.count < 2:
             return np.zeros(len(self.estimands.bounds))
@@ -302,7 +302,7 @@ class RunTotals:
         return np.asarray(np.add.accumulate(weights**2 * inside, axis=0)[-1] * (self.count / (self.count - 1)))
 
     def half_widths(self, alpha: float, bounds: BoundsName = "distribution-free") -> FloatArray:
-        """The half-widths of the confidence sequences, each at confidence 1 - alpha by itself.
+        """Return the half-widths of the confidence sequences, each at confidence 1 - alpha by itself.
 
         Includes the bias of cutting and the rounding of the sums; at most the bounds of the mean. Each end holds at 1 -
         alpha / 2.
@@ -312,7 +312,7 @@ class RunTotals:
         return self._proven_widths(alpha)
 
     def _widest(self) -> FloatArray:
-        """What the bounds of the mean leave."""
+        """Return the half-widths that the bounds of the mean alone give."""
         reach = self.estimands.mean_reach
         ends = zip(self.estimands.bounds, self.means, strict=True)
         return np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])

@@ -1,1 +1,1 @@
-"""The state tree: every mechanism made of rules, Bernoulli and deterministic rewards, every horizon in one pass."""
+"""State tree: every mechanism made of rules, Bernoulli and deterministic rewards, every horizon in one pass."""

@@ -25,7 +25,7 @@ FEW = 4  # blocks that are quickly sorted by exchanges
 
 
 class Symmetry:
-    """The exchangeable blocks of a shape, innermost first, and which owners are alike."""
+    """Exchangeable blocks of a shape, innermost first, and which owners are alike."""
 
     def __init__(self, shape: Shape) -> None:
         self.families: list[list[StateBlock]] = []
@@ -146,8 +146,8 @@ def _words(states: States) -> list[Ints]:
 STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
 CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
 WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
-ROUND_WORK = 2_000  # a round costs as much as so many successors, however few it has
-ARM_WORK = 100  # and so many more for each of its arms
+ROUND_WORK = 2_000  # a round costs as much as this many successors, however few it has
+ARM_WORK = 100  # and this many more for each of its arms
 UNIT_SECONDS = 5e-7  # of a successor
 FIRST_LOOK = 64  # rounds after which the growth says something
 SHORTER = "use engine 'monte-carlo', or a shorter horizon"
@@ -199,7 +199,7 @@ class WorkLimit:
         return max(0.0, math.log2(self.sizes[-1] / before))
 
     def _end_of_phase(self, round_: int, explore: int) -> float:
-        """The last round in which states can keep growing as they do, judged by the structure."""
+        """Return the last round in which states can keep growing as they do, judged by the structure."""
         m = self.shape.mechanism
         arms = max(len(level) for level in self.shape.levels) * explore
         if self.shape.flat:
@@ -224,7 +224,7 @@ class WorkLimit:
 
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
-    """The most rewards of one original that matter: those before the commitment, if there is one."""
+    """Return the most rewards of one original that matter: those before the commitment, if there is one."""
     if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
         return horizon
     trial = 0 if mechanism.agent is None else len(registered) * mechanism.agent.explore

@@ -1,4 +1,4 @@
-"""The forward recursion over the distribution of sufficient statistics, at every horizon in one pass.
+"""Forward recursion over the distribution of sufficient statistics, at every horizon in one pass.
 
 Realised means are not enumerated. Given the history, an original's next reward follows its predictive law, so one
 distribution over states, moved by choices and predictive laws, is the ex-ante one. Two facts keep it small:
@@ -48,7 +48,7 @@ def is_decided(shape: Shape, states: States) -> Mask:
 
 
 class RoundStep:
-    """The round number `round_` (from 1) of a shape, whose levels of arms explore `explore` rounds an arm."""
+    """Round number `round_` (from 1) of a shape, whose levels of arms explore `explore` rounds an arm."""
 
     def __init__(self, shape: Shape, round_: int, explore: int) -> None:
         self.shape, self.round, self.explore = shape, round_, explore
@@ -57,7 +57,7 @@ class RoundStep:
         self.weights: list[FloatArray] = []
 
     def expand(self, states: States, weights: FloatArray) -> tuple[FloatArray, States, FloatArray]:
-        """What each owner expects of this round, and the states after it with their weights, not merged yet."""
+        """Return each owner's expected reward of this round, and the states after it with weights, not merged yet."""
         shape, count = self.shape, len(weights)
         if shape.flat:
             self._level(0, states, weights, np.ones(count, dtype=bool))
@@ -74,7 +74,7 @@ class RoundStep:
         return self.gains, np.concatenate(self.parts, axis=1), np.concatenate(self.weights)
 
     def _agents(self, states: States) -> tuple[FloatArray, bool]:
-        """How the agents' level spreads, and whether it is awarding now: exploration is just over."""
+        """Return how the agents' level spreads, and whether it is awarding now: exploration is just over."""
         shape, rule, count = self.shape, self.shape.mechanism.agent, states.shape[1]
         assert rule is not None
         if shape.agents_idle:
@@ -158,6 +158,10 @@ class RoundStep:
 
     def _pull(self, arm: int, states: States, weights: FloatArray, done: Mask, observe: bool) -> None:
         """Play an arm; the reward is looked at only where something depends on it."""
+        # All copies of an original share one mean, so its belief depends on the observations of all of them together,
+        # whereas rules see the pulls and the sum of each arm. Once a level has committed (`done`), the latter no longer
+        # change, which lets more states merge. Each state splits into one after a failure and one after a success, by
+        # the predictive probabilities; if nothing depends on the reward, it is kept whole and only its mean is earned.
         shape, o = self.shape, self.shape.arms[arm]
         belief, owner = shape.originals[o].belief, shape.originals[o].owner
         observations, successes = shape.observations(states, o), shape.successes(states, o)

@@ -1,4 +1,4 @@
-"""What a recursion runs on: who owns which originals, how often each is registered, and what a state holds.
+"""Shape of a recursion: who owns which originals, how often each is registered, and what a state holds.
 
 A state is a column of whole numbers; a `Shape` says what each row means. States hold only what the mechanism or the law
 of the next reward needs.
@@ -29,13 +29,13 @@ NODES_LIMIT = 2_000
 
 
 def refusal(expected: str, got: str, advice: str = "use engine 'monte-carlo'") -> EngineError:
-    """What the tree cannot do, and what to do instead."""
+    """Return an error: what the tree cannot do, and what to do instead."""
     return EngineError(f"the tree expects {expected}, got {got}", advice)
 
 
 @dataclass(frozen=True)
 class MeanBelief:
-    """The prior of an original, as atoms or as Beta(a, b); equal beliefs make originals exchangeable."""
+    """Prior of an original, as atoms or as Beta(a, b); equal beliefs make originals exchangeable."""
 
     values: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
@@ -44,7 +44,7 @@ class MeanBelief:
 
     @cached_property
     def steepness(self) -> float:
-        """How many roundings one observed reward adds to the predictive law, at most."""
+        """Largest number of roundings that one observed reward adds to the predictive law."""
         if self.shape is not None:
             return 0.0
         inner = [v for v in self.values if 0.0 < v < 1.0]
@@ -89,7 +89,7 @@ def _log_likelihood(value: float, weight: float, successes: Ints, failures: Ints
 
 
 def belief_of(prior: Prior, pulls: int, deterministic: bool) -> MeanBelief:
-    """The belief that a prior starts as, exact for histories of up to `pulls` rewards of the original.
+    """Return the belief that a prior starts as, exact for histories of up to `pulls` rewards of the original.
 
     A uniform prior becomes its Gauss-Legendre nodes, which integrate the needed polynomials of degree at most pulls + 1
     exactly, with positive terms.
@@ -147,12 +147,12 @@ class Shape:
 
     @cached_property
     def arms(self) -> tuple[int, ...]:
-        """The original behind each arm, in the order of registration."""
+        """Original behind each arm, in the order of registration."""
         return tuple(o for o, original in enumerate(self.originals) for _ in range(original.copies))
 
     @cached_property
     def levels(self) -> tuple[tuple[int, ...], ...]:
-        """The arms that are compared with each other: all, or those of each owner."""
+        """Arms that are compared with each other: all, or those of each owner."""
         if self.flat:
             return (tuple(range(len(self.arms))),)
         return tuple(tuple(a for o in originals for a in self.arms_of[o]) for originals in self.originals_of)
@@ -222,11 +222,11 @@ class Shape:
 
     @property
     def height(self) -> int:
-        """How many numbers describe a state."""
+        """Number of rows of a state."""
         return len(self._rows)
 
     def row(self, name: str, number: int) -> int | None:
-        """The row of a statistic; None if it is not kept.
+        """Return the row of a statistic; None if it is not kept.
 
         pulls, sum, chosen   of an arm: rewards that count on its level, their sum, whether its level committed to it
         observations         of an original: rewards ever observed
@@ -236,7 +236,7 @@ class Shape:
         return self._rows.get((name, number))
 
     def rows(self, name: str, numbers: tuple[int, ...]) -> list[int]:
-        """The rows of a statistic that is kept for all of these."""
+        """Return the rows of a statistic that is kept for all of these."""
         return [self._rows[name, number] for number in numbers]
 
     def rows_of_owner(self, owner: int) -> list[int]:
@@ -254,7 +254,7 @@ class Shape:
 
     @cached_property
     def arms_of(self) -> list[list[int]]:
-        """The arms of each original."""
+        """Arms of each original."""
         arms_of: list[list[int]] = [[] for _ in self.originals]
         for a, o in enumerate(self.arms):
             arms_of[o].append(a)
@@ -262,14 +262,14 @@ class Shape:
 
     @cached_property
     def originals_of(self) -> list[list[int]]:
-        """The originals of each owner."""
+        """Originals of each owner."""
         return [[o for o, each in enumerate(self.originals) if each.owner == owner] for owner in range(self.owners)]
 
     def observations(self, states: States, original: int) -> Ints:
         return self._row_or_sum(states, "observations", "pulls", original)
 
     def successes(self, states: States, original: int) -> Ints:
-        """The successes of an original, or 1 + the number of its atom (0: not yet known)."""
+        """Return the successes of an original, or 1 + the number of its atom (0: not yet known)."""
         return self._row_or_sum(states, "successes", "sum", original)
 
     def _row_or_sum(self, states: States, stored: str, summed: str, original: int) -> Ints:

@@ -37,7 +37,7 @@ from cloneproof.mechanisms.scores.champions import Champions
 
 
 def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
-    """The law of the mean of a slot."""
+    """Return the law of the mean of a slot."""
     law: dict[float, float] = {}
     for mean, count in zip(means, counts, strict=True):
         if count:
@@ -46,7 +46,7 @@ def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float
 
 
 def coin_law(mean: float, pulls: int) -> FloatArray:
-    """The law of the count of coins, one pull after the other."""
+    """Return the law of the count of coins, one pull after the other."""
     law = np.zeros(pulls + 1)
     law[0] = 1.0
     for _ in range(pulls):
@@ -56,7 +56,7 @@ def coin_law(mean: float, pulls: int) -> FloatArray:
 
 
 def _realisations(agent: Agent) -> int:
-    """How many realisations the means of an agent have; refuses continuous priors."""
+    """Count the realisations of an agent's means; refuse continuous priors."""
     if any(prior.atoms is None for prior in agent.priors):
         advice = "use engine='monte-carlo', or prior.discretised(n)"
         raise refusal("discrete priors for a reservoir", "a continuous one", advice)
@@ -64,12 +64,12 @@ def _realisations(agent: Agent) -> int:
 
 
 MOST_CONTEST_WORK = 2 * 10**8  # numbers computed for the laws of champions
-DRAW_WORK = 1000  # a draw costs as much as so many numbers, however few it has
+DRAW_WORK = 1000  # a draw costs as much as this many numbers, however few it has
 
 
 @dataclass(frozen=True)
 class ChampionLaw:
-    """What an agent earns on average in each round before the contest, and the law of its champion's mean."""
+    """An agent's expected reward in each round before the contest, and the law of its champion's mean."""
 
     paid: FloatArray
     values: tuple[float, ...]
@@ -114,7 +114,7 @@ def contest_rewards(
 
 
 def _check(market: Market, mechanism: Mechanism) -> int:
-    """The rounds of each agent before the contest; refuses everything but a contest on coins."""
+    """Return the rounds of each agent before the contest; refuse everything but a contest on coins."""
     rule, agent, score = mechanism.arm, mechanism.agent, mechanism.scoring
     sure = market.family.quantile is bernoulli.quantile  # rewards are coins themselves
     index = agent is not None and agent.priority in (steady_kl_ucb.index, steady_ucb.index) and not agent.commits
@@ -155,7 +155,7 @@ def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray
     chances = np.array([weight * coin_law(mean, pulls) for mean, weight in law.items()])
     top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
     passing, failing = chances[:, top:].sum(axis=1), chances[:, :top]
-    up_to = failing.sum(axis=0).cumsum()  # the chance of a test that fails with at most so many
+    up_to = failing.sum(axis=0).cumsum()  # the chance of a test that fails with at most each count
     average = float(means @ list(law.values()))
     paid = np.zeros(after)
     champions, alive = np.zeros(len(means)), 1.0
@@ -181,7 +181,7 @@ MOST_TABLES = 500  # ways in which all slots are shared, up to exchanges
 
 
 def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
-    """The mechanism whose arms are the slots of this one.
+    """Return the mechanism whose arms are the slots of this one.
 
     >>> from cloneproof.mechanisms.rules.ucb import ucb
     >>> on_arms(Mechanism(arm=replace(ucb(), slots=Slots(3))), 2).arm.draws
@@ -201,7 +201,7 @@ def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
 
 
 def slots_held(agent: Agent, slots: int, copies: Sequence[int]) -> dict[SlotsHeld, float]:
-    """How many slots hold each original, up to exchanges of originals of equal prior, with probabilities.
+    """Return how many slots hold each original, up to exchanges of originals of equal prior, with probabilities.
 
     >>> from cloneproof.market.priors import Point
     >>> slots_held(Agent("ana", 2, Point(0.5)), 2, (1, 1))
@@ -220,7 +220,7 @@ def slots_held(agent: Agent, slots: int, copies: Sequence[int]) -> dict[SlotsHel
 
 
 def sorted_within_kinds(numbers: Sequence[int], kinds: Sequence[object]) -> tuple[int, ...]:
-    """The largest number first among originals of one kind, which are exchangeable.
+    """Sort numbers, largest first, among originals of one kind, which are exchangeable.
 
     >>> sorted_within_kinds((1, 2, 3), ("x", "y", "x"))
     (3, 2, 1)

@@ -1,4 +1,4 @@
-"""The tree engine: ex-ante payoffs and regret of any mechanism made of rules, at many horizons at once."""
+"""Tree engine: ex-ante payoffs and regret of any mechanism made of rules, at many horizons at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LATE = 1e-6  # the chance that a random end comes after the last round that is l
 
 
 def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
-    """How many copies of each original are kept in a uniform sample of `size` arms, with probabilities.
+    """Return how many copies of each original a uniform sample of `size` arms keeps, with probabilities.
 
     The law is multivariate hypergeometric. Only the sorted outcome counts among exchangeable originals.
 
@@ -109,7 +109,7 @@ def tree(
 
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
-    """The mixture over fixed ends, of the mechanism as it runs at the mean; rounds after the last of them are error."""
+    """Mix over fixed ends, with the mechanism as it runs at the mean; rounds after the last of them are error."""
     if mechanism.sample is not None or mechanism.clearing.planned_epochs:
         raise refusal("a mechanism that does not look at the horizon, to a random end", mechanism.name)
     if mean > LONGEST_MEAN:
@@ -185,7 +185,7 @@ def _method(mechanism: Mechanism) -> str:
 
 
 def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:
-    """How many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
+    """Return how many arms are kept, of each agent or of all; horizons that keep the same share a pass."""
     if mechanism.sample is None:
         return ()
     arms = [sum(counts) for counts in copies.values()]
@@ -196,7 +196,7 @@ def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> Siz
 def _average_over_samples(
     market: Market, mechanism: Mechanism, copies: FullCopies, sizes: SizeLaws, horizons: list[int], sure: bool
 ) -> dict[int, RoundRewards]:
-    """The weighted average of rewards over all samples of arms."""
+    """Average rewards over all samples of arms, by their probabilities."""
     registered = tuple(sum(counts) for counts in copies.values())
     pulls = most_observations(mechanism, registered, max(horizons))
     known: dict[MeanBelief, MeanBelief] = {}  # equal priors share one belief, and so its tables
@@ -222,7 +222,7 @@ def _average_over_samples(
 def _configurations(
     mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: SizeLaws, beliefs: Sequence[Sequence[object]]
 ) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
-    """The copies that each agent keeps, with probabilities."""
+    """Yield the copies that each agent keeps, with probabilities."""
     if mechanism.sample is None:
         yield 1.0, copies
         return
@@ -244,7 +244,7 @@ def _configurations(
 def _over_sizes(
     copies: Sequence[int], sizes: tuple[tuple[int, float], ...], kinds: Sequence[object]
 ) -> dict[tuple[int, ...], float]:
-    """How many copies of each original are kept if the size of the sample has this law."""
+    """Return how many copies of each original are kept if the size of the sample has this law."""
     return {
         kept: weight * chance for size, weight in sizes for kept, chance in samples(copies, size, kinds).items()
     }  # samples of different sizes differ

@@ -19,7 +19,7 @@ FAMILIES_PACKAGE = "cloneproof.market.rewards"
 
 @dataclass(frozen=True)
 class RewardFamily:
-    """The law of a reward given the arm's mean, as a pure function of numbers.
+    """Law of a reward given the arm's mean, as a pure function of numbers.
 
     `quantile(mean, u, *parameters)` is the reward at level u in (0, 1). `low` and `high` bound the rewards, `values`
     lists them where there are only a few. `spread` is a sub-Gaussian standard deviation that holds for every mean: 1/2
@@ -36,12 +36,12 @@ class RewardFamily:
     options: Mapping[str, float] = field(default_factory=dict)
 
     def sample(self, mean: float, u: float) -> float:
-        """The reward of an arm of that mean at level u."""
+        """Return the reward of an arm of that mean at level u."""
         return self.quantile(mean, u, *self.parameters)
 
     @property
     def support(self) -> str:
-        """The possible rewards, in words."""
+        """Possible rewards, in words."""
         if self.values is not None:
             return "{" + ", ".join(f"{value:g}" for value in self.values) + "}"
         return "any finite number" if math.isinf(self.high) else f"[{self.low:g}, {self.high:g}]"
@@ -53,7 +53,7 @@ class RewardFamily:
         return self.low <= reward <= self.high and math.isfinite(reward)
 
     def to_dict(self) -> str | dict[str, object]:
-        """The family as the market file writes it; `reward_family` reads it."""
+        """Return the family as the market file writes it; `reward_family` reads it."""
         data: str | dict[str, object] = {"family": self.name, **self.options} if self.options else self.name
         if self.name not in factories(FAMILIES_PACKAGE) or reward_family(data) != self:
             raise MarketError(
@@ -68,12 +68,12 @@ BOUNDED = RewardFamily("bounded", lambda mean, u: mean)
 
 
 def family_names() -> list[str]:
-    """The names of all reward families."""
+    """Return the names of all reward families."""
     return sorted(factories(FAMILIES_PACKAGE))
 
 
 def reward_family(spec: object) -> RewardFamily:
-    """A reward family from its name, or from the table of the market file.
+    """Return a reward family by its name, or from the table of the market file.
 
     >>> reward_family({"family": "gaussian", "sd": 0.2}).support
     'any finite number'

@@ -4,7 +4,7 @@ from cloneproof.market.rewards import RewardFamily
 
 
 def quantile(mean: float, u: float) -> float:
-    """1 with probability `mean`."""
+    """Return 1 with probability `mean`, else 0."""
     return 1.0 if u < mean else 0.0
 
 

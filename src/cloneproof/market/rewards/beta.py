@@ -6,7 +6,7 @@ from cloneproof.market.rewards import RewardFamily, positive
 
 
 def quantile(mean: float, u: float, concentration: float) -> float:
-    """The quantile of Beta(mean * concentration, (1 - mean) * concentration), a point where the mean is 0 or 1."""
+    """Return the quantile of Beta(mean * concentration, (1 - mean) * concentration); a point if the mean is 0 or 1."""
     if mean <= 0.0 or mean >= 1.0:
         return mean
     return float(scipy.special.betaincinv(mean * concentration, (1.0 - mean) * concentration, u))

@@ -4,7 +4,7 @@ from cloneproof.market.rewards import RewardFamily
 
 
 def quantile(mean: float, u: float) -> float:
-    """The mean itself."""
+    """Return the mean itself."""
     return mean
 
 

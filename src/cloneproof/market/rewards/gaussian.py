@@ -8,7 +8,7 @@ from cloneproof.market.rewards import RewardFamily, positive
 
 
 def quantile(mean: float, u: float, sd: float) -> float:
-    """The normal quantile, which shifts with the mean."""
+    """Return the normal quantile, which shifts with the mean."""
     return mean + sd * float(scipy.special.ndtri(u))
 
 

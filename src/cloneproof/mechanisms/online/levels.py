@@ -80,7 +80,7 @@ class ExplorationQueue:
             self._count_ahead()
 
     def _count_ahead(self) -> None:
-        """How many candidates are as far as the one at the front, each as likely as it to be next: `ahead`."""
+        """Count in `ahead` the candidates as far as the one at the front; each is equally likely to be next."""
         heap = self.heap
         if self._order == "round-robin":
             self.ahead = sum(entry[0] == heap[0][0] for entry in heap)
@@ -90,7 +90,7 @@ class ExplorationQueue:
             self.ahead = min(1, len(heap))
 
     def _one_less_ahead(self) -> None:
-        """The front has moved on. Amortised constant time: each pass over all candidates needs one new count."""
+        """Note that the front moved on. Amortised constant time: each pass over all candidates needs one new count."""
         if self._order == "round-robin" and self.ahead > 1:
             self.ahead -= 1
         else:
@@ -98,7 +98,7 @@ class ExplorationQueue:
 
 
 class NeutralRounds:
-    """The turns of neutral rounds, and the arms drawn in them.
+    """Turns of neutral rounds, and the arms drawn in them.
 
     shared   rounds that all agents shared in turn
     drawn    draws so far, in shared rounds and in an agent's own turns
@@ -117,7 +117,7 @@ class NeutralRounds:
         self.shared = self.drawn = 0
 
     def turn(self) -> tuple[int, int, float]:
-        """The agent and the arm of the next shared round, and the probability of the arm."""
+        """Return the agent and the arm of the next shared round, and the probability of the arm."""
         self._leave_out()
         order, passed = self._order, 1.0
         self.drawn += 1
@@ -160,7 +160,7 @@ ONE: Final = 1 << TICK_BITS
 
 
 class Candidates:
-    """What levels have in common: rounds and rewards of each candidate, and the one committed to.
+    """Base of all levels: rounds and rewards of each candidate, and the one committed to.
 
     decided   rounds given to each candidate, towards its exploration
     arrived   rewards that count and have arrived
@@ -204,7 +204,7 @@ class Candidates:
         self.missing -= 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The state without what can be derived from it; `restore` resumes from it."""
+        """Return the state without what can be derived from it; `restore` resumes from it."""
         return {name: getattr(self, name) for name in (*self.lists, *self.numbers)}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -253,7 +253,7 @@ class Level(Candidates):
         return bool(self.queue.heap)
 
     def pick(self, clock: int) -> int:
-        """The candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
+        """Candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
         if self.choice is not None:
             self.chance = 1.0
             return self.choice
@@ -289,7 +289,7 @@ class Level(Candidates):
         return not self.rule.commits or self.decided[k] < self.explore
 
     def _best(self, clock: int) -> int:
-        """The candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+        """Candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
         rule = self.rule
         if rule.clock == "completed":
             clock -= 1
@@ -336,7 +336,7 @@ class Level(Candidates):
         return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
 
     def _chance_of(self, picked: int, clock: int) -> float | None:
-        """How likely the pick of a randomised rule was, where the rule can tell."""
+        """Return the probability of a randomised rule's pick, if the rule has `chance`."""
         if self.rule.chance is None:
             return None
         left, spreads = self.left, self.rule.spreads
@@ -416,7 +416,7 @@ def ticks(value: float) -> int:
 
 
 def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:
-    """The random stream of a level, new after each restart, and named by a key that travels with the agent."""
+    """Return the random stream of a level, new after each restart, and named by a key that travels with the agent."""
     return substream(seed_stream, version, key)
 
 
@@ -438,7 +438,7 @@ class SlotLevel(Candidates):
 
     @property
     def tested(self) -> int:
-        """How many slots are tested; one more is held in reserve if the fallback is a fresh draw."""
+        """Number of slots tested; one more is held in reserve if the fallback is a fresh draw."""
         return len(self.arms) - (self.rule.slots.fallback == "draw")
 
     def _passes(self, k: int) -> bool:
@@ -447,7 +447,7 @@ class SlotLevel(Candidates):
         return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
 
     def pick(self, clock: int) -> int:
-        """The slot to play, or WAIT while only rewards are missing."""
+        """Return the slot to play, or WAIT while only rewards are missing."""
         while self.test < self.tested and self.decided[self.test] >= self.explore:
             self.test += 1
         if self.choice is None and self.passed:
@@ -493,7 +493,7 @@ class SlotLevel(Candidates):
 
 
 def agent_slots(rule: Rule, stream: Stream, arm_keys: Sequence[int]) -> list[int]:
-    """The arms that an agent's slots hold, plus one if the fallback is a fresh draw."""
+    """Return the arms that an agent's slots hold, plus one if the fallback is a fresh draw."""
     ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
     draws = substream(stream, SLOT_STREAM)
     count = rule.draws + (rule.slots.fallback == "draw")

@@ -18,7 +18,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 @dataclass(frozen=True)
 class Registration:
-    """What a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key."""
+    """All that a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key."""
 
     names: tuple[str, ...]
     arms: tuple[int, ...]
@@ -56,7 +56,7 @@ class Withdrawals:
 
 
 def nobody_left() -> NobodyLeftError:
-    """The error for a round in which nobody can be served."""
+    """Return the error for a round in which nobody can be served."""
     return NobodyLeftError(
         "expected somebody to serve, but every agent has reached an arm that it withdrew, or has none left; "
         "end the session"
@@ -87,7 +87,7 @@ KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from i
 
 
 def checked_window(window: object, family: RewardFamily) -> int:
-    """The rounds after which a missing reward counts as the lowest possible one, which the family must have."""
+    """Return the rounds after which a missing reward counts as the lowest possible one, which the family must have."""
     if math.isinf(family.low):
         raise SessionError(
             f"a window expects rewards that have a least one to count for a missing one, got {family.name} rewards "
@@ -119,7 +119,7 @@ def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
 
 
 def open_registration(registered: Mapping[str, int]) -> Registration:
-    """The public view in its usual order, keys as positions."""
+    """Return the public view in its usual order, keys as positions."""
     if not isinstance(registered, Mapping) or not registered:
         raise SessionError(
             f"expected registered as agent to number of arms, got {brief(registered)}; give e.g. {{'ana': 2}}"
@@ -157,7 +157,7 @@ CONTEST_PLACE = 0
 
 
 def last_round(mean: int, draw: float) -> int:
-    """The last round of a market in which each round is the last with probability 1 / mean, from a uniform number.
+    """Last round of a market in which each round is the last with probability 1 / mean, from a uniform number.
 
     >>> last_round(1, 0.3), last_round(1000, 0.5), last_round(10, 0.99)
     (1, 693, 1)
@@ -166,7 +166,7 @@ def last_round(mean: int, draw: float) -> int:
 
 
 class Coins:
-    """The uniform numbers that turn rewards into coins.
+    """Uniform numbers that turn rewards into coins.
 
     A coin is named by its decision. If the mechanism draws from arms (`by_pull`), it is named by the agent, the place
     (a draw of the agent, or the contest) and the number of the pull there, so it depends neither on other agents nor on
@@ -190,7 +190,7 @@ class Coins:
         return uniform(substream(self.stream, allocation.version, key, place), pull)
 
     def to_data(self) -> list[list[int]]:
-        """The decisions that await a reward, with place and pull."""
+        """Return the decisions that await a reward, with place and pull."""
         return [[decision, *place] for decision, place in self.places.items()]
 
     def restore(self, data: Sequence[Sequence[int]]) -> None:
@@ -198,7 +198,7 @@ class Coins:
 
 
 def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) -> Coins | None:
-    """The coins of a session; None if no rule of the mechanism counts coins."""
+    """Return the coins of a session; None if no rule of the mechanism counts coins."""
     if not any(rule.binarise for rule in mechanism.rules):
         return None
     return Coins(stream, agent_keys, mechanism.arm.draws > 0)

@@ -1,4 +1,4 @@
-"""The online session: run a mechanism live, one decision at a time.
+"""Online session: run a mechanism live, one decision at a time.
 
 `decide()` never blocks, and `reward()` may come late, out of order or twice. The session keeps the ledger. It knows how
 many arms each agent registered and the horizon, but neither means nor priors nor which arms are copies.
@@ -231,7 +231,7 @@ class Session:
 
     @property
     def withdrawn(self) -> dict[str, list[int]]:
-        """The arms that each agent has withdrawn, by agent that has."""
+        """Withdrawn arms, by agent; only agents that have withdrawn some."""
         found: dict[str, list[int]] = {}
         for i, arm in sorted(self._withdrawals.arms):
             found.setdefault(self.registration.names[i], []).append(arm)
@@ -239,7 +239,7 @@ class Session:
 
     @property
     def out(self) -> list[str]:
-        """The agents that get nothing more, since a slot with an arm that they withdrew was reached."""
+        """Agents that get nothing more, since a slot with an arm that they withdrew was reached."""
         return [self.registration.names[i] for i in sorted(self._withdrawals.out)]
 
     @property
@@ -332,12 +332,12 @@ class Session:
 
     @property
     def probability(self) -> float | None:
-        """The probability of the last decision given everything before it; None where the dice have no formula."""
+        """Probability of the last decision given everything before it; None where the dice have no formula."""
         return self.state.chance
 
     @property
     def payoff(self) -> dict[str, float]:
-        """What each agent has been paid so far: the share of the rewards of its arms that have arrived."""
+        """Payments to each agent so far: its share of the rewards of its arms that have arrived."""
         return {
             name: self.share * (total / ONE) for name, total in zip(self.registration.names, self.sums, strict=True)
         }
@@ -348,7 +348,7 @@ class Session:
         return list(self._past.entries(self.registration.names, self.share))
 
     def to_json(self) -> str:
-        """The whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
+        """Return the whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
@@ -439,7 +439,7 @@ def session(
         If False, the session forgets a decision once its reward is in: memory does not grow, the ledger stays empty,
         and a repeated reward is an error, so the caller must keep the books.
     window : int, optional
-        A reward still missing after so many rounds is entered as the lowest possible one. Without a window a
+        A reward still missing after this many rounds is entered as the lowest possible one. Without a window a
         commitment waits for its rewards, in rounds that all agents share.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         "at-random": each round is the last with chance 1 / horizon. The last one follows from the seed and is

@@ -23,7 +23,7 @@ _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
-    """The body as one JSON object; the digest detects damage, not forgery."""
+    """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
     version = VERSIONS["withdrawn" in body]
     return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
@@ -37,7 +37,7 @@ def _text(value: Any) -> str:  # noqa: ANN401
 
 
 def opened(text: str) -> dict[str, Any]:
-    """The body of what `sealed` wrote."""
+    """Return the body of what `sealed` wrote."""
     try:
         outer = json.loads(text)
     except (ValueError, TypeError):
@@ -59,7 +59,7 @@ def opened(text: str) -> dict[str, Any]:
 
 
 def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechanism:
-    """The mechanism of a session file: the given one if it fits, else rebuilt from its data."""
+    """Return the mechanism of a session file: the given one if it fits, else rebuilt from its data."""
     if given is not None:
         if not isinstance(given, Mechanism):
             raise SessionError(
@@ -173,7 +173,7 @@ class SessionHistory:
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
 
     def add(self, agent: int, arm: int, count: int) -> None:
-        """Add so many decisions for the same arm, with rewards still to come."""
+        """Add `count` decisions for the same arm, with rewards still to come."""
         self._agent_of.extend([agent] * count)
         self._arm_of.extend([arm] * count)
         self._value_of.extend([math.nan] * count)
@@ -182,7 +182,7 @@ class SessionHistory:
         self._value_of[decision - 1] = value
 
     def value(self, decision: int) -> float:
-        """The reward of a decision; NaN if it has not arrived."""
+        """Return the reward of a decision; NaN if it has not arrived."""
         return self._value_of[decision - 1]
 
     def entries(self, names: Sequence[str], share: float) -> Iterator[SessionEntry]:

@@ -1,4 +1,4 @@
-"""The state of a running mechanism: one level over all arms, or a level of agents above one level for each agent.
+"""State of a running mechanism: one level over all arms, or a level of agents above one level for each agent.
 
 A decision is an `Allocation`, and its reward comes back with the allocation at any later time. A committing level
 judges a candidate by the rewards of the decisions that explored it, not by the first to arrive. While it waits for
@@ -110,7 +110,7 @@ class FlatState:
 
 
 def known_chance(chance: float | None, withdrawals: Withdrawals) -> float | None:
-    """The chance of an allocation where it has a formula: slots that open after a withdrawal have none."""
+    """Return the chance of an allocation where it has a formula: slots that open after a withdrawal have none."""
     return None if chance != 1.0 and withdrawals.slots and withdrawals.arms else chance
 
 
@@ -298,7 +298,7 @@ class TwoLevelState:
         self.agents.leave_out(out)
 
     def _read_score(self, rule: Rule) -> None:
-        """The parts of the score that are needed in every round, by agent."""
+        """Read the parts of the score that are needed in every round, by agent."""
         score, explore = self.mechanism.scoring, self.mechanism.arm.explore
         rewards = math.inf if score.rounds is None else score.rounds
         self.counts_all, self.fresh = score.counts_all, score.fresh
@@ -306,7 +306,7 @@ class TwoLevelState:
         self.skipped = [score.skipped_rounds(len(kept), explore, rule.commits) for kept in self.arms]
 
     def _read_stages(self, agent: Rule, arm: Rule) -> None:
-        """The turns in a stage, and the turn that ends the last stage with a successor."""
+        """Compute the turns in a stage, and the turn that ends the last stage with a successor."""
         self.stage = self.last_stage = 0
         if arm.commits:
             self.stage = arm.explore * (arm.draws or 1)
@@ -314,7 +314,7 @@ class TwoLevelState:
             self.last_stage = min((1 if arm.draws else most) * self.stage, agent.explore)
 
     def _inner(self) -> list[Level | SlotLevel]:
-        """The level of each agent, whose candidates are its arms or draws from them."""
+        """Return the level of each agent, whose candidates are its arms or draws from them."""
         rule, registration = self.mechanism.arm, self.registration
         levels: list[Level | SlotLevel] = []
         for i, keys in enumerate(registration.arm_keys):
@@ -424,7 +424,7 @@ class TwoLevelState:
 
 
 def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
-    """The class of the state, by the structure of the mechanism."""
+    """Return the class of the state, by the structure of the mechanism."""
     if mechanism.agent is not None:
         return TwoLevelState
     return SlotState if mechanism.arm.draws and mechanism.arm.commits else OneLevelState
@@ -490,7 +490,7 @@ MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
 def initial_state(
     mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, withdrawals: Withdrawals
 ) -> MechanismState:
-    """The state before the first round of the mechanism for this horizon."""
+    """Return the state before the first round of the mechanism for this horizon."""
     running = mechanism.at_horizon(len(registration.names), horizon)
     made = EpochState if running.clearing.planned_epochs else level_state(running)
     return made(running, registration, horizon, stream, withdrawals)

@@ -1,1 +1,1 @@
-"""The restarts, one in each file: when statistics are cleared, and what runs from then on."""
+"""Restarts, one in each file: when statistics are cleared, and what runs from then on."""

@@ -11,7 +11,7 @@ from cloneproof.mechanisms.rule import Rule
 
 @dataclass(frozen=True)
 class Award(Restart):
-    """The agent with the highest score gets all remaining rounds, and the statistics of its arms are cleared."""
+    """Give the agent with the highest score all remaining rounds, and clear the statistics of its arms."""
 
     name = "award"
     at_award = True

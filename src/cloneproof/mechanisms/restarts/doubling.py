@@ -42,5 +42,5 @@ class Doubling(DoublingEpochs):
         return f"{rules}, restart at every power of 2"
 
     def arm_rounds(self, number: int) -> int:
-        """The rounds per arm of that epoch: the paper's formula, but at least 1."""
+        """Return the rounds per arm of that epoch: the paper's formula, but at least 1."""
         return doubling_arm_rounds(number, self.power)

@@ -1,4 +1,4 @@
-"""The hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
+"""Hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class HoldOutEpochs(DoublingEpochs):
         return EpochPlan(etc(trial, "commit", agent.order), explored, Award(), HoldOut(score_rounds, self.max_arms))
 
     def to_dict(self) -> dict[str, Any]:
-        """The restart as data; an infinite gap becomes a word, since JSON has no infinity."""
+        """Return the restart as data; an infinite gap becomes a word, since JSON has no infinity."""
         numbers = {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
         return {"kind": self.name, **numbers}
 

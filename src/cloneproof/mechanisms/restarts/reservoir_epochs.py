@@ -1,4 +1,4 @@
-"""The reservoir without a known horizon: doubling epochs, each with numbers for its own length."""
+"""Reservoir without a known horizon: doubling epochs, each with numbers for its own length."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ReservoirEpochs(DoublingEpochs):
         return {"kind": self.name, "rates": list(self.rates), "originals": self.originals, "contest": self.contest}
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """The parameters for the epoch's whole length, even if the horizon cuts it short."""
+        """Return the parameters for the epoch's whole length, even if the horizon cuts it short."""
         length = doubling_length(number)
         pulls, draws, threshold = reservoir_numbers(self.rates, self.originals, length)
         slots = first_pass(draws, pulls, threshold or 1)

@@ -11,7 +11,7 @@ from cloneproof.mechanisms.rule import Choice, Order, PriorityInputs, Rule, roun
 
 
 def average(inputs: PriorityInputs) -> float:
-    """The empirical mean; a candidate without rewards ranks below every other."""
+    """Return the empirical mean; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return inputs.mean

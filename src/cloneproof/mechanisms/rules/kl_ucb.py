@@ -9,7 +9,7 @@ from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
 def index(inputs: PriorityInputs, constant: float) -> float:
-    """The largest q with n kl(mean, q) <= constant ln t; a candidate without rewards comes first."""
+    """Return the largest q with n kl(mean, q) <= constant ln t; a candidate without rewards comes first."""
     if inputs.pulls == 0:
         return math.inf
     return kl_upper_bound(inputs.mean, inputs.pulls, constant * inputs.log_clock)

@@ -9,7 +9,7 @@ from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, ro
 
 
 def index(inputs: PriorityInputs, width: float) -> float:
-    """The largest q with n kl(mean, q) <= width; a candidate without rewards ranks below every other."""
+    """Return the largest q with n kl(mean, q) <= width; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return kl_upper_bound(inputs.mean, inputs.pulls, width)

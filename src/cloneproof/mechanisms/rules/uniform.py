@@ -1,10 +1,10 @@
-"""The uniform choice."""
+"""Uniform choice."""
 
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 
 def indifferent(inputs: PriorityInputs) -> float:
-    """The same priority for all, so that ties decide."""
+    """Return the same priority for all, so that the random tie-break decides."""
     return 0.0
 
 

@@ -1,1 +1,1 @@
-"""The scores, one in each file: which rewards of an agent count when agents are compared."""
+"""Scores, one in each file: which rewards of an agent count when agents are compared."""

@@ -9,7 +9,7 @@ from cloneproof.mechanisms.part import Score
 
 @dataclass(frozen=True)
 class AllRewards(Score):
-    """The average of all rewards, as in the paper."""
+    """Average of all rewards, as in the paper."""
 
     name = "all"
 

@@ -11,7 +11,7 @@ from cloneproof.mechanisms.rule import Rule, rounds_number
 
 @dataclass(frozen=True)
 class Capped(Score):
-    """The average of all rewards; an agent with more than `max_arms` arms has no score.
+    """Average of all rewards; an agent with more than `max_arms` arms has no score.
 
     With at most floor(M/m) arms, a trial of M rounds explores each arm for m rounds.
 

@@ -29,7 +29,7 @@ _STIRLING = np.array(
 
 @nb.njit(nogil=True)
 def binomial(trials, chance, stream):
-    """The number of successes in so many trials, from the uniform numbers 0, 1, .. of the stream."""
+    """Draw the number of successes in `trials` trials, from the uniform numbers 0, 1, .. of the stream."""
     if trials <= 0 or chance <= 0.0:
         return np.int64(0)
     if chance >= 1.0:

@@ -1,4 +1,4 @@
-"""The index on slots: every slot of every agent in one contest by the KL-UCB index.
+"""Index on slots: every slot of every agent in one contest by the KL-UCB index.
 
 Between two updates of its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
 session. In a market that ends at random each run has its own length.
@@ -74,7 +74,7 @@ class FallingTables(NamedTuple):
 
 @compiled
 def _draw_slots(plan, tables, levels):
-    """What each slot holds, and its place in the order that breaks ties."""
+    """Draw the arm that each slot holds, and its place in the order that breaks ties."""
     ties = word(level_stream(levels, ZERO, ZERO), TIE_STREAM)
     for i in range(plan.agents):
         for draw in range(plan.draws):
@@ -92,7 +92,7 @@ def _ahead(slot, other):
 
 @compiled
 def _leaders(slots):
-    """The slot to play, and the one after it (the same where there is one only)."""
+    """Return the slot to play, and the one after it (the same where there is one only)."""
     best, second = ZERO, ZERO
     for k in range(1, len(slots)):
         if _ahead(slots[k], slots[best]):
@@ -104,7 +104,10 @@ def _leaders(slots):
 
 @compiled
 def _pull(plan, tables, k, pulls):
-    """So many pulls of slot k; updates its index if it is due."""
+    """Pull slot k `pulls` times, and update its index if that is due."""
+    # An index changes only after certain numbers of rewards (looks), and the caller asks for no pulls beyond the next
+    # look, so all these pulls are made at one index. With blocks their rewards are a single binomial draw, from a
+    # stream named by slot and look. An index never rises, so the new one counts only if it is lower.
     slot = tables.slots[k]
     arm, count = tables.arms[slot.arm], ZERO
     if plan.blocks:

@@ -106,7 +106,7 @@ def blocks_apply(job: Job) -> bool:
 
 
 def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
-    """The plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
+    """Return the plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
     horizon, family, running = epoch.rounds, job.market.family, epoch.mechanism
     agent, score = running.agent, running.scoring
     return BlockPlan(
@@ -135,7 +135,7 @@ def flat_epochs(epoch: Epoch) -> npt.NDArray[np.int64]:
 
 
 def candidates_of(job: Job, flat: bool) -> ArmTable:
-    """The table of arms and agents, with keys as the running mechanism names them."""
+    """Return the table of arms and agents, with keys as the running mechanism names them."""
     first = first_arms(job)
     table = arm_table(job, flat, CANDIDATE, len(first))
     table["first"][first[-1] :] = first
@@ -148,13 +148,13 @@ BLOCKS = 1 << 62  # where the streams of blocks leave a tape, far beyond the pul
 
 @compiled
 def block_stream(stream, number):
-    """The stream of block `number` of a tape: strategies that pull the same arm in the same block share it."""
+    """Return the stream of block `number` of a tape: strategies that pull the same arm in the same block share it."""
     return word(word(stream, BLOCKS), number)
 
 
 @compiled
 def block_sum(family, mean, sd, pulls, stream):
-    """The sum of the rewards of so many pulls, as an exact (high, low)."""
+    """Draw the sum of the rewards of `pulls` pulls, as an exact (high, low)."""
     if family == BERNOULLI:
         return binomial(pulls, mean, stream), np.int64(0)
     if family == DETERMINISTIC:
@@ -201,7 +201,7 @@ def set_pulls(level, position, rows):
 
 @compiled
 def _rank(level, sweep, rows):
-    """The order in which a sweep visits the candidates."""
+    """Draw the order in which a sweep visits the candidates."""
     explore_stream = word(level.stream, EXPLORE_STREAM)
     for k in range(level.begin, level.end):
         rows[k].word = word(word(explore_stream, rows[k].key), sweep)
@@ -210,7 +210,7 @@ def _rank(level, sweep, rows):
 
 @compiled
 def choose(level, rounds, rows):
-    """The row of highest average, ties uniformly at random; rows without rewards come last."""
+    """Return the row of highest average, ties uniformly at random; rows without rewards come last."""
     begin, best, ties = level.begin, -np.inf, 0
     for k in range(begin, level.end):
         row = rows[k]
@@ -230,7 +230,7 @@ EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
 
 
 class BlockRounds(NamedTuple):
-    """A number of rounds of a level, which has the version and had so many rounds `before`."""
+    """Some rounds of a level, which has this version and has had `before` rounds."""
 
     version: np.int64
     before: np.int64
@@ -279,7 +279,7 @@ def _trial_and_award(plan, rows, trace, levels):
 
 @compiled
 def _arms_of(plan, rows, levels, version, i):
-    """The level of the arms of agent i."""
+    """Return the level of the arms of agent i."""
     begin, end = rows[plan.arms + i].first, rows[plan.arms + i + 1].first
     return CommittingLevel(begin, end, level_stream(levels, version, i + 1), plan.explore, plan.arm_order)
 
@@ -332,6 +332,9 @@ def _play(plan, rows, trace, level, rounds, agent, choice):
 @compiled
 def _pull(plan, rows, trace, arm, pulls, number):
     """Draw a block, pay its agent and count the regret."""
+    # The stream is named by the arm's tape and the number of the block, so a strategy that pulls the same arm in the
+    # same block gets the same sum. Sums are exact (high, low), so they do not depend on the order of blocks. Loss and
+    # worth are computed from the means, not the rewards, so they carry less noise.
     row = rows[arm]
     high, low = block_sum(plan.family, row.mean, plan.sd, pulls, block_stream(row.tape, number))
     owner = rows[plan.arms + row.agent]

@@ -108,7 +108,7 @@ class SlotTables(NamedTuple):
 
 
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
-    """The plan of a job whose mechanism tests slots: of all agents in one timetable, or before a contest."""
+    """Return the plan of a job whose mechanism tests slots: of all agents in one timetable, or before a contest."""
     family, rule, agent = job.market.family, mechanism.arm, mechanism.agent
     most = job.market.horizon + 1 if job.market.ends == "at-horizon" else LONGEST_END * job.market.horizon
     high, low = divmod(ticks_of(rule.slots.threshold or 0), 1 << TICK_BITS)
@@ -137,7 +137,7 @@ _COINS = np.int64(1)  # where the coins of a block of sure rewards leave its str
 
 @inlined
 def next_reward(plan, arm):
-    """The next reward of the arm's tape."""
+    """Return the next reward of the arm's tape."""
     arm.pulls += 1
     return reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls - 1))
 
@@ -150,7 +150,7 @@ def shows_one(reward, coins, pull):
 
 @compiled
 def pull(plan, tables, a, number, pulls, coins):
-    """So many pulls of arm a by slot `number`, whose coins are numbered from 0; their score."""
+    """Pull arm a for slot `number`, whose coins are numbered from 0; return the score of the pulls."""
     arm = tables.arms[a]
     high, low, count = ZERO, ZERO, ZERO
     if plan.blocks:
@@ -176,7 +176,7 @@ def pull(plan, tables, a, number, pulls, coins):
 
 @compiled
 def drawn_arm(tables, levels, i, draw):
-    """The arm that draw number `draw` of agent i holds."""
+    """Return the arm that draw number `draw` of agent i holds."""
     first = tables.first
     draws = word(level_stream(levels, ZERO, i + 1), SLOT_STREAM)
     return first[i] + np.int64(uniform(draws, draw) * (first[i + 1] - first[i]))
@@ -184,7 +184,7 @@ def drawn_arm(tables, levels, i, draw):
 
 @compiled
 def coins_at(coins, i, place):
-    """The stream of the coins of agent i at a place, as `mechanisms.online.streams.Coins`."""
+    """Return the stream of the coins of agent i at a place, as `mechanisms.online.opening.Coins`."""
     return word(word(word(coins, ZERO), i), place)
 
 
@@ -276,7 +276,7 @@ def scan(plan, tables, streams, agent, rounds):
 
 @compiled
 def _order_agents(plan, order, levels):
-    """The order in which the timetable has the agents."""
+    """Draw the order of the agents in the timetable."""
     stream = word(level_stream(levels, ZERO, ZERO), ORDER_STREAM)
     for i in range(plan.agents):  # by insertion: agents are few
         at, value = i, word(stream, i)
@@ -302,7 +302,7 @@ def _play(plan, tables, row):
 
 @compiled
 def _index(plan, row):
-    """The priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
+    """Return the priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
     mean = average(row.high, row.low, row.pulls)
     if plan.contest == KL:
         return _kl_upper_bound(mean, np.float64(row.pulls), plan.width)
@@ -311,7 +311,7 @@ def _index(plan, row):
 
 @compiled
 def _contest(plan, tables, ties):
-    """The rounds after all turns."""
+    """Play the rounds after all turns."""
     contenders = tables.contenders
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
     skips, blocks = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
@@ -335,7 +335,7 @@ def _contest(plan, tables, ties):
 
 @compiled
 def _sure_pulls(plan, row, second, most):
-    """The least number of pulls that the leader has before others do, even if all of them fail; at most so many.
+    """Return the least number of pulls that the leader has before others do, even if all of them fail; at most `most`.
 
     After i failures its index is above the second one, q, if its mean is, or if (n + i) kl(k / (n + i), q) < width;
     that rises with i from there on.
@@ -363,7 +363,7 @@ def _sure_pulls(plan, row, second, most):
 
 @compiled
 def _play_block(tables, row, pulls, block):
-    """So many rounds of a champion: the rewards are one draw, and are its coins."""
+    """Play rounds of a champion: their rewards are one draw, and are its coins."""
     arm = tables.arms[row.arm]
     count = binomial(pulls, arm.mean, block_stream(row.coins, block))
     arm.pulls += pulls
@@ -392,7 +392,7 @@ def _surely_above(plan, row, second):
 
 @compiled
 def _leader(plan, contenders, ties, rounds):
-    """Who plays after so many rounds, and the highest index of the others."""
+    """Return who plays after `rounds` rounds, and the highest index of the others."""
     highest, second, count, leader = -np.inf, -np.inf, ZERO, ZERO
     for i in range(plan.agents):
         value = contenders[i].index
@@ -487,5 +487,5 @@ def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -
 
 
 def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """The same runs with tests from block draws: the same law, other rewards."""
+    """Play the same runs with tests from block draws: the same law, other rewards."""
     return slot_step_outcomes(job, first, count, blocks=True)

@@ -68,7 +68,7 @@ def source_text() -> str:
 
 
 def definitions(threads: int, kernel: int = 0, arms: int = 0, levels: int = 0, shared: bool = False) -> tuple[str, ...]:
-    """The macros of a build."""
+    """Return the macros of a build."""
     numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
     return tuple(f"-D{name}={number}" for name, number in numbers.items())
 
@@ -113,7 +113,7 @@ def require_card() -> None:
 
 
 class Card:
-    """The first GPU: a `KernelHost`. One launch at a time."""
+    """First GPU: a `KernelHost`. One launch at a time."""
 
     def __init__(self) -> None:
         require_card()
@@ -157,7 +157,7 @@ class Card:
             self.cupy.cuda.get_current_stream().synchronize()
 
     def shape_of(self, choice: KernelChoice, runs: int) -> KernelShape:
-        """The block shape with which most runs fit into shared memory at a time; narrow blocks for few runs.
+        """Return the block shape with which most runs fit into shared memory at a time; narrow blocks for few runs.
 
         Global memory if not even four narrow ones fit.
         """
@@ -173,11 +173,11 @@ class Card:
         return KernelShape(threads, sizes[threads], True)
 
     def resident(self, size: int) -> int:
-        """The blocks with so much shared memory that a processor holds at a time."""
+        """Return how many blocks with `size` bytes of shared memory a processor holds at a time."""
         return 0 if size > self.most_shared else min(MOST_BLOCKS, self.all_shared // (size + BLOCK_BYTES))
 
     def function(self, choice: KernelChoice, shape: KernelShape) -> tuple[Any, int]:
-        """The compiled kernel, and how many of its blocks a processor holds at a time."""
+        """Return the compiled kernel, and how many of its blocks a processor holds at a time."""
         key = choice.kernel, choice.arms, choice.levels, shape
         if key not in self.functions:
             macros = definitions(shape.threads, choice.kernel, choice.arms, choice.levels, shape.shared)
@@ -195,7 +195,7 @@ class Card:
 
 @cache
 def card() -> Card:
-    """The card of this process."""
+    """Return the card of this process."""
     return Card()
 
 
@@ -215,7 +215,7 @@ def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
 
 
 def play_ranges(host: KernelHost, ranges: Sequence[RunRange]) -> list[Outcomes]:
-    """The outcomes of ranges of runs, all of one kernel in one launch."""
+    """Play ranges of runs, all of one kernel, in one launch."""
     played: dict[int, Outcomes] = {}
     for choice, members in batches(ranges):
         played |= zip(members, _launch(host, choice, [ranges[number] for number in members]), strict=True)
@@ -292,7 +292,7 @@ def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
 
 
 def gpu_outcomes_of_many(ranges: Sequence[RunRange]) -> list[Outcomes]:
-    """The same for ranges of several jobs, in one launch for each kernel."""
+    """Play ranges of runs of several jobs, in one launch for each kernel."""
     here = [number for number, each in enumerate(ranges) if refusal(each.job) is None]
     played = dict(zip(here, play_ranges(card(), [ranges[number] for number in here]), strict=True))
     return [played[number] if number in played else outcomes(*each) for number, each in enumerate(ranges)]

@@ -41,7 +41,7 @@ class KernelChoice(NamedTuple):
     slots: int
 
     def with_room_for(self, other: KernelChoice) -> KernelChoice:
-        """The choice of the same kernel that takes the jobs of both."""
+        """Return the choice of the same kernel that takes the jobs of both."""
         return KernelChoice(self.kernel, *map(max, self[1:], other[1:]))
 
 
@@ -60,7 +60,7 @@ def refusal(job: Job) -> str | None:
 
 
 def _stepped(job: Job) -> int | None:
-    """The kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
+    """Return the kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
     mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
     if job.market.family.quantile is not bernoulli.quantile or loop_of(job) != "any":
         return None
@@ -81,7 +81,7 @@ def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
 
 
 def choice_of(job: Job) -> KernelChoice:
-    """The kernel of a job that is not refused."""
+    """Return the kernel of a job that is not refused."""
     mechanism, arms = job.mechanism, sum(map(sum, job.copies.values()))
     stepped = _stepped(job)
     if stepped is not None:
@@ -134,7 +134,7 @@ class RunRange(NamedTuple):
 
 
 class WholeBonus(NamedTuple):
-    """The bonus of a rule over its clock, and its root in whole numbers of 1 / scale."""
+    """Bonus of a rule over its clock, and its root in whole numbers of 1 / scale."""
 
     exact: FloatArray
     roots: npt.NDArray[np.uint32]
@@ -143,14 +143,14 @@ class WholeBonus(NamedTuple):
 
 
 class MeansTable(NamedTuple):
-    """The means of runs: run r has row (r - first) modulo the number of rows."""
+    """Means of runs: run r has row (r - first) modulo the number of rows."""
 
     rows: FloatArray
     first: int
 
 
 def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> PlanRecords:
-    """The record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
+    """Record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
     job, mechanism = runs.job, runs.job.mechanism
     first, kept, sample = _level_ends(job)
     arms = arm_table(job, mechanism.agent is None)
@@ -190,7 +190,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
 
 
 def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str, Any]:
-    """The further numbers of a hold-out contest; rounds are cut at T + 1, which changes no run."""
+    """Return the further numbers of a hold-out contest; rounds are cut at T + 1, which changes no run."""
     arm, agent, score = job.mechanism.arm, job.mechanism.agent, job.mechanism.scoring
     assert agent is not None
     most = job.market.horizon + 1
@@ -206,7 +206,7 @@ def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str
 
 
 def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
-    """The tables of a rule; `scale` is a power of 2 with which no index reaches 2^31.
+    """Return the tables of a rule; `scale` is a power of 2 with which no index reaches 2^31.
 
     >>> from cloneproof.mechanisms.rules.ucb import ucb
     >>> table = whole_bonus(ucb(), 10000)
@@ -232,7 +232,7 @@ def ziggurat() -> FloatArray:
 
 
 def means_table(job: Job, first: int, count: int) -> MeansTable:
-    """The means of a range of runs; one row for each stratum, or a single row if that suffices."""
+    """Return the means of a range of runs; one row for each stratum, or a single row if that suffices."""
     if job.strata:
         return MeansTable(means_of_runs(job, 0, len(job.strata)), 0)
     if all(prior.atoms is not None and len(prior.atoms) == 1 for agent in job.market.agents for prior in agent.priors):
@@ -246,7 +246,7 @@ QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
-    """Whether so many runs of each job take the CPU longer than a GPU that must first be started.
+    """Return whether `runs` runs of each job take the CPU longer than a GPU that must first be started.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> def job(name, horizon, copies):

@@ -113,7 +113,7 @@ def _callable_by_address(signature: Any, function: Any) -> Any:
 
 
 def with_callees(function: Callable[..., Any]) -> Any:
-    """The function compiled with all that it calls; random words come from the compiled generator.
+    """Return the function compiled with all that it calls; random words come from the compiled generator.
 
     What belongs to this package is compiled once for all kernels.
     """
@@ -125,7 +125,7 @@ _OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
 
 
 def _compiled(function: Any, known: dict[Any, Any]) -> Any:
-    """The function with all Python functions that it can reach compiled; anything else unchanged."""
+    """Return the function with all Python functions that it can reach compiled; anything else unchanged."""
     if not isinstance(function, FunctionType) or is_jitted(function):
         return function
     if function in known:
@@ -178,7 +178,7 @@ _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) fo
 
 @compiled
 def priority(function, inputs, all_pulls, all_means):
-    """The priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may look at its siblings."""
+    """Priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may look at its siblings."""
     which, parameter = function.which, function.parameter
     if which == 0:
         value = _average(inputs)
@@ -231,7 +231,7 @@ def surely_above(bar, pulls, mean, width):
 
 @compiled
 def reward_at(function, mean, u):
-    """The reward at level u of family `function.which` of FAMILIES; below 0, a user's."""
+    """Return the reward at level u of family `function.which` of FAMILIES; below 0, a user's."""
     which, parameter = function.which, function.parameter
     if which < 0:
         return quantile_at(function.address, mean, u)

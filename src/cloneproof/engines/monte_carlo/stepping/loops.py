@@ -1,7 +1,7 @@
 """One level of a running mechanism in compiled code, and the fast loops over rounds.
 
-A level is `mechanisms.level` with rewards that arrive at once. No reward is outstanding, so nothing waits: its rounds
-are its exploration, in a fixed sequence, and then picks by priority.
+A level is a `mechanisms.online.levels.Level` whose rewards arrive at once. No reward is outstanding, so nothing waits:
+its rounds are its exploration, in a fixed sequence, and then picks by priority.
 
 UCB, at one level or both, pulls the leader while no rival can have overtaken it:
 
@@ -85,7 +85,7 @@ def open_level(level, rows, explore, stream, randomised):
 
 @compiled
 def candidate_to_explore(level, order, rows):
-    """The candidate whose turn it is in the exploration."""
+    """Return the candidate whose turn it is in the exploration."""
     begin, count, at = level.begin, level.end - level.begin, level.rounds
     if order == INDEX:
         return begin + at // level.explore
@@ -104,7 +104,7 @@ def candidate_to_explore(level, order, rows):
 
 @compiled
 def pick(level, clock, rule, logarithms, rows):
-    """The candidate to play in the level's round `clock` (from 1)."""
+    """Return the candidate to play in the level's round `clock` (from 1)."""
     if level.choice >= 0:
         return level.choice
     if level.rounds < level.needed:
@@ -117,7 +117,7 @@ def pick(level, clock, rule, logarithms, rows):
 
 @compiled
 def best(level, clock, rule, logarithms, rows):
-    """The candidate with the highest priority, ties uniformly at random."""
+    """Return the candidate with the highest priority, ties uniformly at random."""
     if rule.priority.which in (STEADY_UCB, STEADY_KL_UCB):
         return best_steady(level, rule, rows)
     if rule.completed:
@@ -233,7 +233,7 @@ def bound_kl(row, width):
 
 @compiled
 def exact_kl(level, row, clock, log_clock, width, rule, count):
-    """The index, cached with the slope of its tangent: 1 / (n kl'(mean, index)), rounded up."""
+    """Return the index, cached with the slope of its tangent: 1 / (n kl'(mean, index)), rounded up."""
     inputs = PriorityInputs(clock, log_clock, row.arrived, row.mean, 0.5, 0.5, count)
     value = priority(rule.priority, inputs, rule.all_pulls, rule.all_means)
     distance = value - row.mean
@@ -314,7 +314,7 @@ def leader_rounds(plan, tables, streams, decisions):
 
 @inlined
 def _lead(level, bonus, rows, lead, k, t):
-    """The lead of a candidate from round t on; others with its statistics count as rivals."""
+    """Return the lead of a candidate from round t on; others with its statistics count as rivals."""
     last, rivals = t + level.until - (level.rounds + 1 - bonus.shift), level.rivals
     if level.leader >= 0 and level.leader != k:
         rivals = max(rivals, lead.means[k] + bonus.root[level.until] * lead.slopes[k] + bonus.margin)
@@ -328,6 +328,10 @@ def _pull(plan, arm, t, clock, lead, agent_lead):
     state, wins, gain = arm.tape + GOLDEN * np.uint64(arm.pulls + 1), ZERO, arm.mean if plan.constant else 1.0
     last, threshold = min(lead.last, agent_lead.last, plan.horizon), arm.threshold
     pulls, agent_pulls = lead.pulls, agent_lead.pulls
+    # Up to round `last` no rival's index exceeds `rivals`, so the arm leads while mean + sqrt(bonus / n) is above that.
+    # Times n, it stops leading once n * rivals - total >= sqrt(bonus * n); both sides are squared, the left one with
+    # its sign, so that a round takes neither a root nor a division. With two levels the agent must lead in the same
+    # way, and a reward counts in both totals.
     while True:
         wins += mixed(state) < threshold
         state += GOLDEN
@@ -345,7 +349,7 @@ def _pull(plan, arm, t, clock, lead, agent_lead):
 
 @inlined
 def _leader(level, bonus, rows, lead):
-    """The candidate to play next; no other index is above `level.rivals` while the clock is at most `level.until`."""
+    """Candidate to play next; no other index is above `level.rivals` while the clock is at most `level.until`."""
     clock = level.rounds + 1 - bonus.shift
     if level.rounds < level.needed:
         level.until, level.rivals = clock, math.inf
@@ -367,7 +371,7 @@ def _leader(level, bonus, rows, lead):
 
 @inlined
 def _first(level, lead, root):
-    """The candidate of the highest estimated index at this root, that index, and the highest of those unlike it."""
+    """Candidate of the highest estimated index at this root, that index, and the highest of those unlike it."""
     means, slopes = lead.means, lead.slopes
     top, best, second = level.begin, -math.inf, -math.inf
     for k in range(level.begin, level.end):
@@ -408,7 +412,7 @@ def _one_alike(level, lead):
 
 @compiled
 def _exact_leader(level, bonus, rows, lead, clock, near):
-    """The candidate with the highest index as the session computes it, with the session's tie-breaking."""
+    """Return the candidate with the highest index as the session computes it, with the session's tie-breaking."""
     now, exact, highest, ties = bonus.root[clock], bonus.exact[clock], -math.inf, ZERO
     for k in range(level.begin, level.end):
         if lead.means[k] + now * lead.slopes[k] >= near:
@@ -423,7 +427,7 @@ def _exact_leader(level, bonus, rows, lead, clock, near):
 
 @inlined
 def _enter(level, bonus, rows, lead, k, pulls, high, low):
-    """Enter the rewards of so many pulls of candidate k; others that lead have it for a rival."""
+    """Enter the rewards of `pulls` pulls of candidate k; others that lead have it for a rival."""
     row = rows[k]
     row.arrived += pulls
     row.high, row.low = plus(row.high, row.low, high, low)
@@ -480,7 +484,7 @@ def thompson_rounds(plan, tables, streams, decisions):
 
 @compiled
 def _set_gammas(row):
-    """What the two gamma variates of the posterior need."""
+    """Set what the two gamma variates of the posterior need."""
     row.d, row.c = _scale(1.0 + row.high)
     row.other_d, row.other_c = _scale(1.0 + (row.arrived - row.high))
 
@@ -533,7 +537,7 @@ def _explored(rows, t, stream):
 
 @compiled
 def _highest_averages(rows):
-    """How many arms have the highest average (they are put into the scratch), and the highest below it."""
+    """Count the arms with the highest average (they are put into the scratch); also return the highest below it."""
     highest, second, ties = -1.0, -1.0, 0
     for a in range(len(rows)):
         value = rows[a].mean
@@ -549,7 +553,7 @@ def _highest_averages(rows):
 
 @inlined
 def _next_reward(arm, row):
-    """The next reward of the arm's tape, entered."""
+    """Enter the next reward of the arm's tape."""
     if uniform(arm.tape, row.arrived) < arm.mean:
         row.high += 1
     row.arrived += 1

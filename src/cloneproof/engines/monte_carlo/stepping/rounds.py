@@ -1,4 +1,4 @@
-"""The stepping kernel: what it needs of a job as numbers and tables, and the rounds of one run.
+"""Stepping kernel: a job as numbers and tables, and the rounds of one run.
 
 The rounds are those of `mechanisms.online.state` with rewards that arrive at once, with one level or two.
 """
@@ -65,7 +65,7 @@ MOST_LEADING: Final = 100_000  # arms of UCB
 
 
 def loop_of(job: Job) -> Loop:
-    """The fastest loop over rounds for a job of the stepping kernel."""
+    """Return the fastest loop over rounds for a job of the stepping kernel."""
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
     if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return "any"
@@ -89,7 +89,7 @@ def _is_ucb(rule: Rule, or_slow: bool = False) -> bool:
 
 
 class Functions(NamedTuple):
-    """The functions of a job: priorities of agents (of arms, if there is one level) and arms, rewards.
+    """Functions of a job: priorities of agents (of arms, if there is one level) and arms, rewards.
 
     `kept` must stay alive while addresses are in use.
     """
@@ -101,7 +101,7 @@ class Functions(NamedTuple):
 
 
 def functions_of(job: Job, running: Mechanism) -> Functions | None:
-    """The functions of a job as the kernel calls them, if all compile; `running` is the mechanism for its horizon."""
+    """Functions of a job as the kernel calls them, if all compile; `running` is the mechanism for its horizon."""
     family, rules = job.market.family, (running.agent or running.arm, running.arm)
     wanted = [(PRIORITIES, rule.priority, rule.parameters, (rule.siblings,)) for rule in rules]
     found, kept = [], []
@@ -204,7 +204,7 @@ class SteppingPlan(NamedTuple):
 
 
 def rule_numbers(rule: Rule, priority: Function, horizon: int, candidates: int, bonus: Bonus) -> RuleNumbers:
-    """A rule as the kernel reads it; a level has at most so many candidates."""
+    """Return a rule as the kernel reads it; a level has at most `candidates` candidates."""
     return RuleNumbers(
         priority=priority,
         explore=min(rule.explore, horizon + 1),
@@ -227,7 +227,7 @@ NO_BONUS: Final = Bonus(np.zeros(0), np.zeros(0), 0, 0.0)
 
 
 def bonus_of(rule: Rule, horizon: int) -> Bonus:
-    """The bonus of `ucb` or `slow-ucb`; sqrt and products are correctly rounded in NumPy as in Python."""
+    """Return the bonus of `ucb` or `slow-ucb`; sqrt and products are correctly rounded in NumPy as in Python."""
     return _bonus(rule.priority is slow_ucb.index, rule.parameters[0], rule.clock == "completed", horizon)
 
 
@@ -247,14 +247,14 @@ def logarithm_table(horizon: int) -> FloatArray:
 
 
 def most_sampled(running: Mechanism, horizon: int) -> int:
-    """The most arms that a sample has; 0 without a sample."""
+    """Return the most arms that a sample has; 0 without a sample."""
     if running.sample is None:
         return 0
     return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
 
 
 def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> SteppingPlan:
-    """The plan of a job; `running` is the mechanism that runs over its horizon."""
+    """Return the plan of a job; `running` is the mechanism that runs over its horizon."""
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
     rules = running.agent or running.arm, running.arm
     bonuses = [bonus_of(rule, horizon) if loop == "leader" else NO_BONUS for rule in rules]
@@ -295,7 +295,7 @@ class LeaderTables(NamedTuple):
 
 
 class SteppingTables(NamedTuple):
-    """What a run works in: arms, candidates, levels, and what each agent is paid so far, as exact sums.
+    """Working memory of a run: arms, candidates, levels, and what each agent is paid so far, as exact sums.
 
     Levels are that of all arms (flat), or that of the agents and one for each agent.
     """
@@ -308,7 +308,7 @@ class SteppingTables(NamedTuple):
 
 
 def tables_of(job: Job, running: Mechanism, plan: SteppingPlan, leads: bool) -> SteppingTables:
-    """The tables of a job."""
+    """Return the tables of a job."""
     arms = arm_table(job, plan.flat, ARM)
     registered = [sum(job.copies[agent.name]) for agent in job.market.agents]
     sizes = [len(arms)] if plan.flat else [plan.agents, *registered]
@@ -334,7 +334,7 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan, leads: bool) -> 
 
 
 def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
-    """The last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
+    """Return the last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
     ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
     explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
     return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)
@@ -404,7 +404,10 @@ def _scores(plan, judged, level):
 
 @compiled
 def _pull(plan, arm, paid):
-    """The next reward of the arm's tape, paid to its agent; NaN if a session or an exact sum cannot take it."""
+    """Pay the next reward of the arm's tape to its agent; NaN if a session or an exact sum cannot take it."""
+    # A tape is read by position, so pull number p of an arm has the same reward in every world that has the arm. The
+    # first check is written so that a NaN fails it as well. The second is made only for a user's reward family, whose
+    # values may lie outside of the support that it declares.
     reward = reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls))
     arm.pulls += 1
     if not abs(reward) <= plan.largest:
@@ -420,7 +423,7 @@ def _pull(plan, arm, paid):
 
 
 class SteppingTrace(NamedTuple):
-    """The pulls of each original in each run of a chunk, and the arms of the last run; empty if not requested."""
+    """Pulls of each original in each run of a chunk, and the arms of the last run; empty if not requested."""
 
     pulls: IntArray
     decisions: IntArray
@@ -428,7 +431,7 @@ class SteppingTrace(NamedTuple):
 
 @compiled
 def _open_run(plan, tables, run_stream, means):
-    """The tables of a run before its first round; returns its streams."""
+    """Prepare the tables of a run for its first round; return its streams."""
     streams = streams_of(run_stream)
     begin_run(tables.arms, plan.arms, streams.tapes, means)
     tables.paid[:] = 0
@@ -478,7 +481,7 @@ def _sample_arms(plan, sample_stream, tables):
 
 
 def _cached(sources: int) -> dict[Loop, Any]:
-    """The kernels, each compiled when first needed and kept on disk for these sources.
+    """Return the kernels, each compiled when first needed and kept on disk for these sources.
 
     Their names are unique, since Numba links cached functions by name.
     """
@@ -529,7 +532,7 @@ def step_outcomes(job: Job, first: int, count: int, loop: Loop | None = None) ->
 
 
 def decisions_of_run(job: Job, run: int, loop: Loop | None = None) -> IntArray:
-    """The arm of every round of a run, numbered through all agents in the order of registration."""
+    """Return the arm of every round of a run, numbered through all agents in the order of registration."""
     decisions = np.zeros(job.market.horizon, np.int64)
     _outcomes(job, run, 1, decisions, loop or loop_of(job))
     return decisions
@@ -564,7 +567,7 @@ def served_by_original(job: Job, pulls: IntArray, means: FloatArray) -> FloatArr
 
 
 def exact_regrets(pulls: IntArray, means: FloatArray) -> FloatArray:
-    """The sum of all rounds' losses, rounded once as `math.fsum` does: each product is split into two doubles."""
+    """Sum all rounds' losses, rounded once as by `math.fsum`: each product is split into two doubles."""
     losses = means.max(axis=1, keepdims=True) - means
     numbers = pulls.astype(np.float64)
     high = losses * (2.0**27 + 1)
