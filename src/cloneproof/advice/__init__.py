@@ -1,1 +1,1 @@
-"""What should a platform run? Mechanisms ranked for its market, compared, and put into terms for the service."""
+"""Advice on what to run: mechanisms ranked for a market, compared, and put into terms for the service."""

@@ -42,7 +42,7 @@ EVALUATIONS = 12  # of one tuning
 
 
 def tuned_mechanism(name: str, market: Market) -> Mechanism:
-    """The mechanism of that name, with the recommended parameters for the market.
+    """Return the mechanism of that name, with the recommended parameters for the market.
 
     Promises that depend on a declaration need a known gap; without one there is nothing to tune.
     """
@@ -53,7 +53,7 @@ def tuned_mechanism(name: str, market: Market) -> Mechanism:
 
 
 def exact_regret(market: Market, made: Mechanism) -> float:
-    """The honest regret by the closed form; infinite if it does not apply."""
+    """Return the honest regret by the closed form; infinite if it does not apply."""
     try:
         return evaluate(market, made, engine="closed-form").regret.value
     except OutOfTimeError:
@@ -63,7 +63,7 @@ def exact_regret(market: Market, made: Mechanism) -> float:
 
 
 def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
-    """The named mechanisms with their parameters for the market; and why others have none."""
+    """Return the named mechanisms with their parameters for the market; and why others have none."""
     found, refused = [], {}
     for name in names:
         if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
@@ -76,7 +76,7 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
 
 
 def _hold_out(name: str, market: Market) -> Mechanism:
-    """The theorem gives m; the number of rewards in a score is tuned, since the promise does not depend on it."""
+    """Take m from the theorem; tune the number of rewards in a score, on which the promise does not depend."""
     made = mechanism(name, market=market)
     m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
     most = market.horizon // len(market.agents) - arms * m - 1
@@ -116,7 +116,7 @@ def _etc(name: str, market: Market) -> Mechanism:
 
 
 def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
-    """The best of a few numbers in equal ratios, then between the neighbours of the best one."""
+    """Return the best of a few numbers in equal ratios, then between the neighbours of the best one."""
     costs: dict[int, float] = {}
     while len(costs) < (EVALUATIONS if first > 4 else first):
         ends = max(low, 1), max(low, high)
@@ -149,25 +149,25 @@ PULLS_A_SECOND = 2 * 10**7  # so that the number of runs, and the answer, do not
 COMMITTED = 1000  # pulls that take as long as a run that commits
 FEWEST_RUNS = 20
 LOOSE = 0.95  # a sampled regret whose error is a larger part of it says nothing
-SLOWER = 2.0  # a mechanism that is sampled more slowly than that is cut off after so many times its share
+SLOWER = 2.0  # a mechanism that is sampled more slowly than that is cut off after this multiple of its share
 ROUNDINGS = 1e-12  # of a round's reward, in a regret by moments
 POINTS = 10  # of a curve of regret over time
 
 
 @dataclass(frozen=True)
 class SamplingLimits:
-    """How long to sample if no exact engine applies."""
+    """Limits of sampling if no exact engine applies."""
 
     seconds: float = 0.5
     seed: int = 0
 
     def search(self, least: float) -> Search:
-        """The same for an audit, with at least so many seconds."""
+        """Return the same limits for an audit, with at least `least` seconds."""
         return Search(seconds=max(least, self.seconds), seed=self.seed)
 
 
 def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:
-    """The regret by the closed form, else sampled; None if too few runs are played."""
+    """Return the regret by the closed form, else sampled; None if too few runs are played."""
     fixed = copies is None and market.ends == "at-horizon"
     numbers = _flat_numbers(market, made) if fixed else None
     try:
@@ -189,7 +189,7 @@ def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: C
 
 
 def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
-    """The honest regret of a flat reservoir: exact for atoms, else by quadrature."""
+    """Return the honest regret of a flat reservoir: exact for atoms, else by quadrature."""
     priors = [agent.priors for agent in market.agents]
     how = "moments of one original at a time"
     if all(agent.support is not None for agent in market.agents):
@@ -203,7 +203,7 @@ def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
 
 
 def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
-    """What it costs and promises, or why nothing can be said.
+    """Assess what a mechanism costs and promises, or say why nothing is known.
 
     The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index on slots
     has a ceiling (`scan.index_ceiling`), compared with the payoff of a random choice of agents.
@@ -232,7 +232,7 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
 
 
 def _index_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict] | str:
-    """The ceiling of the index on slots in a sentence and as a relative gain, and a verdict; or why there is none.
+    """Return the ceiling of the index on slots as a sentence and a relative gain, and a verdict; or why none.
 
     The ceiling is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing does.
     """
@@ -269,13 +269,13 @@ def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
 
 
 def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
-    """The audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
+    """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
     question = checked_question(market, made, tolerance=TOLERANCE).of_one_of_each_kind
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 
 def relative_gain(audited: Audit) -> float:
-    """The largest gain that is not ruled out, relative to the honest payoff; at least 0."""
+    """Return the largest gain that is not ruled out, relative to the honest payoff; at least 0."""
     worst = audited.worst
     most_allowed = audited.tolerance if audited.verdict == "clone-proof" else math.inf  # an argument covers all copies
     if worst.honest.value <= 0:
@@ -285,7 +285,7 @@ def relative_gain(audited: Audit) -> float:
 
 
 def _flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
-    """The numbers of a flat reservoir over the whole horizon, if it counts coins and falls back on the best count."""
+    """Numbers of a flat reservoir over the whole horizon, if it counts coins and falls back on the best count."""
     arm = made.arm
     flat = made.agent is None and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
     return None if not flat or made.clearing.planned_epochs or market.ends != "at-horizon" else _numbers(arm)
@@ -297,7 +297,7 @@ def _numbers(arm: Rule) -> ReservoirNumbers:
 
 
 def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[float, float] | None]:
-    """The expected share of rounds before the award, and when it starts; None if there is no award."""
+    """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
     if running.arm.draws and running.agent is None and running.arm.explore:
@@ -315,7 +315,7 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
 
 
 def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
-    """What is promised, and which declaration it depends on ("" for none)."""
+    """Return what is promised, and which declaration it depends on ("" for none)."""
     rates = "the rates are as declared"
     if audited.verdict != "clone-proof":
         return "Nothing is promised: the audit could not rule out that copies pay.", rates
@@ -344,7 +344,7 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
 
 
 def seen(market: Market, made: Mechanism) -> str:
-    """What visitors and sellers will see: how many items are shown, how traffic is shared, what must stay constant."""
+    """Describe what visitors and sellers will see: items shown, how traffic is shared, what must stay constant."""
     agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
     exploring, _ = exploration(market, made)
     stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
@@ -384,7 +384,7 @@ def over_time(
     points: int = POINTS,
     at_end: Estimate | None = None,
 ) -> tuple[tuple[int, Estimate], ...]:
-    """The regret up to some rounds of the same run, with the parameters of the whole horizon.
+    """Return the regret up to some rounds of the same run, with the parameters of the whole horizon.
 
     `at_end` is the regret of the whole run, if known.
     """
@@ -410,7 +410,7 @@ MOST_DOUBLINGS = 10
 
 
 def expected_best(market: Market) -> float:
-    """The expected best mean of all originals, by quantiles of the maximum."""
+    """Return the expected best mean of all originals, by quantiles of the maximum."""
     priors = _priors(market)
     points = {prior: prior_points(prior) for prior in priors}
     values = sorted({value for own in points.values() for value, _ in own})
@@ -424,7 +424,7 @@ def expected_best(market: Market) -> float:
 
 
 def random_regret(market: Market) -> float:
-    """What playing an original at random in every round costs."""
+    """Return the regret of playing an original at random in every round."""
     priors = _priors(market)
     total = sum(
         number * sum(value * weight for value, weight in prior_points(prior)) for prior, number in priors.items()
@@ -437,14 +437,14 @@ def _priors(market: Market) -> Counter[Prior]:
 
 
 def prior_points(prior: Prior, quantiles: int = QUANTILES) -> list[tuple[float, float]]:
-    """The values of a prior with their weights; so many quantiles of a continuous one."""
+    """Return the values of a prior with their weights; `quantiles` quantiles of a continuous one."""
     if prior.atoms is not None:
         return [(float(value), float(weight)) for value, weight in prior.atoms]
     return [(float(prior.quantile((k + 0.5) / quantiles)), 1 / quantiles) for k in range(quantiles)]
 
 
 def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
-    """The first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None if never."""
+    """First of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play; None if never."""
     for power in range(1, MOST_DOUBLINGS + 1):
         if clock.spent:
             return None

@@ -42,7 +42,7 @@ ERRORS = 2.58  # standard errors: 99 %
 
 
 def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits) -> Estimate | None:
-    """The largest gain, in rewards, of a provider that registers all its items again under a second name.
+    """Return the largest gain, in rewards, of a provider that registers all its items again under a second name.
 
     Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
     if no compiled kernel plays the mechanism, or its runs are too long.
@@ -77,7 +77,7 @@ def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits)
 
 
 def account_floor(market: Market) -> float | None:
-    """What every mechanism that learns pays a second account in the long run, in rewards over the market's rounds.
+    """Return what every mechanism that learns pays a second account in the long run, in rewards over all rounds.
 
     0 for continuous rates, where the gain grows more slowly than the rounds. None if providers differ.
     """
@@ -96,7 +96,7 @@ SHORTER = 16  # times: the second horizon at which the mechanism is tuned and ju
 
 
 def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, limits: SamplingLimits) -> str:
-    """The cheapest season if a rate changes after so many rounds on average, and what variety costs, in sentences.
+    """Describe the cheapest season if a rate lasts `lifetime` rounds on average, and what variety costs.
 
     The regret of a shorter season follows a power law through that of the horizon and of a sixteenth of it, each tuned.
     """
@@ -122,7 +122,7 @@ def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, lim
 
 
 def _power(market: Market, chosen: AssessedMechanism, limits: SamplingLimits) -> float:
-    """The exponent of the regret as a function of the rounds, between 0 and 1; a half if unknown."""
+    """Return the exponent of the regret as a function of the rounds, between 0 and 1; a half if unknown."""
     shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
     try:
         regret = regret_of(shorter, tuned_mechanism(chosen.name, shorter), limits)
@@ -152,7 +152,7 @@ def wrong_declarations(
 
 
 def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
-    """The markets that may be the true ones."""
+    """Yield the markets that may be the true ones."""
 
     def changed(change: Callable[[Prior], Prior]) -> Market:
         agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
@@ -183,7 +183,7 @@ def _scaled(prior: Prior, factor: float) -> Prior:
 
 
 def _half_as_far(prior: Prior) -> Prior:
-    """The same weights, with each value half as far from the highest one."""
+    """Return the prior with each value half as far from the highest one."""
     if prior.atoms is None or len(prior.atoms) == 1:
         return prior
     top = prior.atoms[-1][0]
@@ -206,7 +206,7 @@ def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) 
 def _sampled_mistake(
     what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
 ) -> WrongDeclaration:
-    """The same by a sampled audit, if no exact engine applies."""
+    """Return the same by a sampled audit, if no exact engine applies."""
     if truth.horizon > LONGEST_SAMPLED:
         return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
     try:
@@ -218,7 +218,7 @@ def _sampled_mistake(
 
 
 def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
-    """The largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
+    """Largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
     honest = evaluate(truth, made, engine="closed-form").payoff
     best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
     for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
@@ -244,7 +244,7 @@ def tried_vectors(originals: int) -> list[CopyVector]:
 
 
 def _if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
-    """The loss if agents know their items after all: one registers only its best item, or everybody does."""
+    """Return the loss if agents know their items after all: one registers only its best item, or everybody does."""
     best_only = market_of_bests(market)
     regret = regret_of(best_only, made, limits)
     gain, why = 0.0, "the agent registers only its best item: computed"

@@ -103,7 +103,7 @@ class Comparison(Tabular):
 
     @property
     def left(self) -> list[str]:
-        """The mechanisms for which no time was left."""
+        """Mechanisms for which no time was left."""
         return [row.name for row in self.rows if row.remark == NO_TIME]
 
     def __repr__(self) -> str:
@@ -111,7 +111,7 @@ class Comparison(Tabular):
         return f"Comparison({said})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The comparison as data for JSON."""
+        """Return the comparison as data for JSON."""
         mechanisms = [row.to_dict() for row in self.rows]
         return {"mechanisms": mechanisms, "tolerance": self.tolerance, "interrupted": self.interrupted}
 
@@ -245,7 +245,7 @@ def _side_by_side(
 
 
 def _share(search: Search, clock: Deadline, parts: int) -> Search:
-    """The search of the first of so many mechanisms that share the remaining time."""
+    """Return the search of the first of `parts` mechanisms that share the remaining time."""
     left = clock.share(parts).left
     return search if left is None else replace(search, seconds=max(left, 1e-9))
 
@@ -329,7 +329,7 @@ def _lacks_gap(market: Market, made: Mechanism | BlackBox, audited: Audit) -> bo
 
 
 def _at_most(audited: Audit) -> float:
-    """The relative gain that none of the deviations tried exceeds; if unknown, that of the worst."""
+    """Return the relative gain that none of the deviations tried exceeds; if unknown, that of the worst."""
     if audited.state == AuditState.NONE_TRIED_PAYS:
         return audited.tolerance
     bound, worst = audited.tried_at_most, audited.worst

@@ -97,7 +97,7 @@ def asked_market(
     relative_gap: float,
     values: Sequence[float] | None,
 ) -> Market:
-    """The given or the declared market; raises an error if there is neither or both."""
+    """Return the given or the declared market; raises an error if there is neither or both."""
     declared = {"agents": agents, "originals": originals, "horizon": horizon, "rates": rates, "values": values}
     given = [name for name, value in declared.items() if value is not None]
     if market is not None:

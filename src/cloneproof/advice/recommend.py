@@ -64,7 +64,7 @@ LOOSE = 0.5  # of a regret: an error that is larger leaves open who is best
 def price_of_honesty(
     market: Market, candidates: Sequence[Mechanism], limits: SamplingLimits, seconds: float
 ) -> tuple[PriceOfHonesty | None, list[str]]:
-    """The candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
+    """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
     best: tuple[Estimate, Mechanism] | None = None
     unknown = []
     for made in candidates:
@@ -182,7 +182,7 @@ def recommend(
     search: Search = SEARCH,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Recommendation:
-    """What to run: the mechanisms that are clone-proof in this market, with tuned numbers.
+    """Recommend what to run: the mechanisms that are clone-proof in this market, with tuned parameters.
 
     First what keeps its promise whatever was declared (the reservoir family), the cheapest of it first; then what needs
     a declaration to be right.
@@ -279,7 +279,7 @@ def _recommended(
 def _stages(
     found: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
 ) -> Iterator[Recommendation]:
-    """What is known after each step, the most important first; nothing starts once the time is over."""
+    """Yield what is known after each step, the most important first; nothing starts once the time is over."""
     market, budget, informed = found.market, clock.budget or SECONDS, found.providers == "informed"
     limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
     clock.tell(0, 4, "tuning and auditing")
@@ -332,7 +332,7 @@ def _stages(
 
 
 def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
-    """What it costs and promises; or why it is not ranked."""
+    """Assess what a mechanism costs and promises; or say why it is not ranked."""
     market, informed = found.market, found.providers == "informed"
     assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
     if isinstance(assessed, str):
@@ -401,7 +401,7 @@ def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, i
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
-    """What would have to change for a clone-proof mechanism to learn."""
+    """Return what would have to change for a clone-proof mechanism to learn."""
     rounds = enough_rounds(market, LEARNED, clock)
     enough = (
         f"From about {rounds:,} rounds on the reservoir would cost less than half of that; or with fewer providers, or "

@@ -1,4 +1,4 @@
-"""The result of a recommendation: the choice, the alternatives, costs, promises and risks."""
+"""Result of a recommendation: the choice, the alternatives, costs, promises and risks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AssessedMechanism:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The numbers to copy; those without a value are left out."""
+        """Parameters to copy; those without a value are left out."""
         return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class AssessedMechanism:
 
 @dataclass(frozen=True)
 class PriceOfHonesty:
-    """What is best if everybody were honest, and what that one costs if everybody does what pays.
+    """Mechanism that is best with honest agents, and its cost if all agents play best responses.
 
     mechanism          the mechanism of the smallest honest regret
     honest             its regret if everybody is honest
@@ -188,22 +188,22 @@ class Recommendation(Tabular):
 
     @property
     def choice(self) -> AssessedMechanism:
-        """What to run."""
+        """Recommended mechanism."""
         return self.ranked[0]
 
     @property
     def alternatives(self) -> tuple[AssessedMechanism, ...]:
-        """The next three."""
+        """Next three mechanisms."""
         return self.ranked[1:4]
 
     @property
     def cheaper(self) -> AssessedMechanism | None:
-        """What costs less than the choice if the declaration that its promise depends on is right."""
+        """Cheapest mechanism that costs less than the choice, if the declaration its promise depends on is right."""
         below = [each for each in self.ranked[1:] if each.needs and each.regret.value < self.choice.regret.value]
         return min(below, key=lambda each: each.regret.value, default=None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The recommendation as data for JSON; the market as the text of a market file."""
+        """Return the recommendation as data for JSON; the market as the text of a market file."""
         return {
             "market": market_to_toml(self.market),
             "choice": self.choice.name if self.ranked else None,
@@ -229,7 +229,7 @@ QUOTA = 100  # registration quota of an agent, where the mechanism has no number
 
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
-    """The fields of `serve.market.terms.MarketSpec` as TOML text: the mechanism with all its parameters."""
+    """Return the fields of `serve.market.terms.MarketSpec` as TOML text: the mechanism with all its parameters."""
     parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
     if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
         raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")

@@ -30,7 +30,7 @@ VectorGains = dict[CopyVector, Estimate]
 
 @dataclass
 class PayoffTable:
-    """Cached payoffs of profiles, by an exact engine or from so many pairs of runs."""
+    """Cached payoffs of profiles, by an exact engine or from a fixed number of pairs of runs."""
 
     market: Market
     mechanism: Mechanism
@@ -63,7 +63,7 @@ class PayoffTable:
         return self.evaluations[key]
 
     def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
-        """What the agent gains by each vector instead of its own; vectors that no engine can evaluate are left out."""
+        """Return the agent's gain by each vector instead of its own, but for vectors that no engine can evaluate."""
         name = agent.name
         others = [vector for vector in vectors if vector != profile[name]]
         if self.engine is None:
@@ -109,7 +109,7 @@ def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
 def payoff_table(
     market: Market, mechanism: Mechanism, runs: int | None, seed: int, seconds: float | None = None
 ) -> PayoffTable:
-    """The closed form if it applies; else samples if runs are given; else the state tree."""
+    """Choose the closed form if it applies; else samples if runs are given; else the state tree."""
     world, honest = [(market, mechanism)], full_copies(market.agents, None)
     try:
         exact_evaluations(world, honest, "closed-form")
@@ -137,7 +137,7 @@ class BestResponse:
 
 @dataclass(frozen=True)
 class Strategies:
-    """What each agent may register, the tolerance, and the step towards a best response."""
+    """Vectors that each agent may register, the tolerance, and the step towards a best response."""
 
     vectors: Mapping[str, Sequence[CopyVector]]
     kinds: Mapping[str, OriginalKinds]
@@ -145,7 +145,7 @@ class Strategies:
     damping: float
 
     def best_response(self, table: PayoffTable, profile: FullCopies, agent: Agent) -> BestResponse:
-        """The best vector; among equals up to the tolerance, the one with the fewest arms."""
+        """Return the best vector; among equals up to the tolerance, the one with the fewest arms."""
         gains = table.gains(profile, agent, self.vectors[agent.name])
         own = profile[agent.name]
         if not gains:
@@ -180,7 +180,7 @@ class Strategies:
 
 @dataclass(frozen=True)
 class Path:
-    """The profiles visited; the profiles of a cycle; the last profile's best responses, if known."""
+    """Profiles visited; the profiles of a cycle; the last profile's best responses, if known."""
 
     profiles: tuple[FullCopies, ...]
     cycle: tuple[FullCopies, ...] = ()
@@ -236,7 +236,7 @@ STEPS_AT_LEAST = 4  # for which a budget leaves time, where payoffs are sampled
 
 @dataclass(frozen=True, repr=False)
 class Equilibrium(Tabular):
-    """What everybody registers if everybody does what pays: the result of `cp.equilibrium`.
+    """Registrations of agents that all play best responses: the result of `cp.equilibrium`.
 
     As a table (`to_frame`, `to_markdown`, `to_latex`) it has a row for each agent.
 
@@ -265,7 +265,7 @@ class Equilibrium(Tabular):
     path : tuple of dict
         Every profile that was passed, from the start on.
     max_copies : int
-        The cap: up to so many copies of each original.
+        The cap: the most copies of each original.
     scope : str
         What was tried and how it was computed.
     """
@@ -294,7 +294,7 @@ class Equilibrium(Tabular):
 
     @property
     def largest_incentive(self) -> float:
-        """The largest incentive as a part of its agent's payoff, its error included; 0 if nobody has one."""
+        """Largest incentive as a part of its agent's payoff, its error included; 0 if nobody has one."""
         parts = [
             incentive.high / self.evaluation.payoff[name].value if self.evaluation.payoff[name].value > 0 else 0.0
             for name, incentive in self.incentives.items()
@@ -308,12 +308,12 @@ class Equilibrium(Tabular):
 
     @property
     def price(self) -> float:
-        """The regret over that of honest agents: what the copies cost the platform."""
+        """Regret divided by that of honest agents: what the copies cost the platform."""
         honest = self.honest.regret.value
         return self.evaluation.regret.value / honest if honest > 0 else float("inf")
 
     def to_dict(self) -> dict[str, Any]:
-        """The equilibrium as data for JSON."""
+        """Return the equilibrium as data for JSON."""
         return {
             **fields_of(self, "status", "mechanism", "copies", "incentives", "responses", "largest_incentive"),
             "honest_regret": self.honest.regret.to_dict(),
@@ -382,7 +382,7 @@ def equilibrium(
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Equilibrium:
-    """What everybody registers if everybody does what pays.
+    """Find what everybody registers if all agents play best responses.
 
     All agents move at once, each part of the way to its best response, until nobody gains. If a profile comes back,
     they move one after the other, each all the way, and if one comes back again, that is reported as a cycle.
@@ -394,7 +394,7 @@ def equilibrium(
     mechanism : Mechanism
         The platform's algorithm.
     max_copies : int, default 8
-        The cap: an agent may register every original up to so many times, and every such vector is tried. Under many
+        The cap: an agent may register every original up to this often, and every such vector is tried. Under many
         mechanisms more copies always pay, and an equilibrium exists only because of a cap.
     start : mapping of str to sequence of int, optional
         What everybody registers at first; agents that are left out are honest.

@@ -76,7 +76,7 @@ def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple
 
 @contextmanager
 def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterator[ChunkOutcomes[BlackBoxJob]]:
-    """The outcomes of chunks, one at a time; several processes may share a chunk's runs.
+    """Open a function that plays chunks, one at a time; several processes may share a chunk's runs.
 
     When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
     """

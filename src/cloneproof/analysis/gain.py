@@ -1,4 +1,4 @@
-"""The gain of a deviation, sampled in pairs of runs so that only what the copies change adds noise."""
+"""Gain of a deviation, sampled in pairs of runs so that only what the copies change adds noise."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BOLD = 0.5  # of the stake: gains hug the middle of their range
 
 @dataclass(frozen=True)
 class PairedSampling:
-    """The options of `cloneproof.gain`; for stores that already have runs, where they are and how many at a time."""
+    """Options of `cloneproof.gain`; for stores that already have runs, where they are and how many at a time."""
 
     runs: int | None = None
     confidence: float = 0.99
@@ -74,7 +74,7 @@ def draw_pairs(
     sampling: PairedSampling,
     instead_of: tuple[int, ...] | None = None,
 ) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
-    """The totals of as many pairs as needed, why it stopped, and where runs were drawn if not on the CPU.
+    """Return totals of as many pairs as needed, why it stopped, and where runs were drawn if not on the CPU.
 
     The columns are gain, honest and copied payoff. `instead_of` replaces the agent's honest copies in the comparison.
     """
@@ -105,7 +105,7 @@ def draw_pairs(
 
 @contextmanager
 def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
-    """The source of runs: a store that has them, processes for a black box, or the kernels."""
+    """Yield the source of runs: a store that has them, processes for a black box, or the kernels."""
     box = isinstance(jobs[0], BlackBoxJob)
     if sampling.outcomes is not None:
         yield RunSource(sampling.outcomes, parallel=not box)
@@ -128,7 +128,7 @@ GainDecision = Literal["pays", "does not pay", "undecided"]
 
 @dataclass(frozen=True, repr=False)
 class Gain:
-    """The gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
+    """Gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Gain:
         return self.stopped in ("budget", "interrupted")
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON."""
+        """Return the gain as data for JSON."""
         parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
         return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
 
@@ -196,7 +196,7 @@ def gain(
     search: Search = SEARCH,
     progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Gain:
-    """What an agent gains by registering these copies, sampled in pairs of runs.
+    """Estimate what an agent gains by registering these copies, sampled in pairs of runs.
 
     Both worlds, honest and copied, use the same random numbers, so that only what the copies change adds noise.
 

@@ -63,7 +63,7 @@ def write_replay(audit: Audit, path: str | Path) -> None:
 
 
 def replay_record(audit: Audit) -> dict[str, Any]:
-    """The record as data."""
+    """Return the record as data."""
     _check_kernels()
     if not audit.samples:
         raise CertificateError(f"expected an audit that sampled, got one that did not; {_instead(audit)}")
@@ -87,7 +87,7 @@ def replay_record(audit: Audit) -> dict[str, Any]:
 
 
 def _instead(audit: Audit) -> str:
-    """What to write instead of a record, for an audit without samples."""
+    """Return advice on what to write instead of a record, for an audit without samples."""
     try:
         checked_certificate(audit)
     except CertificateError as refusal:
@@ -96,7 +96,7 @@ def _instead(audit: Audit) -> str:
 
 
 def _deviation(sample: SampledDeviation) -> dict[str, Any]:
-    """The counts and sums of one deviation, and the intervals that follow from them."""
+    """Return the counts and sums of one deviation, and the intervals that follow from them."""
     difference, honest, _ = sample.progress.estimates(sample.confidence, "")
     return {
         **_name(sample.agent, sample.copies, sample.market.horizon),
@@ -110,7 +110,7 @@ def _deviation(sample: SampledDeviation) -> dict[str, Any]:
 
 
 class ReplayTimeOver(CertificateError):  # noqa: N818 (it names what happened)
-    """The time for a replay ran out."""
+    """Raised when the time for a replay has run out."""
 
 
 def duration(seconds: float) -> str:
@@ -122,7 +122,7 @@ def duration(seconds: float) -> str:
 
 
 def recorded_rounds(data: dict[str, Any]) -> int:
-    """How many rounds a replay has to draw, in both worlds of each pair."""
+    """Return how many rounds a replay has to draw, in both worlds of each pair."""
     return sum(2 * whole(deviation["pairs"]) * whole(deviation["horizon"]) for deviation in data["deviations"])
 
 

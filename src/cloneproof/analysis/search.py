@@ -16,12 +16,12 @@ MOST_COPIES = 10**6
 
 @dataclass(frozen=True)
 class Search:
-    """How far to search for deviations, how long to take, and how to sample where no exact engine applies.
+    """Options of a search for deviations: how far, how long, and how to sample where no exact engine applies.
 
     Attributes
     ----------
     copies : int, default 4
-        Audits try every vector of up to so many copies of each original, besides ladders of 2, 4, 8, .. copies.
+        Audits try every vector of up to this many copies of each original, besides ladders of 2, 4, 8, .. copies.
     seconds : float, optional
         Stop after this much wall-clock time, besides what kernels take to compile. What is open then is `undecided`, or
         has a wider interval. Left out, work is counted instead, so that one seed gives one answer on every machine.

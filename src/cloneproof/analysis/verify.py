@@ -99,7 +99,7 @@ def verify(
 
 
 def replay_work(path: str | Path) -> str | None:
-    """How much a replay record has to draw, in words; read from the file before any work."""
+    """Describe how much a replay record has to draw; read from the file before any work."""
     from cloneproof.analysis import replay_record
 
     data = read_json(path)
@@ -112,7 +112,7 @@ def replay_work(path: str | Path) -> str | None:
 
 
 def _running(document: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> Mechanism | None:
-    """The mechanism for the market, or for the certificate's market if none is given."""
+    """Return the mechanism for the market, or for the certificate's market if none is given."""
     if mechanism is None or isinstance(mechanism, Mechanism):
         declared = mechanism
     elif callable(mechanism) and market is not None:

@@ -1,4 +1,4 @@
-"""What a leaderboard should run: a reservoir board tuned to put the fewest producers in the wrong order.
+"""Advice for a leaderboard: a reservoir board tuned to put the fewest producers in the wrong order.
 
 Any slots, tests and weight are clone-proof; they affect only the accuracy. A search over them, without ends, minimises
 the number of wrong pairs, taking the ratings that were read as the truth. The rules that it is compared with have the
@@ -32,7 +32,7 @@ from cloneproof.boards.variants import Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 
-PARTS: Final = 20  # the share of the battles that goes to the search is so many whole parts of all
+PARTS: Final = 20  # the share of the battles that goes to the search is a whole number of such parts of all
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
 NOISES: Final = (0.0, 20.0, 40.0, 80.0)
 SHOWN: Final = 5  # variants in the comparison of rules
@@ -54,7 +54,7 @@ class RuleRow:
 
 @dataclass(frozen=True)
 class BoardAdvice:
-    """The recommended rule and the usual ones, all with the same total number of battles and the same opponents."""
+    """Recommended rule and the usual ones, all with the same total number of battles and the same opponents."""
 
     rule: ReservoirBoard
     rows: tuple[RuleRow, ...]
@@ -68,7 +68,7 @@ class BoardAdvice:
 
     @property
     def promise(self) -> str:
-        """What is proven of the recommended rule."""
+        """Statement that is proven of the recommended rule."""
         start = "If Bradley-Terry holds, no" if self.rule.balanced else "No"
         return (
             f"{start} copies and no withholding raise a producer's expected prize, whatever the others do, as long "
@@ -78,7 +78,7 @@ class BoardAdvice:
 
     @property
     def price(self) -> str:
-        """What the proof costs, against the most accurate rule without one that leaves no more to gain.
+        """Cost of the proof, against the most accurate rule without one that leaves no more to gain.
 
         Rules that take the producers' word for their models are not meant.
         """
@@ -118,7 +118,7 @@ def recommend_board(
     balanced: bool | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BoardAdvice:
-    """Tune a reservoir board to so many battles per producer (default: the board's own traffic) and compare rules."""
+    """Tune a reservoir board to a number of battles per producer (default: the board's traffic) and compare rules."""
     panel = Panel(board)
     producers, models = len(board.names), len(board.models)
     if producers < 2:
@@ -190,7 +190,7 @@ def _ladder(first: int, last: int) -> list[int]:
 
 
 def _best(cost: Callable[..., float], ladders: Sequence[Sequence[int]], start: Sequence[int]) -> list[int]:
-    """The rungs of least cost: up or down one ladder at a time, in ever smaller strides, until no step helps."""
+    """Return the rungs of least cost: up or down one ladder at a time, in ever smaller strides, until no step helps."""
     known: dict[tuple[int, ...], float] = {}
 
     def at(places: tuple[int, ...]) -> float:

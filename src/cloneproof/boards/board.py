@@ -36,7 +36,7 @@ class Battles:
 
     @property
     def counts(self) -> Floats:
-        """How often each pair met."""
+        """Number of battles of each pair."""
         return np.asarray(self.wins + self.wins.T)
 
     @staticmethod
@@ -90,7 +90,7 @@ class Board:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The producers, each once, by their best model from the top."""
+        """Producers, each once, by their best model from the top."""
         order = np.argsort(-self.ratings, kind="stable")
         return tuple(dict.fromkeys(self.producers[i] for i in order))
 
@@ -100,14 +100,14 @@ class Board:
         return self.producers == self.models
 
     def models_of(self, producer: str) -> NDArray[np.int64]:
-        """The indices of a producer's models, the best first."""
+        """Return the indices of a producer's models, the best first."""
         own = [i for i, name in enumerate(self.producers) if name == producer]
         if not own:
             raise BoardError(f"expected a producer of this board, got {brief(producer)}; one is {self.names[0]!r}")
         return np.asarray(sorted(own, key=lambda i: -self.ratings[i]), dtype=np.int64)
 
     def chances(self) -> Floats:
-        """The probability that each model (row) beats each opponent of the panel (column).
+        """Return the probability that each model (row) beats each opponent of the panel (column).
 
         The panel is all models, or the reference. A battle against itself, or a copy of itself, is a fair coin.
         """
@@ -118,7 +118,7 @@ class Board:
 
     @property
     def worth(self) -> Floats:
-        """The votes that would measure each model as well as the table's standard error says; 0 if it has none.
+        """Votes that would measure each model as well as the table's standard error says; 0 if it has none.
 
         A vote is a battle with the panel, won with probability p: it has p (1 - p) of information on the log-odds.
         Battles that were read are counted as they are.
@@ -131,7 +131,7 @@ class Board:
         return np.divide(ELO**2, self.errors**2 * information, out=np.zeros(len(known)), where=known)
 
     def typical_votes(self) -> int:
-        """The median of what the models' votes are worth."""
+        """Return the median of what the models' votes are worth."""
         worth = self.worth[self.worth > 0]
         if not len(worth):
             raise BoardError(
@@ -141,12 +141,12 @@ class Board:
         return max(1, round(float(np.median(worth))))
 
     def at_most(self, models: int) -> Board:
-        """The board with each producer's best `models` models only."""
+        """Return the board with each producer's best `models` models only."""
         keep = sorted(i for name in self.names for i in self.models_of(name)[:models])
         return self.subset(keep)
 
     def subset(self, keep: Sequence[int]) -> Board:
-        """The board of some models; battles with the others are left out, ratings and the panel stay."""
+        """Return the board of some models; battles with the others are left out, ratings and the panel stay."""
         index = np.asarray(keep, dtype=np.int64)
         return replace(
             self,
@@ -162,13 +162,13 @@ class Board:
 
 
 def votes_information(ratings: Floats, panel: Floats) -> Floats:
-    """What one battle with the panel tells of each model's log-odds: the average of p (1 - p)."""
+    """Return the information of one battle with the panel on each model's log-odds: the average of p (1 - p)."""
     chances = win_chance(ratings[:, None] - panel)
     return np.asarray(np.maximum((chances * (1 - chances)).mean(axis=1), LEAST))
 
 
 def win_chance(difference: Floats) -> Floats:
-    """The probability to win with a lead of so many Elo points (Bradley-Terry).
+    """Return the probability to win with a lead of `difference` Elo points (Bradley-Terry).
 
     >>> round(float(win_chance(np.array(400.0))), 4)
     0.9091

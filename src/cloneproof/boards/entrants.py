@@ -1,4 +1,4 @@
-"""What variants gain when entrants fight each other: a simulation that takes the board's ratings as the truth.
+"""Gain of variants when entrants fight each other: a simulation that takes the board's ratings as the truth.
 
 Battles are drawn between listed models by a sampling rule; models are rated by Bradley-Terry, refitted in each run; a
 listing rule turns ratings into one score per producer. Each run simulates two worlds: an honest one, and one in which a
@@ -35,7 +35,7 @@ Listing = Literal["best listing", "self-ranked", "provisional", "reservoir board
 SAMPLING: tuple[Sampling, ...] = ("uniform", "boost", "uncertainty")
 LISTING: tuple[Listing, ...] = ("best listing", "self-ranked", "provisional", "reservoir board")
 BOOST: Final = 5.0  # weight of a model that is new ..
-NEW: Final = 3_000  # .. until it has so many votes
+NEW: Final = 3_000  # .. until it has this many votes
 STAGES: Final = 4  # weights are recomputed so often while the traffic comes in
 NOISE: Final = 40.0  # Elo: the standard deviation of a producer's error about its own models
 FRESH: Final = 0.3  # share of the battles that a provisional board spends on fresh votes
@@ -45,7 +45,7 @@ DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 @dataclass(frozen=True)
 class EntrantGain:
-    """What variants gained in the simulation, with 99 % intervals."""
+    """Gain of variants in the simulation, with 99 % intervals."""
 
     producer: str
     rule: Listing
@@ -65,7 +65,7 @@ class EntrantGain:
 
 
 class Entrants(NamedTuple):
-    """The board with a producer's variants behind its models."""
+    """Board with a producer's variants behind its models."""
 
     board: Board
     truth: Floats
@@ -100,7 +100,7 @@ def variants_among_entrants(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> EntrantGain:
-    """What variants of a producer's best model gain over so many new battles between entrants.
+    """Simulate what variants of a producer's best model gain over `battles` new battles between entrants.
 
     The board's votes so far count too, unless it starts `empty`; rules are compared on empty boards. Self-rankings err
     by 40 Elo. A provisional board keeps 30 % of the battles for fresh votes of each producer's best listing. A
@@ -174,6 +174,9 @@ def _two_worlds(
 
     Old votes come first, spread over pairs in proportion to the models' votes; they are the same in both worlds.
     """
+    # Wins are Poisson counts, at rates that the sampling rule sets anew in each stage. What the rates of both worlds
+    # have in common (the smaller one) is drawn once and counted in both, and each world draws only its own remainder.
+    # Sums of Poisson counts are Poisson, so each world has its exact law, while their difference has little noise.
     old, size = entrants.models, len(entrants.truth)
     chances = win_chance(entrants.truth[:, None] - entrants.truth[None, :])
     among_old = chances[:old, :old]
@@ -260,7 +263,7 @@ def _shared(honest: Floats, copied: Floats, battles: float, rng: np.random.Gener
 
 
 def _first_of_each(values: Floats, owners: Indices, producers: int) -> Indices:
-    """The index of each producer's largest value, the first of equal ones."""
+    """Return the index of each producer's largest value, the first of equal ones."""
     order = np.lexsort((np.arange(len(values)), -values))
     firsts = np.full(producers, -1)
     firsts[owners[order[::-1]]] = order[::-1]

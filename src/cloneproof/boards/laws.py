@@ -41,7 +41,7 @@ class CountLaw(NamedTuple):
 
 
 def binomial_law(battles: int, mean: float) -> CountLaw:
-    """The number of wins in so many battles against random opponents.
+    """Return the law of the number of wins in `battles` battles against random opponents.
 
     >>> binomial_law(2, 0.5).mass.round(6).tolist()
     [0.25, 0.5, 0.25]
@@ -59,7 +59,7 @@ def binomial_law(battles: int, mean: float) -> CountLaw:
 
 
 def balanced_law(battles: int, chances: Floats) -> CountLaw:
-    """The number of wins if opponents take turns, from its Fourier transform on the window.
+    """Return the law of the number of wins if opponents take turns, from its Fourier transform on the window.
 
     >>> balanced_law(2, np.array([0.25, 0.75])).mass.round(6).tolist()
     [0.1875, 0.625, 0.1875]
@@ -85,7 +85,7 @@ def balanced_law(battles: int, chances: Floats) -> CountLaw:
 
 
 def normal_law(battles: int, mean: float, variance: float, unit: int) -> CountLaw:
-    """A normal count in units of so many battles: a quick approximation for searches."""
+    """Return a normal law in units of `unit` battles: a quick approximation for searches."""
     centre, spread = battles * mean / unit, battles * variance / unit**2
     low, high = _window(-(-battles // unit), centre, spread)
     wins = np.arange(low, high + 1)
@@ -95,7 +95,7 @@ def normal_law(battles: int, mean: float, variance: float, unit: int) -> CountLa
 
 @lru_cache(maxsize=1024)
 def schedule(battles: int, opponents: int) -> Floats:
-    """How often each opponent is met: as equally as possible, the remainder spread evenly over the panel."""
+    """Return how often each opponent is met: as equally as possible, the remainder spread evenly over the panel."""
     each, rest = divmod(battles, opponents)
     times = np.full(opponents, float(each))
     times[((np.arange(rest) + 0.5) * opponents / max(rest, 1)).astype(int)] += 1
@@ -103,7 +103,7 @@ def schedule(battles: int, opponents: int) -> Floats:
 
 
 def best_of(laws: Sequence[CountLaw]) -> CountLaw:
-    """The law of the largest of independent counts.
+    """Return the law of the largest of independent counts.
 
     >>> best_of([binomial_law(1, 0.5)] * 2).mass.tolist()
     [0.25, 0.75]
@@ -165,7 +165,7 @@ def _products_of_others(rows: Floats) -> Floats:
 
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:
-    """The law of `weight` times the champion's count plus its fresh count."""
+    """Return the law of `weight` times the champion's count plus its fresh count."""
     parts, dropped = [], 0.0
     for champion, count in zip(champions, fresh, strict=True):
         chance = float(champion.mass.sum())
@@ -184,14 +184,14 @@ def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: 
 
 
 def _convolved(left: Floats, right: Floats) -> Floats:
-    """The convolution by fast Fourier transforms."""
+    """Convolve by fast Fourier transforms."""
     length = len(left) + len(right) - 1
     size = next_fast_len(length, real=True)
     return np.asarray(np.fft.irfft(np.fft.rfft(left, size) * np.fft.rfft(right, size), size)[:length])
 
 
 def mixture(parts: Sequence[CountLaw]) -> CountLaw:
-    """The sum of masses, on one window."""
+    """Add masses, on one window."""
     low = min(part.low for part in parts)
     high = max(part.low + len(part.mass) for part in parts)
     mass = np.zeros(high - low)
@@ -201,7 +201,7 @@ def mixture(parts: Sequence[CountLaw]) -> CountLaw:
 
 
 class Field:
-    """The scores of all others on one window, with their distribution functions."""
+    """Scores of all others on one window, with their distribution functions."""
 
     def __init__(self, laws: Sequence[CountLaw]) -> None:
         self.low, self.below = _distributions(laws)
@@ -210,18 +210,18 @@ class Field:
         self.missing = max(law.missing for law in laws)
 
     def beaten(self, law: CountLaw) -> Floats:
-        """The probability that a score of this law is above each of them; a tie counts one half."""
+        """Return the probability that a score of this law is above each of them; a tie counts one half."""
         first, mass, above = self._on_window(law)
         return np.asarray(self.middle[:, first : first + len(mass)] @ mass + above)
 
     def number_beaten(self, law: CountLaw, leave_out: int) -> float:
-        """How many of them, all but one, are expected to be below a score of this law."""
+        """Return how many of them, all but one, are expected to be below a score of this law."""
         first, mass, above = self._on_window(law)
         band = slice(first, first + len(mass))
         return float((self.together[band] - self.middle[leave_out, band]) @ mass + above * (len(self.middle) - 1))
 
     def is_first(self, law: CountLaw, leave_out: int) -> tuple[float, float]:
-        """The probability to be above all but one of them, and the half-width due to ties."""
+        """Return the probability to be above all but one of them, and the half-width due to ties."""
         first, mass, above = self._on_window(law)
         others = np.delete(self.below[:, max(0, first - 1) : first + len(mass)], leave_out, axis=0)
         all_below = np.prod(others, axis=0) if first else np.concatenate([[0.0], np.prod(others, axis=0)])
@@ -247,6 +247,6 @@ def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:
 
 
 def _window(battles: int, mean: float, variance: float) -> tuple[int, int]:
-    """The window that holds a count but for a mass of `MISSING`; the 20 covers small means (Bernstein's inequality)."""
+    """Window that holds a count but for a mass of `MISSING`; the 20 covers small means (Bernstein's inequality)."""
     half = DEVIATIONS * math.sqrt(variance) + 20
     return max(0, math.floor(mean - half)), min(battles, math.ceil(mean + half))

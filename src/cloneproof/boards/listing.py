@@ -52,7 +52,7 @@ class Panel:
         self._laws: dict[tuple[int, int, bool], CountLaw] = {}
 
     def coarse(self, battles: int) -> Panel:
-        """The panel with normal counts in units that still resolve so many battles.
+        """Return the panel with normal counts in units that still resolve `battles` battles.
 
         Use it to search for parameters, and the exact panel to judge them.
         """
@@ -62,7 +62,7 @@ class Panel:
         return rough
 
     def law(self, model: int, battles: int, *, balanced: bool = False) -> CountLaw:
-        """How many of so many battles a model wins, against random opponents or opponents that take turns."""
+        """Return the law of a model's wins in `battles` battles, with random opponents or opponents that take turns."""
         key = (model, battles, balanced)
         if key not in self._laws:
             self._laws[key] = self._made(model, battles, balanced)
@@ -77,20 +77,20 @@ class Panel:
 
     @cached_property
     def models(self) -> dict[str, tuple[int, ...]]:
-        """The indices of each producer's models, the best first."""
+        """Indices of each producer's models, the best first."""
         return {name: tuple(int(i) for i in self.board.models_of(name)) for name in self.board.names}
 
 
 class ListingRule(Protocol):
-    """What turns battles into a published score for each producer."""
+    """Rule that turns battles into a published score for each producer."""
 
     @property
     def name(self) -> str:
-        """The rule in a few words."""
+        """Short description of the rule."""
 
     @property
     def scale(self) -> int:
-        """What a published score is divided by to be a win rate."""
+        """Divisor that makes a published score a win rate."""
 
     @property
     def proven(self) -> bool:
@@ -101,10 +101,10 @@ class ListingRule(Protocol):
         """Whether it takes the producers' word for which of their models is better."""
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        """The law of the published score of a producer that lists each model so often (0: withheld)."""
+        """Return the law of the published score of a producer that lists each model so often (0: withheld)."""
 
     def battles(self, listed: int) -> int:
-        """How many battles a producer with so many listings takes part in."""
+        """Return how many battles a producer with `listed` listings takes part in."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,7 @@ class ReservoirBoard:
 
 
 def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int, balanced: bool) -> CountLaw:
-    """The law of `fresh` battles of the listing that won most of its `votes` battles; a lot decides between equals."""
+    """Law of `fresh` battles of the listing that won most of its `votes` battles; a lot decides between equals."""
     champions = champion_of_all([panel.law(model, votes, balanced=balanced) for model in listed])
     return published(champions, [panel.law(model, fresh, balanced=balanced) for model in listed], 0)
 
@@ -264,7 +264,7 @@ def _listings(models: Sequence[int], copies: Sequence[int]) -> list[int]:
 
 
 def _ranked_first(ratings: Floats, noise: float) -> Floats:
-    """The chance of each listing to be ranked first by a producer who sees ratings with normal noise."""
+    """Return the chance of each listing to be ranked first by a producer who sees ratings with normal noise."""
     if noise == 0:
         best = ratings == ratings.max()
         return np.asarray(best / best.sum(), dtype=float)

@@ -36,7 +36,7 @@ RESAMPLES: Final = 100
 
 
 def one_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with one thread for linear algebra, if `threadpoolctl` is there.
+    """Make a function use one thread for linear algebra, if `threadpoolctl` is installed.
 
     Matrices are small here. On a busy machine threads wait for each other most of the time.
     """
@@ -73,7 +73,7 @@ def rate(battles: Battles, method: str = "bradley-terry", seed: int = 0) -> Rati
 
 
 def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
-    """The most likely Bradley-Terry ratings, and the standard errors of the inverse information matrix.
+    """Fit the most likely Bradley-Terry ratings; return them with standard errors by the information matrix.
 
     >>> ratings = bradley_terry(np.array([[0, 100], [50, 0]]))
     >>> round(float(ratings.values[0] - ratings.values[1]), 1)   # 400 log10(2), less a little for the prior
@@ -111,13 +111,13 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
 
 
 def _chances(values: Floats) -> Floats:
-    """The probability that each model beats each other, from ratings in log-odds."""
+    """Return the probability that each model beats each other, from ratings in log-odds."""
     odds = np.exp(np.clip(values, -FARTHEST, FARTHEST))
     return np.asarray(odds[:, None] / (odds[:, None] + odds))
 
 
 def _information(counts: Floats, chances: Floats, values: Floats) -> Floats:
-    """The information matrix of the log-odds, with the prior and a little more on its diagonal."""
+    """Return the information matrix of the log-odds, with the prior and a little more on its diagonal."""
     weights = counts * chances * chances.T
     np.fill_diagonal(weights, 0)
     own = expit(values)

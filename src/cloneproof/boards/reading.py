@@ -41,7 +41,7 @@ TIE: Final = frozenset({
     "tie", "draw", "both", "equal", "tie (bothbad)", "bothbad", "both_bad", "both bad", "tie_both_bad", "none", "same",
 })  # fmt: skip
 PERCENT: Final = 100.0
-QUANTILE: Final = 1.959964  # a 95 % interval is so many standard errors on each side
+QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
 
 
 def read_board(
@@ -86,7 +86,7 @@ def read_board(
 
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
-    """The column of each meaning: as given, else the first with a matching name, ignoring case and blanks."""
+    """Return the column of each meaning: as given, else the first with a matching name, ignoring case and blanks."""
     known = {_plain(name): name for name in table.columns}
     found = {}
     for meaning, column in wanted.items():
@@ -112,7 +112,7 @@ def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...
 
 
 def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
-    """The models, their producers if columns name them, and the battles."""
+    """Return the models, their producers if columns name them, and the battles."""
     meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in found)]
     rows = _texts(table, [found[meaning] for meaning in meanings])
     if not rows:
@@ -135,7 +135,7 @@ def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...
 
 
 def _spelling(values: set[str | None]) -> dict[str, float]:
-    """The points for the first model that each spelling of the winner stands for."""
+    """Return the points for the first model that each spelling of the winner stands for."""
     words = {(value or "").strip().lower() for value in values}
     if words <= {"0", "1", "0.5", "0.0", "1.0"}:
         return {word: float(word) for word in words}
@@ -208,7 +208,7 @@ def _errors(given: Sequence[float | None], votes: NDArray[np.int64], information
 
 
 def _rating_error(record: Mapping[str, str | None]) -> float | None:
-    """The standard error that a row states: an error, an interval, or two ends."""
+    """Return the standard error that a row states: an error, an interval, or two ends."""
     if record.get("error"):
         return _number(record["error"], "error")
     if record.get("interval"):
@@ -244,7 +244,7 @@ def _distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _named_producers(models: Sequence[str], found: Sequence[str | None], owners: object) -> tuple[str, ...]:
-    """The producer of each model: from `owners`, else from the table, else the model itself."""
+    """Return the producer of each model: from `owners`, else from the table, else the model itself."""
     if owners is None:
         return tuple(maker or model for model, maker in zip(models, found, strict=True))
     if isinstance(owners, str) and owners == "first-word":

@@ -40,7 +40,7 @@ LIMIT = 9.0
 
 @dataclass(frozen=True)
 class PrivateSelection:
-    """The best of `variants` private variants, listed after `votes` votes each."""
+    """Best of `variants` private variants, listed after `votes` votes each."""
 
     variants: int
     votes: int
@@ -50,7 +50,7 @@ class PrivateSelection:
     """The chance that selection alone lifts a score by the lead that was asked about."""
 
     def fresh_votes(self, points: float) -> int:
-        """Fresh votes that, pooled with the old ones, bring the inflation down to so many Elo points."""
+        """Return how many fresh votes, pooled with the old ones, bring the inflation down to `points` Elo points."""
         number_in(points, "the Elo points that may be left", 0, error=BoardError, low_open=True)
         return max(0, math.ceil(self.votes * (self.inflation / points - 1)))
 
@@ -60,7 +60,7 @@ class PrivateSelection:
 
 
 def private_selection(variants: int, votes: int, lead: float | None = None) -> PrivateSelection:
-    """What the best of so many private variants gains, and the chance that this alone explains a lead.
+    """Compute what the best of `variants` private variants gains, and the chance that this alone explains a lead.
 
     >>> round(private_selection(27, 2000).inflation, 1)      # 27 variants, 2,000 votes each
     15.5
@@ -73,7 +73,7 @@ def private_selection(variants: int, votes: int, lead: float | None = None) -> P
 
 
 def expected_maximum(variants: int) -> float:
-    """The expected largest of so many standard normal numbers: the integral of x N phi(x) Phi(x)^(N - 1).
+    """Return the expected largest of `variants` standard normal numbers: the integral of x N phi(x) Phi(x)^(N - 1).
 
     >>> round(expected_maximum(2), 6)      # 1 / sqrt(pi)
     0.56419
@@ -94,7 +94,7 @@ def lead_of(board: Board, producer: str) -> float:
 
 @dataclass(frozen=True)
 class BoardStudy:
-    """What `cloneproof board` says, with `to_dict()` for its `--json`."""
+    """Result of `cloneproof board`, with `to_dict()` for its `--json`."""
 
     board: Board
     producers: tuple[str, ...]
@@ -121,12 +121,12 @@ class BoardStudy:
 
     @property
     def worst(self) -> VariantGain | None:
-        """The largest gain in ranks; None if there was no time for any."""
+        """Largest gain in ranks; None if there was no time for any."""
         return max(self.gains, key=lambda gain: gain.ranks.value, default=None)
 
     @property
     def caveat(self) -> str:
-        """What has to be known before anything else is read; empty if nothing."""
+        """Caveat to read before anything else; empty if there is none."""
         if self.board.unowned:
             return "No producers were named, so every model is taken for its own producer."
         return ""
@@ -158,7 +158,7 @@ def study_board(
     seconds: float | None = None,
     progress: StudyProgress | None = None,
 ) -> BoardStudy:
-    """What variants would have paid on this board, and what to run instead.
+    """Study what variants would have paid on this board, and what to run instead.
 
     Parameters
     ----------

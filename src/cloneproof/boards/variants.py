@@ -1,4 +1,4 @@
-"""What variants gain on a fixed panel, and how accurate a rule is: exact, from the laws of published scores.
+"""Gain of variants on a fixed panel, and the accuracy of a rule: exact, from the laws of published scores.
 
 Producers' scores are independent on a fixed panel, so every number is a sum of products of laws; nothing is sampled.
 Errors bound the mass outside the windows and, for the probability to be first, the effect of ties.
@@ -27,7 +27,7 @@ METHOD = "laws of counts on a fixed panel"
 
 @dataclass(frozen=True)
 class VariantGain:
-    """What `variants` more listings gain a producer under one rule: ranks, Elo, probability to be first."""
+    """Gain of a producer by `variants` more listings under one rule: ranks, Elo, probability to be first."""
 
     producer: str
     rule: str
@@ -62,25 +62,25 @@ class Standing:
         self.field = Field(self.laws)
 
     def wrong_pairs(self) -> Estimate:
-        """The expected number of pairs of producers in the wrong order; true ties count one half."""
+        """Return the expected number of pairs of producers in the wrong order; true ties count one half."""
         best = np.array([self.panel.means[models[0]] for models in self.panel.models.values()])
         above = np.array([self.field.beaten(law) for law in self.laws])
         better, equal = best[:, None] > best[None, :], np.triu(best[:, None] == best[None, :], 1)
         return self._estimate(float(above.T[better].sum() + equal.sum() / 2), len(best) ** 2)
 
     def rank(self, name: str, law: CountLaw | None = None) -> float:
-        """The expected rank of a producer whose own score has this law; ties count one half."""
+        """Return the expected rank of a producer whose own score has this law; ties count one half."""
         own = self.names.index(name)
         return len(self.names) - self.field.number_beaten(law or self.laws[own], own)
 
     def rank_gain(self, name: str, copied: Copied, variants: int) -> Estimate:
-        """How many ranks a producer moves up by listing so many variants more."""
+        """Return how many ranks a producer moves up by listing `variants` more variants."""
         check_time("laws of counts")
         ranks = [self.rank(name, law) for law in self._listed(name, copied, variants)]
         return self._estimate(self.rank(name) - float(np.mean(ranks)), len(self.names))
 
     def gain(self, name: str, copied: Copied, variants: int) -> VariantGain:
-        """What a producer gains by so many more variants; for copies of a random model, the average over models."""
+        """Return a producer's gain by `variants` more variants; for copies of a random model, averaged over models."""
         own, models = self.names.index(name), self.panel.models[name]
         honest, laws = self.laws[own], self._listed(name, copied, variants)
         before, open_before = self.field.is_first(honest, own)
@@ -99,7 +99,7 @@ class Standing:
         )  # fmt: skip
 
     def average_rank_gain(self, copied: Copied, variants: int) -> Estimate:
-        """The gain in ranks, averaged over the producers of the board."""
+        """Return the gain in ranks, averaged over the producers of the board."""
         gains = [self.rank_gain(name, copied, variants).value for name in self.names]
         return self._estimate(float(np.mean(gains)), len(self.names))
 
@@ -110,12 +110,12 @@ class Standing:
         return [self.rule.law(self.panel, models, copies) for copies in _vectors(len(models), copied, variants)]
 
     def _estimate(self, value: float, terms: float) -> Estimate:
-        """A sum of so many terms, each with an error of the mass outside the windows."""
+        """Return a sum of `terms` terms, each with an error of the mass outside the windows."""
         return Estimate(value, 2 * self.field.missing * terms, "estimated", METHOD)
 
 
 def _vectors(originals: int, copied: Copied, variants: int) -> list[list[int]]:
-    """How often each model is listed; one vector for each model if a random one is copied."""
+    """Return how often each model is listed; one vector for each model if a random one is copied."""
     if copied == "all":
         return [[1 + variants] * originals]
     places = [0] if copied == "best" else range(originals)

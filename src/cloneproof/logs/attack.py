@@ -56,7 +56,7 @@ JudgedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 @dataclass(frozen=True)
 class LogVerdict:
-    """The audit of a policy in the fitted market, the deviation with its figures, and the scope."""
+    """Audit of a policy in the fitted market, the deviation with its figures, and the scope."""
 
     audit: Audit
     worst: Witness
@@ -74,7 +74,7 @@ class LogVerdict:
 def judge_policy(
     market: Market, policy: JudgedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> LogVerdict:
-    """The verdict over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
+    """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
@@ -107,7 +107,7 @@ def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Dea
 
 
 def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
-    """The rounds over which time allows some hundred pairs, between the market's and `longest`; a round number."""
+    """Number of rounds at which time allows some hundred pairs, between the market's and `longest`; rounded."""
     if longest <= market.horizon:
         return market.horizon
     agent = market.agents[0]
@@ -132,7 +132,7 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
 
 
 def _sampled_again(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
-    """The deviation with fresh pairs; as it was found, if these are less precise."""
+    """Sample the deviation with fresh pairs; keep it as found if these are less precise."""
     search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")
     fresh = gain(
         worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
@@ -143,7 +143,7 @@ def _sampled_again(worst: Witness, made: Mechanism | BlackBox, seconds: float, s
 
 
 def _scope(searches: Sequence[Audit]) -> str:
-    """The scope in a sentence; the audit's own would name every owner."""
+    """Describe the scope in a sentence; the audit's own would name every owner."""
     found = searches[0]
     tried = {(each.agent, each.copies) for search in searches for each in search.tried}
     what = (
@@ -168,7 +168,7 @@ def _number(count: int, what: str) -> str:
 
 @dataclass(frozen=True)
 class CopyWorth:
-    """What an owner's copies are worth: with them, with each original once, and the difference; in rewards in [0, 1].
+    """Worth of an owner's copies: with them, with each original once, and the difference; in rewards in [0, 1].
 
     `remark` says why numbers are missing.
     """
@@ -190,7 +190,7 @@ class CopyWorth:
 
 
 def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: Market) -> Market:
-    """The fitted market with what the log says of each original as its prior."""
+    """Return the fitted market with what the log says of each original as its prior."""
     rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
     priors = {name: [condense(row, fitted.grid, 3, ".5g") for row in own] for name, own in rows.items()}
     agents = [Agent(name, prior=prior) for name, prior in priors.items()]
@@ -200,7 +200,7 @@ def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: M
 def worth_of_copies(
     market: Market, mechanism: Mechanism | BlackBox, owners: Sequence[LogOwner], seconds: float, seed: int = 0
 ) -> list[CopyWorth]:
-    """What each owner's copies are worth, the largest first."""
+    """Return what each owner's copies are worth, the largest first."""
     registered = {owner.name: owner.copies for owner in owners}
     copiers = [owner for owner in owners if owner.copied]
     clock, found = Deadline(seconds), []

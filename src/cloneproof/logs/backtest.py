@@ -1,4 +1,4 @@
-"""What a policy would have earned on a log with propensities: estimates with bounds, or that the overlap is too thin.
+"""Backtest: what a policy would have earned on a log with propensities, with bounds, or that the overlap is too thin.
 
 A target serves arm a with probability q(a) in every round; the log served the arm of row i with probability p_i. With
 weights w_i = q(a_i) / p_i and rewards r_i in [0, 1]:
@@ -68,7 +68,7 @@ class BacktestRow:
 
 @dataclass(frozen=True)
 class Backtest:
-    """The log's own mean reward per round, and that of policies; `uniform`: arms were drawn evenly."""
+    """Mean reward per round of the log itself and of policies; `uniform`: arms were drawn evenly."""
 
     logged: Estimate
     uniform: bool
@@ -122,7 +122,7 @@ def _crossed(
     clock: Deadline,
     seed: int,
 ) -> BacktestRow:
-    """The policy's shares from one half judged on the other, both ways, and the average."""
+    """Evaluate the policy's shares from one half on the other, both ways, and average."""
     judged = []
     for half in (0, 1):
         model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
@@ -144,7 +144,7 @@ def _crossed(
 def replayed(
     made: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
 ) -> tuple[Estimate | None, int]:
-    """The mean reward per round in [0, 1], and the number of rounds; None if rewards are not 0 and 1, or too few.
+    """Mean reward per round in [0, 1], and the number of rounds; None if rewards are not 0 and 1, or too few.
 
     The queue method (Mandel, Liu, Brunskill and Popovic 2016): each arm that the policy serves pays the next of its own
     rewards in the log. These count as exchangeable, so the next one is drawn without replacement. It ends when the
@@ -185,7 +185,7 @@ def _shares(
     clock: Deadline,
     seed: int,
 ) -> dict[ArmPlace, float]:
-    """How often each arm is served: evenly, or as the policy does in the end in a market with these means."""
+    """Return how often each arm is served: evenly, or as the policy does in the end in a market with these means."""
     listed = {owner.name: [arm.place for arm in owner.arms if arm.place in model] for owner in owners}
     listed = {name: mine for name, mine in listed.items() if mine}
     known = [arm for mine in listed.values() for arm in mine]
@@ -205,7 +205,7 @@ def _shares(
 
 
 def affordable_rounds(made: Mechanism, arms: int) -> int:
-    """How many rounds of a session take a few seconds at most."""
+    """Return how many rounds of a session take a few seconds at most."""
     cheap = made.name.startswith("reservoir") or made.arm.commits
     return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
 

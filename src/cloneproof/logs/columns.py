@@ -43,7 +43,7 @@ MOST_LISTED: Final = 12
 
 @dataclass(frozen=True)
 class LogColumns:
-    """The columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
+    """Columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
 
     A cost counts as minus a reward. `notes` says what was guessed.
     """
@@ -64,7 +64,7 @@ class LogColumns:
 
     @property
     def value(self) -> str:
-        """The column with the reward of a row, or with the sum of its rewards."""
+        """Column with the reward of a row, or with the sum of its rewards."""
         return str(self.total if self.aggregated else self.reward)
 
     @property
@@ -79,7 +79,7 @@ class LogColumns:
 def chosen_columns(
     known: Sequence[str], given: Mapping[str, str | None], same: Sequence[str] = (), owners: bool = False
 ) -> LogColumns:
-    """The columns by meaning: given ones must exist, the others are guessed.
+    """Return the columns by meaning: given ones must exist, the others are guessed.
 
     >>> found = chosen_columns(["ts", "advertiser_id", "ad", "click"], {"agent": None})
     >>> found.agent, found.arm, found.reward, found.time
@@ -128,7 +128,7 @@ def chosen_columns(
 
 
 def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
-    """The columns that the caller named, if they make sense together."""
+    """Return the columns that the caller named, if they make sense together."""
     chosen = {role: _given(known, role, name) for role, name in given.items() if name is not None}
     if len(set(chosen.values())) < len(chosen):
         twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)

@@ -1,4 +1,4 @@
-"""The faults of a log: every kind, how often, and where it first occurs.
+"""Faults of a log: every kind, how often, and where it first occurs.
 
 The pass over the rows counts what cannot be used; a second pass, if needed, says why. A log with faults is refused, or
 its faulty rows are left out and counted.
@@ -79,7 +79,7 @@ def _row_fault(kind: str, count: int, first: dict[str, Any], source: LogSource) 
 
 
 def _row_in_file(first: dict[str, Any], source: LogSource) -> int:
-    """The number of the row in its file; rows of CSV and JSON lines are numbered over all files."""
+    """Return the number of the row in its file; rows of CSV and JSON lines are numbered over all files."""
     number = int(first["row"])
     if source.kind not in ("csv", "json") or len(source.files) == 1:
         return number
@@ -89,7 +89,7 @@ def _row_in_file(first: dict[str, Any], source: LogSource) -> int:
 
 
 def skipped_lines(source: LogSource) -> tuple[int, list[Fault]]:
-    """How many lines of CSV files were skipped so far, and those that could not be split into the header's columns."""
+    """Count the lines of CSV files skipped so far, and those that could not be split into the header's columns."""
     if not source.lenient:
         return 0, []
     rejects = "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id)"

@@ -49,13 +49,13 @@ class LoggedArm:
 
     @property
     def mean(self) -> float:
-        """The mean reward; 0 without rewards."""
+        """Mean reward; 0 without rewards."""
         return float(self.total / self.rounds) if self.rounds else 0.0
 
 
 @dataclass(frozen=True, repr=False)
 class Log(Tabular):
-    """What a log says of its arms: the result of `cp.read_log`.
+    """Statistics of a log's arms: the result of `cp.read_log`.
 
     Attributes
     ----------
@@ -100,12 +100,12 @@ class Log(Tabular):
 
     @property
     def rounds(self) -> int:
-        """How many rounds there are in all: the log's traffic."""
+        """Number of rounds in all: the log's traffic."""
         return sum(arm.rounds for arm in self.arms)
 
     @property
     def mean(self) -> float:
-        """The mean reward of a round, in [0, 1] by the declared range."""
+        """Mean reward of a round, in [0, 1] by the declared range."""
         rounds = self.rounds
         return float(sum((arm.total for arm in self.arms), Fraction(0)) / rounds) if rounds else 0.0
 
@@ -119,7 +119,7 @@ class Log(Tabular):
 
     @property
     def left_out(self) -> int:
-        """How many rows were left out."""
+        """Number of rows that were left out."""
         return sum(fault.count for fault in self.faults if fault.unit != "arm")
 
     def to_columns(self) -> dict[str, list[Any]]:
@@ -129,7 +129,7 @@ class Log(Tabular):
         return columns | {"total": [float(total) for total in columns["total"]]}
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as data for JSON; sums are fractions as text."""
+        """Return the log as data for JSON; sums are fractions as text."""
         return {
             "rows": self.rows,
             "rounds": self.rounds,

@@ -60,7 +60,7 @@ class LogOwner:
 
 
 def arm_records(log: Log) -> list[ArmRecord]:
-    """The arms as the search for copies takes them."""
+    """Return the arms as the search for copies takes them."""
     return [
         ArmRecord(arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features))
         for arm in log.arms
@@ -68,7 +68,7 @@ def arm_records(log: Log) -> list[ArmRecord]:
 
 
 def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
-    """The owners, in the order of the log."""
+    """Return the owners, in the order of the log."""
     arms = {arm.place: arm for arm in log.arms}
     agents = {name: number for number, name in enumerate(log.agents)}
     places = {place: number for number, place in enumerate(arms)}

@@ -32,7 +32,7 @@ from cloneproof.logs.statistics import (
 
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
-    """The agent of each arm; a file's columns by name, or the first that is called like an arm and like an agent.
+    """Read the agent of each arm; a file's columns by name, or the first named like an arm and like an agent.
 
     >>> read_owners({"a": "ana", 7: "bo"})
     {'a': 'ana', '7': 'bo'}
@@ -215,7 +215,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
 
 
 def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
-    """The arms with a name and an owner; adds other problems to the faults."""
+    """Return the arms with a name and an owner; adds other problems to the faults."""
     arms, unowned, odd = [], [], []
     for each in sums:
         if each.arm is None or (owners is None and each.agent is None):

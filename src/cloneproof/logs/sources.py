@@ -46,7 +46,7 @@ MEMORY: Final = "1GB"  # for DuckDB; beyond it spills to a temporary folder
 
 
 def file_kind(file: Path) -> FileKind:
-    """The kind of file by its first bytes if they tell, else by its name."""
+    """Return the kind of file by its first bytes if they tell, else by its name."""
     start = _first_bytes(file, 64)
     if start[:4] == b"PAR1":
         return "parquet"
@@ -59,7 +59,7 @@ def file_kind(file: Path) -> FileKind:
 
 
 def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
-    """The names of a CSV file's columns, and the separator that makes the most columns of the first line.
+    """Return the names of a CSV file's columns, and the separator that makes the most columns of the first line.
 
     Empty names become numbers; a duplicate name is refused if it is used.
     """
@@ -90,7 +90,7 @@ def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
 
 
 def json_keys(files: Iterable[Path]) -> tuple[str, ...]:
-    """The keys of the first objects of each file, in the order in which they come."""
+    """Return the keys of the first objects of each file, in the order in which they come."""
     keys: dict[str, None] = {}
     for file in files:
         number = 0
@@ -160,7 +160,7 @@ class LogColumn:
 
     @property
     def kind(self) -> str:
-        """The type without its width: DECIMAL of DECIMAL(18,3); lists are not numbers."""
+        """Type without its width: DECIMAL of DECIMAL(18,3); lists are not numbers."""
         return "LIST" if self.type.endswith("]") else self.type.partition("(")[0]
 
 
@@ -187,11 +187,11 @@ class LogSource:
 
     @property
     def part(self) -> float:
-        """The progress of the running query, from 0 to 1."""
+        """Progress of the running query, from 0 to 1."""
         return min(max(self.connection.query_progress() / 100, 0.0), 1.0)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a query; an error of DuckDB becomes one sentence."""
+        """Run a query and return its rows; an error of DuckDB becomes one sentence."""
         import duckdb
 
         try:
@@ -257,7 +257,7 @@ def _numbered(rows: str) -> str:
 
 
 def log_source(source: object, threads: int | None = None) -> LogSource:
-    """The relation of a path, a glob, a folder, several of them, or a table."""
+    """Return the relation of a path, a glob, a folder, several of them, or a table."""
     connection = open_connection(threads)
     if isinstance(source, str | PathLike):
         return _from_files([source], connection)
@@ -267,7 +267,7 @@ def log_source(source: object, threads: int | None = None) -> LogSource:
 
 
 def found_files(places: Iterable[str | PathLike[str]]) -> tuple[Path, ...]:
-    """The files of paths, globs and folders, in the order of their names within each."""
+    """Return the files of paths, globs and folders, in the order of their names within each."""
     files: list[Path] = []
     for place in places:
         path = Path(place)

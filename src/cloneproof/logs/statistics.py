@@ -24,7 +24,7 @@ NEAR: Final = 2**31  # products of whole numbers up to here fit 64 bits
 
 @dataclass(frozen=True)
 class RewardScale:
-    """The range of rewards as declared, and how many ticks make 1: rewards are counted in ticks."""
+    """Range of rewards as declared, and how many ticks make 1: rewards are counted in ticks."""
 
     low: Fraction
     high: Fraction
@@ -85,7 +85,7 @@ def time_of(column: LogColumn, source: LogSource) -> str | None:
 
 
 class LogRows:
-    """The rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
+    """Rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
     agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
     whole    whether rewards are whole numbers, which are then summed as they are
@@ -120,7 +120,7 @@ class LogRows:
 
 
 def arm_sums(log: LogRows) -> list[ArmSums]:
-    """The single pass: a group for each agent and arm that occur together, including missing names."""
+    """Read the log once: a group for each agent and arm that occur together, including missing names."""
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
     tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
@@ -150,7 +150,7 @@ def arm_sums(log: LogRows) -> list[ArmSums]:
 
 
 def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
-    """What is exact about the sums, in a sentence."""
+    """Describe what is exact about the sums."""
     if whole:
         return "rewards are whole numbers and their sums exact"
     tick = "1" if scale.ticks == 1 else f"1/{scale.ticks:,}"
@@ -160,7 +160,7 @@ def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
 
 
 def checked_scale(limits: object) -> RewardScale:
-    """The declared range of rewards, in ticks of a millionth, or as fine as 64 bits allow."""
+    """Return the declared range of rewards, in ticks of a millionth, or as fine as 64 bits allow."""
     if isinstance(limits, Sequence) and not isinstance(limits, str) and len(limits) == 2:
         try:
             low, high = (float(each) for each in limits)

@@ -1,4 +1,4 @@
-"""What a log answers: who seems to copy, what it pays under a policy, and what to run instead.
+"""Study of a log: who seems to copy, what it pays under a policy, and what to run instead.
 
 1. Arms that look like one item (`analysis.copying`), and owners and originals from them (`originals`).
 2. Priors fitted to what the originals earned, and the market of them over the log's traffic.
@@ -59,7 +59,7 @@ LEAST_SECONDS: Final = 0.3  # for one question
 
 @dataclass(frozen=True)
 class OwnTraffic:
-    """What the policy costs over the log's traffic against the best item in every round, beside the advice.
+    """Cost of the policy over the log's traffic, against the best item in every round, beside the advice.
 
     rounds     the rounds of the owners studied
     honest     the policy's regret if each item is registered once
@@ -83,7 +83,7 @@ class OwnTraffic:
 
 @dataclass(frozen=True)
 class LogStudy:
-    """What a log answers.
+    """Answers of a log.
 
     log             what was read
     findings        arms that look like one item
@@ -244,7 +244,7 @@ def _studied(
 
 @dataclass
 class _Answers:
-    """What is known so far."""
+    """Answers so far."""
 
     recommendation: Recommendation | None = None
     worth: Sequence[CopyWorth] = ()
@@ -279,7 +279,7 @@ def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What every question is about, and the time that all of them have."""
+    """Subject of every question, and the time that all of them have."""
 
     market: Market
     policy: StudiedPolicy
@@ -293,7 +293,7 @@ class _Asked:
 
     @property
     def made(self) -> Mechanism | BlackBox:
-        """The policy in the fitted market."""
+        """Policy in the fitted market."""
         assert self.policy is not None
         return self.policy if isinstance(self.policy, BlackBox) else self.policy(self.market)
 
@@ -308,7 +308,7 @@ class _Asked:
 
 
 def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> list[CopyWorth]:
-    """What the copies in the log are worth under the policy."""
+    """Return what the copies in the log are worth under the policy."""
     if asked.seconds(WORTH) < LEAST_SECONDS:
         asked.leave("what the copies earned")
         return []
@@ -318,7 +318,7 @@ def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> 
 
 
 def _judged(asked: _Asked, longest: int) -> LogVerdict | None:
-    """The policy's audit."""
+    """Return the policy's audit."""
     seconds = asked.seconds(JUDGED)
     if seconds < LEAST_SECONDS or asked.policy is None:
         asked.leave("an audit of the policy")
@@ -348,7 +348,7 @@ def _compared(asked: _Asked) -> list[ComparedMechanism]:
 
 
 def _advised(asked: _Asked, market: Market) -> Recommendation | None:
-    """What to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
+    """Recommend what to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
     seconds = asked.seconds(ADVISED)
     if seconds < LEAST_SECONDS:
         asked.leave("a recommendation")
@@ -362,7 +362,7 @@ def _advised(asked: _Asked, market: Market) -> Recommendation | None:
 
 
 def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | None:
-    """The policy over the log's traffic; None for a black box, which is too slow."""
+    """Return the policy over the log's traffic; None for a black box, which is too slow."""
     if advised is None or not advised.ranked or asked.policy is None or isinstance(asked.policy, BlackBox):
         return None
     market = advised.market

@@ -1,4 +1,4 @@
-"""The figures of an audit: payoff against copies, gain over horizons, gain over opponents' thresholds."""
+"""Figures of an audit: payoff against copies, gain over horizons, gain over opponents' thresholds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -
 
 
 def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoint]:
-    """At most so many points: the first, the last, and the highest and lowest of each stretch.
+    """Keep at most `most` points: the first, the last, and the highest and lowest of each stretch.
 
     >>> from cloneproof.engines.estimate import Estimate
     >>> line = [(float(k), Estimate(float(k == 777), 0.0, "proven", "")) for k in range(10_000)]
@@ -57,7 +57,7 @@ def thin(points: Sequence[CurvePoint], most: int = MOST_POINTS) -> list[CurvePoi
 
 
 def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str) -> None:
-    """The error bounds around a curve."""
+    """Draw the error bounds around a curve."""
     axes.fill_between(x, [v.low for v in values], [v.high for v in values], color=colour, alpha=0.2, linewidth=0)
 
 
@@ -81,7 +81,7 @@ class CopiesCurves:
 
     @classmethod
     def of(cls, audit: Audit) -> CopiesCurves | None:
-        """The deviations around the worst one; if there are none, those of its agent in the audited market."""
+        """Return the deviations around the worst one; if there are none, those of its agent in the audited market."""
         worst = audit.worst
         own = [witness for witness in audit.tried if witness.agent == worst.agent]
         members = [*(w for w in own if w.copies != worst.copies and _place(w) == _place(worst)), worst]
@@ -99,7 +99,7 @@ class CopiesCurves:
 
     @property
     def honest(self) -> Estimate:
-        """The honest level, in the unit of the figure."""
+        """Honest level, in the unit of the figure."""
         return Estimate(0.0, 0.0, "proven", "honest") if self.of_gains else self.highlighted.honest
 
     def families(self) -> tuple[list[Witness], list[Witness], list[Witness]]:
@@ -166,13 +166,13 @@ def _ticks(axes: Axes, last: int, narrow: bool) -> None:
 
 
 def audit_figures(audit: Audit) -> list[Picture]:
-    """The figures for which the audit has data."""
+    """Return the figures for which the audit has data."""
     figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
     return [figure for figure in figures if figure is not None]
 
 
 def payoff_against_copies(audit: Audit) -> Picture | None:
-    """The payoffs of the worst deviation's agent against its copies; None if only one deviation is known."""
+    """Return the payoffs of the worst deviation's agent against its copies; None if only one deviation is known."""
     curves = CopiesCurves.of(audit)
     if curves is None:
         return None
@@ -189,7 +189,7 @@ def payoff_against_copies(audit: Audit) -> Picture | None:
 
 
 def gain_over_horizons(audit: Audit) -> Picture | None:
-    """The best deviation's gain at every horizon asked for; None for fewer than two."""
+    """Return the best deviation's gain at every horizon asked for; None for fewer than two."""
     if len(audit.by_horizon) < 2:
         return None
     points = [(float(horizon), audit.by_horizon[horizon].gain) for horizon in sorted(audit.by_horizon)]
@@ -229,7 +229,7 @@ def gain_over_thresholds(audit: Audit) -> Picture | None:
 
 
 def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:
-    """The gain at infinite scores, in words."""
+    """Describe the gain at infinite scores."""
     words = {-math.inf: "where nobody else has a score", math.inf: "where the award is never won"}
     ends = [f"{words[at]} it is {number(gain, sign=True)}" for at, gain in thresholds if at in words]
     return f" Off the figure: {', '.join(ends)}." if ends else ""

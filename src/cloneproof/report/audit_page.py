@@ -34,7 +34,7 @@ MOST_NAMED = 6  # opponents that get a sentence of their own
 
 
 def attack_steps(audit: Audit) -> list[AttackStep]:
-    """The steps of the deviation that the audit ends with."""
+    """Return the steps of the deviation that the audit ends with."""
     worst = audit.worst
     name, share, family = printable(worst.agent), worst.market.share, worst.market.family.name
     agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
@@ -122,12 +122,12 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
 
 
 def audit_page(audit: Audit) -> str:
-    """The page as text: the same audit, the same text."""
+    """Return the page as text; equal audits give equal texts."""
     return render("audit_page.html", audit_facts(audit))
 
 
 def audit_facts(audit: Audit) -> dict[str, Any]:
-    """The values of the template."""
+    """Return the values of the template."""
     worst = audit.worst
     return {
         "verdict": audit.verdict,
@@ -162,7 +162,7 @@ _STEPS_TITLES = {
 
 
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
-    """The numbers in large type: what, how much, how sure."""
+    """Return the numbers in large type: what, how much, how sure."""
     worst = audit.worst
     if worst.argued:
         most = f"at most {number(worst.gain.high)}" if worst.gain.high > 0 else "none"
@@ -175,7 +175,7 @@ def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
 
 
 def _best_of_each_agent(audit: Audit) -> Iterable[tuple[str, Witness]]:
-    """The best deviation of every agent, if several were audited; for the worst one's agent that one."""
+    """Return the best deviation of every agent, if several were audited; for the worst one's agent that one."""
     best = {audit.worst.agent: audit.worst}
     for witness in audit.tried:
         known = best.get(witness.agent)

@@ -1,4 +1,4 @@
-"""The page of `cloneproof board`: the board by producer, what variants would have paid, and what to run."""
+"""Page of `cloneproof board`: the board by producer, what variants would have paid, and what to run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOURS = ("reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "
 
 
 def board_page(study: BoardStudy) -> str:
-    """The page as text."""
+    """Return the page as text."""
     board, advice = study.board, study.advice
     facts = {
         "title": _title(study), "verdict": study.verdict,
@@ -65,7 +65,7 @@ def _title(study: BoardStudy) -> str:
 
 
 def _sentence(study: BoardStudy) -> str:
-    """The largest gain, without a name: it follows from the board's rule, and nobody is known to have done it."""
+    """Describe the largest gain, without a name: it follows from the board's rule; nobody is known to have done it."""
     if study.worst is None:
         return "Give it more seconds."
     gain = study.worst
@@ -103,7 +103,7 @@ def _variants_figure(study: BoardStudy) -> Lines:
     )
     return Lines(
         title="What variants gain each producer",
-        caption="Ranks that a producer moves up on average by listing so many more variants of its best model, on a "
+        caption="Ranks that a producer moves up on average by listing this many more variants of its best model, on a "
         "fixed panel where the best listing counts.",
         x_label="further listings of the best model", y_label="ranks gained", series=series, least_height=LEAST,
     )  # fmt: skip

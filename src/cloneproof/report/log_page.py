@@ -1,4 +1,4 @@
-"""What a log answers, as one page: who seems to copy and what that earned, what the policy pays for, what to run.
+"""Answers of a log as one page: who seems to copy and what that earned, what the policy pays for, what to run.
 
 The page calls nobody anything. It says which arms look like one item, how often such a finding is wrong, and what the
 registration that is in the log is worth against registering each item once.
@@ -44,7 +44,7 @@ Z95 = 1.96
 
 
 def log_page(study: LogStudy) -> str:
-    """The page as text: the same study, the same text."""
+    """Return the page as text; equal studies give equal texts."""
     log, found, verdict = study.log, study.findings.found, study.verdict
     near = [group for group in study.findings.groups if not group.found]
     advised = study.recommendation.choice if study.recommendation and study.recommendation.ranked else None
@@ -136,7 +136,7 @@ def _tiles(study: LogStudy) -> list[tuple[str, str, str]]:
 
 
 def _duplicates(one: Duplicates) -> tuple[str, ...]:
-    """The text, what it is, whose, and the arms."""
+    """Return the text, what it is, whose, and the arms."""
     return (
         shorten(printable(one.text), 60),
         f"{'equal' if one.equal else 'near'}\N{NO-BREAK SPACE}{one.feature}",
@@ -146,7 +146,7 @@ def _duplicates(one: Duplicates) -> tuple[str, ...]:
 
 
 def _traffic(study: LogStudy) -> str:
-    """The policy beside the advice, in the log's unit over its own traffic."""
+    """Return the policy beside the advice, in the log's unit over its own traffic."""
     found = study.traffic
     if found is None or study.recommendation is None:
         return ""

@@ -25,7 +25,7 @@ _figure_numbers = count(1)  # several figures on one page need ids of their own
 
 @html.register
 def audit_html(audit: Audit) -> str:
-    """The verdict, its deviation, the figure, and the scope."""
+    """Return the verdict, its deviation, the figure, and the scope."""
     worst, tint = audit.worst, TINTS[audit.verdict]
     return _block(
         f'<div style="font-size:1.25em;font-weight:600;color:{tint}">'
@@ -39,7 +39,7 @@ def audit_html(audit: Audit) -> str:
 
 
 def _drawing(audit: Audit) -> list[str]:
-    """The figure and its caption, if the audit has data for one and Matplotlib is installed."""
+    """Return the figure and its caption, if the audit has data for one and Matplotlib is installed."""
     try:
         from cloneproof.report.audit_figures import gain_over_thresholds, payoff_against_copies
     except ImportError:
@@ -52,7 +52,7 @@ def _drawing(audit: Audit) -> list[str]:
 
 @html.register
 def table_html(table: Tabular) -> str:
-    """The first rows of any other table; columns with a single value are named once, below it."""
+    """Return the first rows of any other table; columns with a single value are named once, below it."""
     columns = table.to_columns()
     constant = {
         name: values[0]
@@ -115,5 +115,5 @@ def _remark(text: str) -> str:
 
 
 def _own_ids(svg: str) -> str:
-    """The figure with ids that are unique on the page."""
+    """Return the figure with ids that are unique on the page."""
     return re.sub(r'(\sid="|url\(#|href="#)', rf"\g<1>cloneproof-{next(_figure_numbers)}-", str(svg))

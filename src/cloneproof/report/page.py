@@ -11,7 +11,7 @@ PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint", "numba")  
 
 
 def render(template: str, facts: dict[str, Any]) -> str:
-    """The page as text: the same facts, the same text."""
+    """Return the page as text; equal facts give equal texts."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: most commands write no page
 
     environment = Environment(

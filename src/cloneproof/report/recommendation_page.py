@@ -29,7 +29,7 @@ LOWEST = 0.1  # of a logarithmic axis of rewards
 
 
 def recommendation_page(found: Recommendation) -> str:
-    """The page as text: the same recommendation, the same text."""
+    """Return the page as text; equal recommendations give equal texts."""
     market, figure = found.market, regret_over_time(found)
     choice = found.choice if found.ranked else None
     start = "" if choice is None else starts_words(choice)
@@ -66,7 +66,7 @@ def recommendation_page(found: Recommendation) -> str:
 
 
 def regret_over_time(found: Recommendation) -> Lines | None:
-    """The regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
+    """Return the regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
     series = [
         Series.of(each.name, [at for at, _ in each.over_time], _drawn(each), mechanism=each.name)
         for each in found.ranked[:4]

@@ -1,4 +1,4 @@
-"""The style of all figures: one colour and dash pattern for each mechanism, and a key below the axes.
+"""Style of all figures: one colour and dash pattern for each mechanism, and a key below the axes.
 
 Code that computes returns `Lines` and does not draw. A series names its mechanism, which has the same colour in every
 figure. Colours are Paul Tol's "muted" scheme, which remains distinct under common colour blindness, plus a blue and
@@ -34,14 +34,14 @@ DOTTED: Dashes = (0, (1, 1))
 
 @dataclass(frozen=True)
 class Look:
-    """How a mechanism is drawn, in every figure of every report."""
+    """Colour and dashes of a mechanism, in every figure of every report."""
 
     colour: str
     dashes: Dashes = SOLID
 
     @property
     def ink(self) -> str:
-        """The colour for text: dark enough to be read on white."""
+        """Colour for text: dark enough to be read on white."""
         channels = [int(self.colour[k : k + 2], 16) for k in (1, 3, 5)]
         return "#" + "".join(f"{int(0.55 * channel):02x}" for channel in channels)
 
@@ -69,7 +69,7 @@ OTHER = Look("#333333")
 
 
 def look(mechanism: str) -> Look:
-    """The look of a mechanism by its name: for any other than these, a hue that follows from the name.
+    """Return the look of a mechanism by its name: for any other than these, a hue that follows from the name.
 
     >>> look("h-etc-r").colour, look("softmax").colour
     ('#cc6677', '#a6a230')
@@ -151,7 +151,7 @@ def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, 
 
 
 def inline_svg(figure: Figure, name: str) -> str:
-    """The figure as an `<svg>` element with unique ids and no external references."""
+    """Return the figure as an `<svg>` element with unique ids and no external references."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
     text = buffer.getvalue()
@@ -189,7 +189,7 @@ FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not 
 
 
 def spread(values: Sequence[float]) -> float:
-    """The range of the values, but not less than rounding.
+    """Return the range of the values, but not less than rounding.
 
     >>> spread([1.0, 3.0]), spread([0.5, 0.5 + 1e-12]) > 1e-7
     (2.0, True)
@@ -230,7 +230,7 @@ class Series:
 
     @classmethod
     def of(cls, name: str, x: Sequence[float], estimates: Sequence[Estimate], **look: Any) -> Series:  # noqa: ANN401
-        """The series of estimates, with their bounds."""
+        """Return the series of estimates, with their bounds."""
         y, low, high = zip(*((estimate.value, estimate.low, estimate.high) for estimate in estimates), strict=True)
         return cls(name, tuple(map(float, x)), y, low, high, **look)
 
@@ -253,7 +253,7 @@ MARKERS = 40  # points that are still worth a marker each
 
 
 def draw_figure(figure: Lines, name: str) -> Picture:
-    """The picture; `name` makes its ids unique on the page."""
+    """Draw the picture; `name` makes its ids unique on the page."""
     heights = (3.6, 3.1 + 0.2 * -(-len(figure.series) // 2))
     return picture(figure.title, figure.caption, lambda axes, narrow: draw_lines(axes, figure, narrow), name, heights)
 

@@ -85,7 +85,7 @@ def power_of_ten(value: float, up: bool = True) -> str:
 
 
 def error_words(estimate: Estimate) -> str:
-    """The half-width of the error, rounded up."""
+    """Return the half-width of the error, rounded up."""
     error = estimate.error
     if error == 0 or error < 1e-3 or error >= 1e6:
         return f"±{FIXED}{power_of_ten(error)}"
@@ -94,7 +94,7 @@ def error_words(estimate: Estimate) -> str:
 
 
 def kind_words(estimate: Estimate) -> str:
-    """What the error bound means."""
+    """Return what the error bound means."""
     meaning = {
         "proven": "proven: the true value lies within the bound",
         "confidence": "with the probability that the method states",
@@ -108,7 +108,7 @@ MANY = 10.0  # relative gains from which on there is no percentage
 
 
 def percent(witness: Witness | InformedGain | CopyLimit) -> str:
-    """The relative gain of a deviation."""
+    """Return the relative gain of a deviation."""
     return relative_words(witness.relative_gain)
 
 
@@ -139,12 +139,12 @@ def copies_words(copies: Sequence[int]) -> str:
 
 
 def times(count: int) -> str:
-    """How often."""
+    """Return how often, in words."""
     return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 def copies_sentence(copies: Sequence[int]) -> str:
-    r"""What is registered how often.
+    r"""Describe what is registered how often.
 
     >>> print(*map(copies_sentence, [(2, 1), (3, 3), (4, 1, 1)]), sep="\n")
     the first original twice, the second once
@@ -163,7 +163,7 @@ def copies_sentence(copies: Sequence[int]) -> str:
 
 
 def prior_words(prior: Prior) -> str:
-    """What is known of a mean."""
+    """Describe what is known about a mean."""
     if prior.atoms is None:
         facts = ", ".join(f"{key} {value}" for key, value in prior.to_dict().items())
         return f"a mean from a continuous prior ({printable(facts)})"
@@ -182,7 +182,7 @@ def agent_words(agent: Agent) -> str:
 
 
 def verdict_sentence(audit: Audit) -> str:
-    """The verdict in a sentence."""
+    """Describe the verdict in a sentence."""
     worst, tolerance = audit.worst, audit.tolerance
     beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
     name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
@@ -237,7 +237,7 @@ def regret_words(regret: Estimate | None) -> str:
 
 
 def exploring_words(each: AssessedMechanism) -> str:
-    """The share of rounds before the award or contest. These rounds earn rewards too."""
+    """Return the share of rounds before the award or contest. These rounds earn rewards too."""
     if each.exploring is None:
         return "all along"
     return f"{each.exploring:.2%}" if each.exploring < 0.1 else f"{each.exploring:.0%}"
@@ -263,7 +263,7 @@ def starts_words(each: AssessedMechanism) -> str:
 
 
 def choice_sentence(found: Recommendation) -> str:
-    """What to run, in a sentence."""
+    """Describe what to run in a sentence."""
     if not found.ranked:
         return "Nothing clone-proof was found for this market."
     verb = "Run" if found.fits else "The least bad is"
@@ -271,7 +271,7 @@ def choice_sentence(found: Recommendation) -> str:
 
 
 def cost_words(found: Recommendation) -> str:
-    """What the choice costs."""
+    """Describe what the choice costs."""
     from cloneproof.advice.assessment import expected_best
 
     choice, market = found.choice, found.market
@@ -281,7 +281,7 @@ def cost_words(found: Recommendation) -> str:
 
 
 def cheaper_sentence(found: Recommendation) -> str:
-    """What costs less if a declaration is right, and the risk if it is wrong; empty if nothing does."""
+    """Describe what costs less if a declaration is right, and the risk if it is wrong; empty if nothing does."""
     cheaper = found.cheaper if found.ranked else None
     if cheaper is None:
         return ""
@@ -295,7 +295,7 @@ def cheaper_sentence(found: Recommendation) -> str:
 
 
 def account_sentence(found: Recommendation) -> str:
-    """What a second account gains under the choice, and in the long run under any mechanism that learns."""
+    """Describe what a second account gains under the choice, and in the long run if the mechanism learns."""
     gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
     gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
     if floor is None:
@@ -311,7 +311,7 @@ def account_sentence(found: Recommendation) -> str:
 
 
 def joint_copies_words(copies: str) -> str:
-    """What everybody registers.
+    """Describe what everybody registers.
 
     >>> joint_copies_words("8 / 8 8"), joint_copies_words("1 / 8 1")
     ('each registers every item 8 times', 'copies 1 / 8 1')
@@ -324,7 +324,7 @@ def joint_copies_words(copies: str) -> str:
 
 
 def price_sentence(found: Recommendation) -> str:
-    """The price of honesty, in a sentence or two."""
+    """Describe the price of honesty in a sentence or two."""
     price = found.price
     if price is None:
         return "What honest providers would allow was not computed."

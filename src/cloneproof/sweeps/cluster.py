@@ -19,7 +19,7 @@ from cloneproof.errors import SweepError, brief
 
 @contextmanager
 def cluster(address: str) -> Iterator[Executor]:
-    """The workers of the scheduler at tcp://HOST:PORT; or `local:N`, so many processes that end with the block.
+    """Yield the workers of the scheduler at tcp://HOST:PORT; or `local:N`, N processes that end with the block.
 
     Those have one thread each, since engines hold Python's lock where no kernel does the work.
     """

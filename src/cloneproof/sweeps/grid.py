@@ -82,7 +82,7 @@ class GridPoint:
 
     @property
     def runs_needed(self) -> int:
-        """The runs that it takes: whole passes over the strata."""
+        """Number of runs needed: whole passes over the strata."""
         return -(-self.runs // self.strata) * self.strata
 
     @property
@@ -90,7 +90,7 @@ class GridPoint:
         return int(self.options["seed"])
 
     def parts(self) -> tuple[Part | None, tuple[Part, ...]]:
-        """What is computed whole (an audit, or the attempt without sampling), and what is sampled.
+        """Return what is computed whole (an audit, or the attempt without sampling), and what is sampled.
 
         Of a gain those are the runs without and with the deviation. An exact part may spare the runs.
         """
@@ -111,7 +111,7 @@ class GridPoint:
 
     @property
     def honest(self) -> dict[str, tuple[int, ...]]:
-        """The copies of everybody, the deviating agent's honest."""
+        """Everybody's copies, with the deviating agent honest."""
         return {
             name: (1,) * len(counts) if name == self.options["agent"] else counts
             for name, counts in self.copies.items()
@@ -127,7 +127,7 @@ class Builder:
         self._kept: dict[int, Any] = {}  # a value that is remembered by its id must live on
 
     def point(self, number: int, settings: Mapping[str, Any]) -> GridPoint:
-        """The point of these settings, or a clear error."""
+        """Return the point of these settings, or a clear error."""
         question = settings["question"]
         one_of(question, OWN, "question", SweepError)
         for key, value in settings.items():
@@ -164,7 +164,7 @@ class Builder:
         return value
 
     def _mark(self, value: Any) -> Hashable:  # noqa: ANN401
-        """What a value is remembered by: its type and itself, or where it lives if it cannot be hashed."""
+        """Return a key for a value: its type and itself, or its identity if it cannot be hashed."""
         if isinstance(value, str | int | float | None):
             return type(value), value
         self._kept[id(value)] = value
@@ -208,7 +208,7 @@ class Builder:
 
 
 def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping[str, Any]) -> None:
-    """What can be known to be wrong before it is computed."""
+    """Check what can be known to be wrong before anything is computed."""
     if options["runs"] is None:
         raise SweepError("expected runs to be a whole number from 1, got nothing; use e.g. 1000")
     check_sampling(options["runs"], options.get("confidence", 0.99))
@@ -239,7 +239,7 @@ def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
 
 
 def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:
-    """The points of a grid file; `rules` are the MODULE:NAME that it may ask for."""
+    """Return the points of a grid file; `rules` are the MODULE:NAME that it may ask for."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as problem:
@@ -268,7 +268,7 @@ def points_of(
 
 
 def _settings(grid: Grid, folder: Path, source: str) -> Iterator[dict[str, Any]]:
-    """The settings of each point, in order: blocks as they stand, the last key of a block changing fastest."""
+    """Yield the settings of each point, in order: blocks as they stand, the last key of a block changing fastest."""
     if not isinstance(grid, Mapping):
         raise SweepError(f"expected a grid as keys and values, got {brief(grid)}; see docs/sweeps.md")
     defaults = {key: value for key, value in grid.items() if key != "grid"}
@@ -316,7 +316,7 @@ def _as_list(value: Any) -> list[Any]:  # noqa: ANN401
 
 
 def _words(settings: Mapping[str, Any]) -> str:
-    """What tells a point from its neighbours."""
+    """Describe what tells a point from its neighbours."""
     question = settings["question"]
     shown = [key for key in (*COMMON, *OWN.get(question, ())) if settings[key] != DEFAULTS.get(key)]
     return ", ".join(f"{key} {_word(settings[key])}" for key in shown)

@@ -1,4 +1,4 @@
-"""The store of a sweep: one SQLite file of chunks, each known to be undamaged before it is used.
+"""Store of a sweep: one SQLite file of chunks, each known to be undamaged before it is used.
 
     store.sqlite    chunks (key of the part, first run, runs, digest, contents), what each sweep needs, the code version
     sweep.log       one line a minute
@@ -65,7 +65,7 @@ class Store:
         self._execute("INSERT OR REPLACE INTO chunks VALUES (?, ?, ?, ?, ?)", row)
 
     def read(self, chunk: Chunk) -> bytes:
-        """The contents of a chunk; `DamagedChunk` where they are not what was written."""
+        """Return the contents of a chunk; `DamagedChunk` where they are not what was written."""
         found = self._execute("SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
         if not found or not isinstance(found[0][1], bytes) or found[0][0] != _digest(chunk, found[0][1]):
             raise DamagedChunk(chunk)
@@ -84,13 +84,13 @@ class Store:
         self._execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)", (name, grid, text))
 
     def sweeps(self) -> list[tuple[str, list[Need]]]:
-        """The name of each sweep that used the store, and its needs."""
+        """Return the name of each sweep that used the store, and its needs."""
         rows = self._execute("SELECT grid, needs FROM sweeps ORDER BY grid, digest")
         return [(grid, [Need(w, tuple(sampled), runs) for w, sampled, runs in json.loads(text)]) for grid, text in rows]
 
 
 def open_store(folder: str | Path, version: str) -> Store:
-    """The store in the folder, made where there is none; refused where another version wrote it."""
+    """Return the store in the folder, made where there is none; refused where another version wrote it."""
     path = checked_path(folder)
     if not (path / FILE).exists() and path.is_dir() and any(_is_foreign(file) for file in path.iterdir()):
         raise SweepError(f"expected a store or an empty folder, got {folder} with other files in it; choose a new one")
@@ -137,7 +137,7 @@ def _is_foreign(file: Path) -> bool:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """What SQLite complains of, in one sentence: no room or no rights, or a file that is damaged."""
+    """Return SQLite's complaint in one sentence: no room or no rights, or a file that is damaged."""
     try:
         yield
     except sqlite3.OperationalError as problem:
@@ -159,7 +159,7 @@ def _digest(chunk: Chunk, contents: bytes) -> bytes:
 
 
 class Need(NamedTuple):
-    """What a point must have stored: a part to be had whole, and so many runs of others.
+    """Needs of a point: a part that must be stored whole, and a number of runs of others.
 
     A point that is evaluated by `auto` needs its exact part first, and runs only where that came back as a refusal.
     """
@@ -181,7 +181,7 @@ Missing = dict[str, list[tuple[int, int]]]  # key to ranges (first, stop) of run
 
 
 class Index:
-    """What is stored: for each key the ranges of runs, or that it is there whole, and whether it was refused."""
+    """Contents of a store: for each key the ranges of runs, or that it is there whole, and whether it was refused."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -210,7 +210,7 @@ class Index:
 
 
 def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index, list[Chunk]]:
-    """What the store has of these keys (of all), every digest looked at, and the chunks that are damaged."""
+    """Return what the store has of these keys (of all), every digest checked, and the chunks that are damaged."""
     index, damaged = Index(store), []
     for chunk in store.chunks():
         if keys is None or chunk.key in keys:
@@ -222,7 +222,7 @@ def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index,
 
 
 def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
-    """What the ranges leave out of 0 .. runs - 1.
+    """Return what the ranges leave out of 0 .. runs - 1.
 
     >>> gaps([(4, 8), (0, 2), (6, 9)], 12)
     [(2, 4), (9, 12)]

@@ -51,7 +51,7 @@ class Sizes:
 
 
 class Agenda:
-    """What is still to be computed: ranges of runs, and parts to be had whole.
+    """Work that is left: ranges of runs, and parts to be computed whole.
 
     A worker stops when its time is over, and what it left comes back on the agenda. None of this touches the results: a
     row depends on its run alone, wherever ranges are cut.
@@ -68,7 +68,7 @@ class Agenda:
         self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
 
     def next_chunk(self, workers: int) -> Chunk:
-        """The next one, cut so that its rows are not too many and that all workers have something to do."""
+        """Return the next chunk, cut so that it has not too many rows and all workers have something to do."""
         key, first, runs = self.waiting.popleft()
         most = max(1, self.sizes.chunk_bytes // (8 * self.columns[key])) if runs else 0
         if workers > 1:
@@ -86,7 +86,7 @@ class Agenda:
 
 @dataclass
 class SweepState:
-    """How far a sweep is: what was stored before, what was computed now, and what is left as far as one can tell."""
+    """Progress of a sweep: what was stored before, what was computed now, and what is left as far as is known."""
 
     missing: int  # parts of which something was or became missing
     reused: int  # chunks that were there
@@ -104,7 +104,7 @@ class SweepState:
 
     @property
     def left_seconds(self) -> float:
-        """The work that is left, on all workers: parts that are left count as those met so far."""
+        """Seconds of work left, on all workers: parts that are left count as those met so far."""
         return self.busy_seconds / max(self.fraction, 1e-9) * (self.missing - self.fraction) / max(1, self.workers)
 
     @property
@@ -394,7 +394,7 @@ def _answered(
     place: tuple[int | None, Executor | None, DeviceName],
     log: ProgressLog,
 ) -> SweepTable:
-    """The table, after what is missing was computed; what turns out to be missing only then, next."""
+    """Compute what is missing, and what turns out to be missing only then; return the table."""
     parts, needs = parts_by_key(points, store.version)
     store.record_sweep(name, needs)
     index, damaged = read_index(store, parts)

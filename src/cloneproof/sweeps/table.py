@@ -39,7 +39,7 @@ READ = 1 << 14  # runs at a time
 
 
 class PointAnswer(NamedTuple):
-    """The estimates of a point by (quantity, agent), how they were come by, and what a reader must know."""
+    """Estimates of a point by (quantity, agent), how they were obtained, and what a reader must know."""
 
     estimates: dict[tuple[str, str], Estimate]
     engine: str
@@ -50,7 +50,7 @@ class PointAnswer(NamedTuple):
 
 
 def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
-    """What is known of a point whose needs are met; `DamagedChunk` where a chunk went bad meanwhile."""
+    """Return what is known of a point whose needs are met; `DamagedChunk` if a chunk went bad meanwhile."""
     refusals: list[str] = []
     if need.whole:
         data = json.loads(index.store.read(Chunk(need.whole, 0, 0)))
@@ -86,7 +86,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
 
 
 class StoredRuns:
-    """The outcomes of a part's runs, read from its chunks; the last chunk is kept at hand."""
+    """Outcomes of a part's runs, read from its chunks; the last chunk is kept at hand."""
 
     def __init__(self, index: Index, key: str, columns: int) -> None:
         self.store, self.columns = index.store, columns
@@ -136,7 +136,7 @@ def _audit_answer(data: dict[str, Any]) -> PointAnswer:
 
 @dataclass(frozen=True)
 class EstimateSummary:
-    """What a sweep did: points, chunks that were there, chunks and runs computed now, damaged chunks, time."""
+    """Summary of a sweep: points, chunks that were there, chunks and runs computed now, damaged chunks, time."""
 
     points: int
     reused: int
@@ -148,7 +148,7 @@ class EstimateSummary:
 
 
 class SweepTable(Mapping[str, list[Any]], Tabular):
-    """The table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
+    """Table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
 
     Attributes
     ----------
@@ -180,26 +180,26 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, each by column."""
+        """Rows, each by column."""
         return [dict(zip(self._columns, values, strict=True)) for values in zip(*self.values(), strict=True)]
 
     def where(self, **wanted: Any) -> SweepTable:  # noqa: ANN401
-        """The rows that have these values, by column."""
+        """Return the rows that have these values, by column."""
         for name in wanted:
             one_of(name, self, "a column", SweepError)
         kept = [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
         return SweepTable({name: [row[name] for row in kept] for name in self}, self.summary)
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as columns by name."""
+        """Return the table as columns by name."""
         return dict(self._columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The rows and the summary as data for JSON, which has no infinity: None stands in its place."""
+        """Return the rows and the summary as data for JSON, which has no infinity: None stands in its place."""
         return {"rows": to_data(self.rows), "summary": None if self.summary is None else asdict(self.summary)}
 
     def to_csv(self) -> str:
-        """The table as CSV; numbers are written so that reading them gives the same bits.
+        """Return the table as CSV; numbers are written so that reading them gives the same bits.
 
         Text that a spreadsheet would take for a formula has an apostrophe before it.
         """
@@ -221,7 +221,7 @@ def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)
 
 
 def point_rows(point: GridPoint, answer: PointAnswer) -> Iterator[dict[str, Any]]:
-    """The rows of a point, by column; a point that an engine refused has one, without a value."""
+    """Yield the rows of a point, by column; a point that an engine refused has one, without a value."""
     estimates: Iterable[tuple[tuple[str, str], Any]] = answer.estimates.items() or [(("refused", ""), None)]
     copies = {**point.copies, **{name: tuple(counts) for name, counts in answer.witness.items()}}
     shown = {

@@ -51,7 +51,7 @@ PartKind = Literal["runs", "exact", "audit"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is computed: `market` and `mechanism` are texts that many parts share, `rest` is the part's own JSON."""
+    """Unit of computation: `market` and `mechanism` are texts that many parts share, `rest` is the part's own JSON."""
 
     kind: PartKind
     market: str
@@ -61,7 +61,7 @@ class Part:
 
     @property
     def columns(self) -> int:
-        """The length of a row of its runs: payoffs, regret, rounds."""
+        """Length of a row of its runs: payoffs, regret, rounds."""
         return 2 * self.agents + 1
 
     @property
@@ -69,19 +69,19 @@ class Part:
         return json.dumps([self.kind, self.market, self.mechanism, self.rest])
 
     def key(self, version: str) -> str:
-        """The hash of the configuration and of the code version."""
+        """Return the hash of the configuration and of the code version."""
         texts = (version, self.kind, self.market, self.mechanism, self.rest)
         lengths = ",".join(str(len(text)) for text in texts)  # so that no two ways of cutting look the same
         return blake2b("".join([lengths, *texts]).encode(), digest_size=16).hexdigest()
 
 
 def part(kind: PartKind, market: Market, texts: tuple[str, str], options: Mapping[str, Any]) -> Part:
-    """The part with these options; `texts` are those of market and mechanism."""
+    """Return the part with these options; `texts` are those of market and mechanism."""
     return Part(kind, *texts, json.dumps(options, default=_plain), len(market.agents))
 
 
 def mechanism_text(mechanism: Mechanism) -> str:
-    """The mechanism as text, from which a worker makes it again; refused where it holds somebody's own function."""
+    """Return the mechanism as text, from which a worker makes it again; refuse one with somebody's own function."""
     text = json.dumps(with_own_rules(mechanism), sort_keys=True, default=_plain)
     if '{"rule": null}' in text:
         raise SweepError(
@@ -108,7 +108,7 @@ class Configuration:
 
 @lru_cache(maxsize=256)
 def configuration(text: str) -> Configuration:
-    """The inverse of `Part.text`."""
+    """Invert `Part.text`."""
     kind, market, mechanism, rest = json.loads(text)
     made = mechanism_from_dict(json.loads(mechanism), _rule)
     return Configuration(kind, market_from_toml(market), made, json.loads(rest))
@@ -168,7 +168,7 @@ def _beside(place: Path, folder: Path, top: Path) -> bool:
 
 
 def _imports(name: str, place: Path) -> Iterator[str]:
-    """The package of a module, and the modules that its imports name; too many rather than too few."""
+    """Yield the package of a module, and the modules that its imports name; too many rather than too few."""
     above = name.rpartition(".")[0]
     package = name if place.name == "__init__.py" else above
     yield from [above] if above else []
@@ -182,7 +182,7 @@ def _imports(name: str, place: Path) -> Iterator[str]:
 
 
 def _file(module: str) -> Path | None:
-    """The file of a module of Python, if it has one."""
+    """Return the file of a module of Python, if it has one."""
     try:
         spec = find_spec(module)
     except (ImportError, AttributeError, ValueError):
@@ -201,7 +201,7 @@ class Chunk(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call it.
+        """Name of the chunk in messages.
 
         >>> Chunk("ab12", 64, 100).name
         'ab12-64-100'
@@ -214,7 +214,7 @@ class Chunk(NamedTuple):
 
 
 class ChunkDone(NamedTuple):
-    """What was computed (the chunk may be shorter than asked), and how long it took."""
+    """Rows that were computed (the chunk may be shorter than asked), and how long it took."""
 
     chunk: Chunk
     contents: bytes
@@ -245,7 +245,7 @@ def attempt(version: str, *task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
 def work(
     text: str, chunk: Chunk, seconds: float, device: DeviceName = "cpu", stop: Callable[[], bool] = lambda: False
 ) -> ChunkDone:
-    """As much of the chunk as fits into about so many seconds; a part that is computed whole takes what it takes."""
+    """Compute as much of the chunk as fits into about `seconds` seconds; a part computed whole takes what it takes."""
     begun, config = time.perf_counter(), configuration(text)
     if config.kind == "runs":
         rows = _runs(config, chunk, seconds, device, stop)
@@ -259,7 +259,7 @@ def work(
 def _runs(
     config: Configuration, chunk: Chunk, seconds: float, device: DeviceName, stop: Callable[[], bool]
 ) -> FloatArray:
-    """The rows (the outcomes, side by side) of as many runs as the time allows.
+    """Return the rows (the outcomes, side by side) of as many runs as the time allows.
 
     Steps grow to a quarter of a second. The time of the first does not count, since it may compile a kernel. On a GPU
     they begin with thousands of runs, which take it no longer than one.
@@ -282,7 +282,7 @@ def _runs(
 
 
 def _exact(config: Configuration) -> dict[str, Any]:
-    """The evaluation by the first exact engine that takes it, with why others did not; or only the latter."""
+    """Evaluate by the first exact engine that takes it, with why others did not; or return only the latter."""
     options = config.rest
     refusals: list[str] = []
     for engine in EXACT_ENGINES[options["engine"]]:
@@ -296,7 +296,7 @@ def _exact(config: Configuration) -> dict[str, Any]:
 
 
 def _audit(config: Configuration) -> dict[str, Any]:
-    """The verdict, its witness and its scope; or why there is none."""
+    """Return the verdict, its witness and its scope; or why there is none."""
     options = dict(config.rest)
     copies, runs, seed = (options.pop(name) for name in ("max_copies", "runs", "seed"))
     also: tuple[AlsoName, ...] = ("withholding",) if options.pop("withhold") else ()

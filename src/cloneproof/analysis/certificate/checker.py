@@ -1,4 +1,4 @@
-"""The checker: re-derives the verdict of a certificate from its data alone, in rational and ball arithmetic.
+"""Checker: re-derives the verdict of a certificate from its data alone, in rational and ball arithmetic.
 
 It imports neither the search nor the engines. It enumerates realised means one by one, uses whole laws, and computes
 ties as integrals of polynomials in a uniform tie-breaker x: a candidate at value s wins if each other one is below s,
@@ -54,7 +54,7 @@ def likely(mean: Fraction, rounds: int) -> int:
 
 
 class Game:
-    """The priors and the mechanism: trial (rounds with probabilities; None: each round with 1/n) and award."""
+    """Priors and mechanism of a certificate: trial (rounds with probabilities; None: each round with 1/n) and award."""
 
     def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
         self.work = 0
@@ -108,7 +108,7 @@ class Game:
         return self.max_arms is None or arms <= self.max_arms
 
     def late_award(self, arms: int) -> int:
-        """The rounds of the award after the commitment."""
+        """Return the rounds of the award after the commitment."""
         return max(0, self.award - arms * self.m)
 
 
@@ -118,20 +118,20 @@ CheckedMeans = tuple[tuple[Fraction, int], ...]  # realised means, and how many 
 
 
 def to_ball(value: Fraction | int) -> Ball:
-    """The fraction as a ball around its nearest numbers."""
+    """Return the fraction as a ball around its nearest numbers."""
     return arb(fmpq(value.numerator, value.denominator))
 
 
 @cache
 def _binomial_polynomial(mean: Fraction, rounds: int) -> Ball:
-    """The whole binomial law as a generating polynomial."""
+    """Return the whole binomial law as a generating polynomial."""
     p, q, ways = to_ball(mean), to_ball(1 - mean), fmpz.bin_uiui
     return arb_poly([arb(ways(rounds, j)) * p**j * q ** (rounds - j) for j in range(rounds + 1)])
 
 
 @lru_cache(maxsize=32)
 def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
-    """The binomial law up to a number of successes, term by term."""
+    """Return the binomial law up to a number of successes, term by term."""
     if mean in (0, 1):
         return [arb(int(j == rounds * mean)) for j in range(last + 1)]
     odds, law = to_ball(mean / (1 - mean)), [to_ball(1 - mean) ** rounds]
@@ -142,7 +142,7 @@ def _law_until(mean: Fraction, rounds: int, last: int) -> list[Ball]:
 
 @lru_cache(maxsize=32)
 def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
-    """The law of a score; everything above the last one counts as one more score, twice to allow for ties."""
+    """Return the law of a score; everything above the last one counts as one more score, twice to allow for ties."""
     law = _law_until(mean, rounds, last)
     if last == rounds:
         return law
@@ -151,7 +151,7 @@ def _fresh_scores(mean: Fraction, rounds: int, last: int) -> list[Ball]:
 
 
 def mean_of(types: CheckedMeans) -> Fraction:
-    """The average mean over the arms."""
+    """Return the average mean over the arms."""
     return sum((v * count for v, count in types), Fraction(0)) / sum(count for _, count in types)
 
 
@@ -187,7 +187,7 @@ def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[Check
 
 @cache
 def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Ball, ...]:
-    """The probability that the chosen arm is of each type."""
+    """Return the probability that the chosen arm is of each type."""
     if len(types) == 1:
         return (arb(1),)
     if not bernoulli:
@@ -209,7 +209,7 @@ def committed_chances(m: int, bernoulli: bool, types: CheckedMeans) -> tuple[Bal
 
 
 def committed_mean(game: Game, types: CheckedMeans) -> Ball:
-    """The expected mean of the chosen arm."""
+    """Return the expected mean of the chosen arm."""
     chances = committed_chances(game.m, game.bernoulli, types)
     return sum((to_ball(value) * chance for (value, _), chance in zip(types, chances, strict=True)), arb(0))
 
@@ -223,7 +223,7 @@ def awards_by_score(game: Game, types: CheckedMeans) -> dict[float, Ball]:
 
 @lru_cache(maxsize=256)  # whole laws: many games in one process must not fill its memory
 def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
-    """The law of the score given the realised means."""
+    """Return the law of the score given the realised means."""
     arms, law = sum(count for _, count in types), dict[float, Ball]()
     left, chances = game.length - arms * game.m, committed_chances(game.m, game.bernoulli, types)
     if not game.has_score(arms):
@@ -301,7 +301,7 @@ def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
 
 @dataclass(frozen=True)
 class VectorRewards:
-    """The rewards of a vector of copies.
+    """Expected rewards of a vector of copies.
 
     Exploration's mean, and how much better the chosen arm is; E[award; score] if the realised means differ (varied) and
     if they do not (level: copies change nothing there, so that a difference cancels exactly).
@@ -335,7 +335,7 @@ def _spend_scores(game: Game, realised: Iterable[CheckedMeans]) -> None:
 
 
 def _payoff(game: Game, name: str, copies: dict[str, tuple[int, ...]]) -> Ball:
-    """The agent's expected reward where everybody registers this."""
+    """Return the agent's expected reward if everybody registers these copies."""
     vector = _vector_rewards(game, name, copies[name])
     total = to_ball(vector.mean * game.rounds) + vector.excess * late_rounds(game, vector.arms)
     if not game.contested:
@@ -380,7 +380,7 @@ def attack(data: dict[str, Any], tolerance: Fraction) -> str:
 
 
 def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: Ball) -> Iterator[Ball]:
-    """The gain above the tolerance at every threshold: the award is won with a score of at least y.
+    """Yield the gain above the tolerance at every threshold: the award is won with a score of at least y.
 
     The probability to win does not fall in the score, so it is a mixture of such steps for any opponents. First
     comes the case that nobody else has a score (1/n without one), then that the award is never won, then the scores
@@ -404,7 +404,7 @@ def _gains(game: Game, honest: VectorRewards, copied: VectorRewards, tolerance: 
 
 
 def all_vectors(arms: int, originals: int, most: int, falling: bool) -> Iterator[tuple[int, ...]]:
-    """Every vector of so many arms, with at most that many copies of an original; optionally only falling ones."""
+    """Yield every vector of `arms` arms with at most `most` copies of an original; optionally only falling ones."""
     if originals == 0:
         yield from [()] if arms == 0 else []
     least = -(-arms // originals) if falling and originals else 1
@@ -476,7 +476,7 @@ def scan_honesty(data: dict[str, Any]) -> str:
 
 
 def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:
-    """The means, rising; their score laws have monotone likelihood ratios."""
+    """Return the means, rising; their score laws have monotone likelihood ratios."""
     only(law, ("scores", "pulls", "means"), "the score law")
     require(law["scores"] == "binomial", "the score law is not known")
     require(whole(law["pulls"]) == pulls, "the score law is of another number of pulls than the mechanism's tests")

@@ -46,7 +46,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def whole_document(data: Any, path: str | Path, form: str, version: int, keys: tuple[str, ...]) -> dict[str, Any]:  # noqa: ANN401
-    """The data, if they have that format, version and keys."""
+    """Return the data, if they have that format, version and keys."""
     kind = form.removeprefix("cloneproof ")
     if not isinstance(data, dict) or data.get("format") != form:
         raise CertificateError(f"expected a {kind}, got other JSON in {path}; give a file of `cloneproof audit`")
@@ -62,7 +62,7 @@ def whole_document(data: Any, path: str | Path, form: str, version: int, keys: t
 
 
 class RejectedError(Exception):
-    """The certificate is wrong, or cannot be checked here."""
+    """Raised if a certificate is wrong, or cannot be checked here."""
 
 
 def require(condition: bool, otherwise: str) -> None:
@@ -131,7 +131,7 @@ SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
 
 
 def certified_mechanism(data: dict[str, Any]) -> CertifiedMechanism:
-    """The mechanism, if it can be checked and its name fits."""
+    """Return the mechanism, if it can be checked and its name fits."""
     made, name = mechanism_shape(data), data["name"]
     known = isinstance(name, str) and name in SHAPES
     require(known, f"the mechanism's name {name!r} is not one of {', '.join(SHAPES)}")
@@ -140,7 +140,7 @@ def certified_mechanism(data: dict[str, Any]) -> CertifiedMechanism:
 
 
 def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
-    """The mechanism by its rules, its restart and its score, whatever its name."""
+    """Return the mechanism by its rules, its restart and its score, whatever its name."""
     require(data.get("fallback") is None, "only the mechanism that runs over this horizon, with no fallback")
     require(data.get("sample") is None, "arms of all agents compete in it")
     only(data, ("name", "agent", "arm", "restart", "score", "sample", "fallback"), "the mechanism")
@@ -169,7 +169,7 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
 
 
 def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
-    """How many fresh rewards count (None: all rewards), and how many arms have a score (None: any number)."""
+    """Return how many fresh rewards count (None: all), and how many arms may have a score (None: any number)."""
     if score is None:
         return None, None
     kind = score.get("kind") if isinstance(score, dict) else None
@@ -203,7 +203,7 @@ def scan_name_fits(mechanism: dict[str, Any]) -> bool:
 
 
 def scan_numbers(mechanism: dict[str, Any]) -> tuple[int, int]:
-    """The draws and the pulls of a scan mechanism: flat, or with a contest of champions."""
+    """Return the draws and the pulls of a scan mechanism: flat, or with a contest of champions."""
     only(mechanism, ("name", "agent", "arm", "score"), "the mechanism")
     arm, agent, score = mechanism["arm"], mechanism["agent"], mechanism.get("score")
     require(

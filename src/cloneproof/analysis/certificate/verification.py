@@ -57,7 +57,7 @@ class Verification:
 
     @property
     def outcome(self) -> str:
-        """The outcome in one word."""
+        """Outcome in one word."""
         if self.kind == "certificate":
             return "accepted" if self.accepted else "rejected"
         if self.out_of_time:
@@ -150,7 +150,7 @@ def _scan_rules(mechanism: dict[str, Any], law: dict[str, Any]) -> CertificateFa
 
 
 def prior_words(priors: list[list[list[float]]] | None) -> str:
-    """The priors of an agent's originals in words.
+    """Describe the priors of an agent's originals.
 
     >>> prior_words([[[0, 0.5], [1, 0.5]]] * 2)
     '2 originals, each 0 (0.5) or 1 (0.5)'

@@ -33,7 +33,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def market_data(market: Market) -> dict[str, Any]:
-    """The market as data; leaves out continuous priors, which only irrelevant opponents can have."""
+    """Return the market as data; leaves out continuous priors, which only irrelevant opponents can have."""
     agents = []
     for agent in market.agents:
         atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
@@ -43,7 +43,7 @@ def market_data(market: Market) -> dict[str, Any]:
 
 
 def mechanism_data(running: Mechanism) -> dict[str, Any]:
-    """The running mechanism as data, without redundant parts.
+    """Return the running mechanism as data, without redundant parts.
 
     A name that is not the catalogue's name for these rules is left out, since the checker would reject it.
     """
@@ -58,7 +58,7 @@ def mechanism_data(running: Mechanism) -> dict[str, Any]:
 
 
 def first_difference(data: dict[str, Any], market: Market | None, running: Mechanism | None) -> str | None:
-    """The first difference between a certificate's data and this market and mechanism, in words; None if equal."""
+    """First difference between a certificate's data and this market and mechanism, in words; None if equal."""
     in_market = () if market is None else market_differences(data["market"], market_data(market))
     in_mechanism = () if running is None else mechanism_differences(data["mechanism"], mechanism_data(running))
     return next(chain(in_market, in_mechanism), None)
@@ -126,7 +126,7 @@ def write_json(data: dict[str, Any], path: str | Path) -> None:
 
 
 def checked_certificate(audit: Audit) -> dict[str, Any]:
-    """The certificate as data, accepted by the checker."""
+    """Return the certificate as data, accepted by the checker."""
     data = certificate(audit)
     verification = check(data)
     most = max((sum(witness.copies) for witness in audit.tried), default=0)
@@ -143,7 +143,7 @@ def checked_certificate(audit: Audit) -> dict[str, Any]:
 
 
 def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
-    """The certificate as data, not yet checked; vectors of at least `from_arms` arms are left to a bound."""
+    """Return the certificate as data, not yet checked; vectors of at least `from_arms` arms are left to a bound."""
     if audit.verdict == "undecided":
         raise CertificateError("expected a verdict to certify, got 'undecided', which claims nothing; search further")
     witness = audit.worst
@@ -182,7 +182,7 @@ def _check_proven(audit: Audit) -> None:
 
 
 def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str, Any]:
-    """The vectors to sweep with their claimed bounds, and the number of arms from which one bound covers all.
+    """Return the vectors to sweep with their claimed bounds, and the number of arms from which one bound covers all.
 
     If the scan theorem covers everything: the law of scores.
     """
@@ -203,7 +203,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
 
 
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
-    """The exact possible means of the agent's originals, and how many coins a test counts."""
+    """Return the exact possible means of the agent's originals, and how many coins a test counts."""
     support = case.agent.support
     if case.running.clearing.planned_epochs:
         raise CertificateError(
@@ -247,5 +247,5 @@ def _witness_data(witness: Witness) -> dict[str, Any]:
 
 
 def interval(estimate: Estimate) -> dict[str, float]:
-    """The estimate as a file has it."""
+    """Return the estimate as a file has it."""
     return {"value": estimate.value, "error": estimate.error}

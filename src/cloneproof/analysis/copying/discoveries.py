@@ -64,7 +64,7 @@ class CopyQuestion:
 
 @dataclass(frozen=True)
 class SearchedLog:
-    """The arms with rewards: their numbers by agent, what they say, priors fitted to them, and which are alike.
+    """Arms with rewards: their numbers by agent, their evidence, priors fitted to them, and which are alike.
 
     inside   each agent's groups of arms that are alike
     """
@@ -86,7 +86,7 @@ class SearchedLog:
         return int(min(first, last)), int(max(first, last))
 
     def laws(self, kind: Relation, folds: tuple[int, int]) -> tuple[RateLaw, RateLaw]:
-        """The laws of arms that belong together, by each of the two priors fitted without these folds."""
+        """Return the laws of arms that belong together, by each of the two priors fitted without these folds."""
         if (kind, *folds) not in self.known_laws:
             units = [
                 list(unit)
@@ -100,7 +100,7 @@ class SearchedLog:
         return self.known_laws[(kind, *folds)]
 
     def _belonging(self, kind: Relation) -> Iterable[Sequence[int]]:
-        """The arms that belong together in this way, in all of the log."""
+        """Return the arms that belong together in this way, in all of the log."""
         if kind == "one agent":
             return self.by_agent.values()
         if kind == "two shops":
@@ -108,7 +108,7 @@ class SearchedLog:
         return [group for own in self.inside.values() for group in own if self.relation(group) == kind]
 
     def relation(self, group: Sequence[int]) -> Relation:
-        """What similar arms of one agent may be other than copies: variants, if a word differs."""
+        """Return what similar arms of one agent may be other than copies: variants, if a word differs."""
         same = all(self.links[pair].same for pair in combinations(group, 2) if pair in self.links)
         return "same words" if same else "variants"
 
@@ -136,7 +136,7 @@ def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Se
 
 
 def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
-    """What is computed once for all questions."""
+    """Compute what all questions share."""
     evidence, by_agent = arm_evidence(seen), defaultdict(list)
     for number, record in enumerate(seen):
         by_agent[record.agent].append(number)
@@ -152,7 +152,7 @@ def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
 
 
 def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
-    """The weight of each question; the average is 1.
+    """Return the weight of each question; the average is 1.
 
     Four fifths of the level go to questions with similar arms, in proportion to their rarity: copies are likelier
     there, and two accounts share few items, so that their evidence is limited. The rest goes to single agents, whose
@@ -171,7 +171,7 @@ def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
 
 
 def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: float) -> list[int]:
-    """The numbers of the discoveries; e-values are given as logarithms, and missing ones count as e = 0.
+    """Return the indices of the discoveries; e-values are given as logarithms, and missing ones count as e = 0.
 
     >>> discoveries(np.log([90.0, 50.0, 2.0]), np.ones(3), hypotheses=4, level=0.05)
     [0, 1]
@@ -187,7 +187,7 @@ def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: 
 
 
 def matched_p_value(evidence: ArmEvidence, question: CopyQuestion, laws: Sequence[RateLaw], most: float = 1.0) -> float:
-    """The p-value of agents with matched arms, under `matched_laws` by one prior; 1 if it is above `most`.
+    """Return the p-value of agents with matched arms, under `matched_laws` by one prior; 1 if it is above `most`.
 
     Draws are fixed by the arms' numbers. Ties with the observation up to rounding count as at least as large.
     """

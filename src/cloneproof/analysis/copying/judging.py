@@ -45,7 +45,7 @@ SUREST: Final = 1 - 1e-12  # no log shows more
 
 @dataclass(frozen=True)
 class ArmsJudged:
-    """What the rewards of an agent's arms say, at prior odds that two of them are one item.
+    """Evidence of the rewards of an agent's arms, at given prior odds that two of them are one item.
 
     pairs    the probability that two arms are one item, by their numbers
     groups   the arms joined by pairs that are rather one item than not, two and more
@@ -77,7 +77,7 @@ Together = Callable[[tuple[int, ...]], float]
 
 
 def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
-    """The probability that some arms are one item, as a function of them, by the sum over all partitions.
+    """Return the probability that some arms are one item, as a function of them, by the sum over all partitions.
 
     Averaged over priors and habits of copying, each weighted by its evidence.
     """
@@ -102,7 +102,7 @@ def _summed(factors: FloatArray, theta: float) -> tuple[float, Together]:
 
 
 def copying_habits(odds: float) -> tuple[tuple[tuple[float, float], ...], float]:
-    """How much agents copy a priori: thetas of Ewens' prior with their weights, and the weight of honesty.
+    """Return how much agents copy a priori: thetas of Ewens' prior with weights, and the weight of honesty.
 
     An agent copies nothing (theta infinite), or to one of three degrees: at theta = 1, 10, 100 two of its arms are one
     item with probability 1/2, 1/11, 1/101; or all of its arms are one item (theta = 0), with ONE_ITEM of the weight of
@@ -154,7 +154,7 @@ def log_e_value(
 
 
 def _log_by_rates(log_likelihood: FloatArray, law: RateLaw) -> float:
-    """The mixture over groupings under each prior of the law, averaged by how well that explains the null.
+    """Return the mixture over groupings under each prior of the law, averaged by how well that explains the null.
 
     Keeps the market's prior and the likeliest ones; leaving out others makes the average smaller.
     """
@@ -165,7 +165,7 @@ def _log_by_rates(log_likelihood: FloatArray, law: RateLaw) -> float:
 
 
 def _likeliest(log_likelihood: FloatArray, law: RateLaw) -> tuple[IntArray, FloatArray]:
-    """The market's prior and the likeliest ones of the law, and their probabilities given the arms, none a copy."""
+    """Return the market's prior and the law's likeliest ones, with their probabilities if no arm is a copy."""
     tops = log_likelihood.max(axis=1, keepdims=True)
     shares = softmax(law.evidence(np.exp(log_likelihood - tops)).sum(axis=0) + law.log_weights)
     best = np.argsort(-shares[1:], kind="stable")[: MOST_LIKELY if len(log_likelihood) <= MOST_EXACT else 1] + 1
@@ -222,7 +222,7 @@ def log_trusted(log_factors: FloatArray) -> FloatArray:
 
 
 def e_value_thetas(count: int) -> tuple[float, ...]:
-    """The two thetas of the mixture; for two arms they are one.
+    """Return the two thetas of the mixture; for two arms they are one.
 
     >>> e_value_thetas(2), e_value_thetas(5)
     ((1.0,), (1.0, 10.0))
@@ -262,7 +262,7 @@ def _log_different(count: int, theta: float) -> float:
 def likely_groups(
     log_likelihood: FloatArray, laws: Sequence[RateLaw], odds: float
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
-    """The groups that are more likely one item than not, with their probabilities; or else the likeliest pair.
+    """Return the groups that are probably one item, with their probabilities; or else the likeliest pair.
 
     Under each law's likeliest prior. The first group has the largest Bayes factor (under the last law). Above
     MOST_EXACT arms they come from greedy merging under the less favourable prior, each with the probability of its

@@ -39,7 +39,7 @@ _SLICE: Final = 1000
 
 
 class Likeness(NamedTuple):
-    """How two arms are alike, in words, and how rare that is, from 0 (all share it) to 1.
+    """Likeness of two arms, in words, and its rarity, from 0 (all share it) to 1.
 
     same   whether texts differ by no word, up to a letter; "mug size S" and "mug size M" are variants
     """
@@ -53,7 +53,7 @@ Links = dict[tuple[int, int], Likeness]
 
 
 def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
-    """The pairs of arms that are alike in at least one feature, with the rarity of the rarest.
+    """Return the pairs of arms that are alike in at least one feature, with the rarity of the rarest.
 
     Links enough pairs to join similar arms of one agent, and one to each for arms of two agents.
     """
@@ -155,7 +155,7 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
 
 @lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged
 def _near_texts(texts: tuple[str, ...]) -> dict[tuple[str, str], float]:
-    """The candidates whose words, in the order of the alphabet, are nearly the same text; the ratio of 100."""
+    """Return the candidates whose sorted words are nearly the same text, with their similarity in percent."""
     ordered = [" ".join(sorted(text.split())) for text in texts]
     first, second = _candidates(texts)
     ratios = _rapidfuzz()([ordered[k] for k in first], [ordered[k] for k in second], score_cutoff=NEAR_TEXT)
@@ -248,7 +248,7 @@ def _words(text: str) -> list[str]:
 
 
 def _rapidfuzz() -> Callable[..., FloatArray]:
-    """The ratios of pairs of texts."""
+    """Return the function that computes the ratios of pairs of texts."""
     try:
         from rapidfuzz import process
     except ImportError:

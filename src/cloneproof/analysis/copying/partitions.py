@@ -32,7 +32,7 @@ MOST_EXACT: Final = 10  # arms: 29,524 pairs of a subset and a block
 
 
 def block_factors(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
-    """The logarithm of r(B) for every subset of the arms, by its bits (rows), under each prior (columns).
+    """Return the logarithm of r(B) for every subset of the arms, by its bits (rows), under each prior (columns).
 
     >>> sure, even = np.log(np.eye(4)[[1, 1, 2]] + 1e-300), np.full((1, 4), 0.25)
     >>> [round(float(v), 6) for v in np.exp(block_factors(sure, even)[:, 0])]
@@ -71,7 +71,7 @@ class PartitionSums:
         return np.asarray(self.total[-1] - log_rising(self.theta, self.count))
 
     def probability_together(self, arms: int) -> float:
-        """The posterior probability that the arms of a subset are all in one block."""
+        """Return the posterior probability that the arms of a subset are all in one block."""
         whole = len(self.weight) - 1
         blocks = np.arange(whole + 1)
         blocks = blocks[(blocks & arms) == arms]
@@ -79,7 +79,7 @@ class PartitionSums:
 
 
 def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
-    """The sums over all partitions; `factors` are those of `block_factors`.
+    """Sum over all partitions; `factors` are those of `block_factors`.
 
     >>> two = partition_sums(np.log([1.0, 1.0, 1.0, 90.0]), theta=10.0)
     >>> round(two.probability_together(0b11), 6)  # odds .1 times the factor 90
@@ -106,7 +106,7 @@ def log_sum(values: FloatArray) -> float:
 
 
 def _log_sums(values: FloatArray) -> FloatArray:
-    """The same over the first axis."""
+    """Return the same over the first axis."""
     top = np.maximum(values.max(axis=0), np.finfo(float).min)
     return np.asarray(top + np.log(np.exp(values - top).sum(axis=0)))
 
@@ -165,7 +165,7 @@ def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) 
 
 
 def _merge(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple[list[tuple[int, ...]], list[float]]:
-    """The blocks of one slice, and what each merger gained."""
+    """Return the blocks of one slice, and what each merger gained."""
     blocks: list[tuple[int, ...]] = [(arm,) for arm in range(len(log_likelihood))]
     tables = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
     alone, sizes = tables @ prior, np.ones(len(blocks))
@@ -189,7 +189,7 @@ def _merge(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> tuple
 def _merger_gains(
     tables: FloatArray, prior: FloatArray, alone: FloatArray, sizes: FloatArray, theta: float, row: int
 ) -> FloatArray:
-    """How much each merger with a block raises ln of the posterior; -inf for itself and for merged blocks."""
+    """Return how much each merger with a block raises ln of the posterior; -inf for itself and merged blocks."""
     with np.errstate(divide="ignore", invalid="ignore"):
         gained = np.log(tables @ (prior * tables[row])) - np.log(alone) - np.log(alone[row])
     gained += gammaln(sizes + sizes[row]) - gammaln(sizes) - gammaln(sizes[row]) - np.log(theta)
@@ -204,7 +204,7 @@ def pair_given_others(
     pair: tuple[int, int],
     theta: float,
 ) -> float:
-    """The probability that two arms are one item, given the grouping of all others."""
+    """Return the probability that two arms are one item, given the grouping of all others."""
     group = {arm: block for block in blocks for arm in block}
     first, second = pair
     rests = dict.fromkeys(tuple(arm for arm in group[one] if arm not in pair) for one in pair)

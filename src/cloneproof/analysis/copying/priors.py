@@ -50,7 +50,7 @@ MOST_FITTED: Final = 800  # arms; more change a prior little
 MOST_BLENDED: Final = 400  # arms that the share of the raw fit is chosen by
 PSEUDO: Final = 1.0
 POOLING: Final = 2.0
-STEPS, SMALL = 60, 1e-4  # EM ends after so many steps, or where a prior changes by less in all
+STEPS, SMALL = 60, 1e-4  # EM ends after this many steps, or where a prior changes by less in all
 NOTHING: Final = 1e-100
 SPREADS: Final = (0.5, 0.2, 0.1, 0.05)  # of log-odds around a common level
 BELIEVED: Final = {  # the chances of no common level, of these spreads and of one item, before anything is seen
@@ -64,7 +64,7 @@ MOST_UNITS, MOST_IN_UNIT = 200, 6  # that belong together, and arms of each, by 
 
 
 def binomial_evidence(means: FloatArray, counts: FloatArray, grid: FloatArray) -> FloatArray:
-    """The log-likelihood of arms (rows) with these means of so many binary rewards; the largest of each is 0.
+    """Log-likelihood of arms (rows) with these means of `counts` binary rewards; the largest of each is 0.
 
     >>> binomial_evidence(np.array([0.5]), np.array([2.0]), np.array([0.25, 0.5])).round(3).tolist()
     [[-0.288, 0.0]]
@@ -81,7 +81,7 @@ def believed(means: FloatArray, counts: FloatArray, step: float, least: float) -
 
 @dataclass(frozen=True)
 class ArmEvidence:
-    """The log-likelihood of each arm (rows) on the grid, where each arm is on its scale, and the grid's step.
+    """Log-likelihood of each arm (rows) on the grid, where each arm is on its scale, and the grid's step.
 
     worth      how many binary rewards one reward is worth
     means      the grid as means
@@ -96,7 +96,7 @@ class ArmEvidence:
     believed: FloatArray
 
     def drawn(self, arm: int, points: IntArray, dice: np.random.Generator) -> FloatArray:
-        """The likelihood of drawn rewards of an arm, had it these points of the grid as means; a row for each."""
+        """Likelihood of drawn rewards of an arm, had it these points of the grid as means; a row for each."""
         rewards = max(1, round(float(self.believed[arm])))
         counts = dice.binomial(rewards, self.means[points])[:, None]
         inside = np.clip(self.means, 1e-300, 1 - 1e-16)
@@ -105,7 +105,7 @@ class ArmEvidence:
 
 
 def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
-    """The evidence of arms that all have rewards, on a grid that suits the log: click rates of .4 % as well as ratings.
+    """Evidence of arms that all have rewards, on a grid that suits the log: click rates of .4 % as well as ratings.
 
     It is even on the scale 2 arcsin(sqrt(mean)), on which n binary rewards have the standard deviation 1/sqrt(n) at
     every mean, and reaches as far as the arms do.
@@ -131,7 +131,7 @@ def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
 
 
 def _binary_worth(records: Sequence[ArmRecord], rounds: FloatArray, means: FloatArray) -> float:
-    """The ratio of the binary variance to the rewards' own, pooled; at least 1, as for all rewards in [0, 1]."""
+    """Return the ratio of the binary variance to the rewards' own, pooled; at least 1, as for all rewards in [0, 1]."""
     squares = np.array([record.squares for record in records])
     own, binary = float((squares - rounds * means**2).sum()), float((rounds * means * (1 - means)).sum())
     return min(max(1.0, binary / own), 1e6) if own > 0 and binary > own * (1 + 1e-9) else 1.0
@@ -147,7 +147,7 @@ class FittedWithout:
     row: dict[tuple[int, int], int]
 
     def pair(self, first: int, second: int) -> FloatArray:
-        """The priors to judge arms of these two folds by (twice the same for one)."""
+        """Return the priors by which to judge arms of these two folds (twice the same for one)."""
         row = self.row[min(first, second), max(first, second)]
         return np.stack([self.raw[row], self.smooth[row]])
 
@@ -204,7 +204,7 @@ def em_fit(
     steps: int = STEPS,
     small: float = SMALL,
 ) -> FloatArray:
-    """The prior by EM of the arms that `kept` says; a row for each of its rows, all at once.
+    """Fit the prior of the arms in `kept` by EM; one row for each of its rows, all at once.
 
     kept     1 for each arm (row of the likelihood) that counts, else 0
     widths   of the smoothing after every step, in steps of the grid
@@ -228,7 +228,7 @@ def em_fit(
 def raw_shares(
     likelihood: FloatArray, kept: FloatArray, raw: FloatArray, smooth: FloatArray, widths: FloatArray
 ) -> FloatArray:
-    """The share of the raw fit in the blend, for each row of `kept`; the fits are those of `em_fit`.
+    """Return the share of the raw fit in the blend, for each row of `kept`; the fits are those of `em_fit`.
 
     An arm's evidence by the others is that under the fit after one more step without it.
     """
@@ -249,7 +249,7 @@ def raw_shares(
 
 
 def _best_share(first: FloatArray, second: FloatArray) -> float:
-    """The share b that maximises the sum of ln(b first + (1 - b) second); a half for nothing.
+    """Return the share b that maximises the sum of ln(b first + (1 - b) second); a half for nothing.
 
     >>> [round(_best_share(np.array(one), np.ones(len(one))), 2) for one in ([9.0, 9.0, 9.0], [3.0, 0.2, 0.2], [])]
     [1.0, 0.08, 0.5]
@@ -262,7 +262,7 @@ def _best_share(first: FloatArray, second: FloatArray) -> float:
 
 
 def _gains(widths: FloatArray, points: int) -> FloatArray:
-    """What smoothing makes of each wave on the grid."""
+    """Return the factor by which smoothing scales each wave on the grid."""
     waves = np.pi * np.arange(points) / points
     return np.asarray(np.exp(-0.5 * (np.minimum(widths, points)[:, None] * waves) ** 2))
 
@@ -273,7 +273,7 @@ def _from_waves(waves: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class RateLaw:
-    """The law of the means of arms that belong together: a mixture of priors (rows over the grid), ln of its weights.
+    """Law of the means of arms that belong together: a mixture of priors (rows over the grid), ln of its weights.
 
     The first is the market's prior: no common level.
     """
@@ -299,7 +299,7 @@ class RateLaw:
 
 
 def fit_law(prior: FloatArray, means: FloatArray, units: Sequence[FloatArray], kind: str) -> RateLaw:
-    """The law of arms that belong together; `units` are such, each with the likelihoods of its arms as rows.
+    """Fit the law of arms that belong together; each of `units` has the likelihoods of such arms as rows.
 
     >>> even, means = np.full(400, 1 / 400), np.linspace(0.001, 0.999, 400)
     >>> near = np.exp(binomial_evidence(np.array([0.3, 0.31]), np.full(2, 9e3), means))
@@ -347,7 +347,7 @@ class FittedPriors:
 
 
 def fit_priors(agents: Sequence[str], likelihood: FloatArray, grid: FloatArray, steps: int) -> FittedPriors:
-    """The priors of all arms and of each agent's; `agents` has the agent of each row of the likelihood."""
+    """Fit the priors of all arms and of each agent's; `agents` has the agent of each row of the likelihood."""
     market = em_fit(likelihood, np.ones(len(likelihood)), steps=steps, small=1e-5)
     rows = likelihood * market
     rows /= rows.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What goes into the search for copies, and what comes out of it."""
+"""Input and results of the search for copies."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class CopyGroup:
 
 @dataclass(frozen=True)
 class CopyFindings:
-    """What the search found at its level, and what came near.
+    """Findings of the search at its level, and those that came near.
 
     groups      the findings first, then what comes nearest to being one; the strongest first in both
     level       the false discovery rate that is aimed at: the expected share of wrong findings among all findings

@@ -129,7 +129,7 @@ def _two_agents(log: SearchedLog) -> list[CopyQuestion]:
 
 
 def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuestion:
-    """The question with its e-value; `ratio` is ln of what the market's prior alone makes of the matched arms."""
+    """Add the e-value to a question; `ratio` is ln of what the market's prior alone makes of the matched arms."""
     folds, logs = log.folds(question), log.evidence.log_likelihood
     if len(question.agents) == 2:
         if ratio < HOPELESS:

@@ -1,4 +1,4 @@
-"""The findings in words: what was seen and how often such a finding is wrong, and nothing of anybody's intentions."""
+"""Findings in words: what was seen and how often such a finding is wrong, but nothing about anybody's intentions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GUARANTEE = (
 def findings_of(
     log: SearchedLog, questions: Sequence[CopyQuestion], weights: FloatArray, found: set[int], odds: float
 ) -> tuple[CopyGroup, ...]:
-    """The groups of every finding, then of the questions that came nearest; the strongest first in both.
+    """Return the groups of every finding, then of the questions that came nearest; the strongest first in both.
 
     That an agent has copies is one finding, the group that speaks most for it: of the arms that are alike where
     likeness made it a finding, else the likeliest by rewards. Further groups of it are shown and not found.
@@ -100,7 +100,7 @@ def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool
 
 
 def _rows(log: SearchedLog, arms: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> tuple[MatchedArm, ...]:
-    """The arms, each with the first text that is known of it, and how it is alike to another."""
+    """Return the arms, each with its first known text, and how it is alike to another."""
     matched: dict[int, str] = {}
     for pair in pairs:
         for arm in pair:
@@ -129,7 +129,7 @@ def chance_words(value: float) -> str:
 
 
 def notes_of(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...]:
-    """What a reader should know besides, a sentence each."""
+    """Return what else a reader should know, a sentence each."""
     notes, seen, worth, agents = [], log.records, log.evidence.worth, len(log.by_agent)
     if len(seen) < arms:
         notes.append(f"{arms - len(seen)} of {arms} arms have no rewards and are left out.")

@@ -1,4 +1,4 @@
-"""The conformance suite: what every mechanism must satisfy, ours or yours.
+"""Conformance suite: properties that every mechanism must have, ours or yours.
 
 `check_mechanism(m)` runs the mechanism in small markets and tries to break it. It assumes only the contract of rules
 (`cloneproof.mechanisms.rule`), so it detects a rule that has a memory or random numbers of its own, depends on the
@@ -31,14 +31,14 @@ from cloneproof.mechanisms.online.session_file import Decision
 
 
 def least_bias(events: int, error_rate: float, most: int) -> float:
-    """The bias that is surely detected: twice Hoeffding's bound at `most` trials."""
+    """Return the bias that is surely detected: twice Hoeffding's bound at `most` trials."""
     return 2 * math.sqrt(math.log(4 * events / error_rate) / (2 * most))
 
 
 def biased_events(
     trials: Iterable[Sequence[int]], events: int, share: float, error_rate: float, most: int
 ) -> tuple[list[int], NDArray[np.int64], int]:
-    """The events that do not have the probability `share`, from as few independent trials as needed.
+    """Return the events that do not have the probability `share`, from as few independent trials as needed.
 
     An event is cleared once the likelihood ratio of share +- `least_bias` to `share` is error_rate / 2 on both sides,
     and biased once one ratio is 4 events / error_rate (Wald 1945; each is Ville's inequality). Undecided events after
@@ -69,7 +69,7 @@ _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.Module
 
 
 def private_things(root: object, name: str) -> Iterator[str]:
-    """The paths from an object to what no mechanism may hold: markets, agents, priors, instances.
+    """Yield the paths from an object to what no mechanism may hold: markets, agents, priors, instances.
 
     >>> list(private_things({"a": [Point(0.5)]}, "box"))
     ["box['a'][0] (Point)"]
@@ -148,7 +148,7 @@ def _open(mechanism: Mechanism, registration: Registration, horizon: int, seed: 
 
 
 def _play(live: Session, rounds: int, reward: Callable[[Decision], float], late: int = 0) -> list[Decision]:
-    """Play some rounds, each reward so many rounds late."""
+    """Play some rounds, each reward `late` rounds late."""
     decisions: list[Decision] = []
     for number in range(rounds):
         decisions.append(live.decide())
@@ -164,7 +164,7 @@ def _coarse(*key: int, pull: int) -> float:
 
 
 def _served_keys(mechanism: Mechanism, view: Registration, horizon: int, seed: int) -> list[tuple[int, int]]:
-    """The keys served in each round; rewards come from tapes that belong to keys, not labels."""
+    """Return the keys served in each round; rewards come from tapes that belong to keys, not labels."""
     places = {name: place for place, name in enumerate(view.names)}
     pulls: Counter[tuple[int, int]] = Counter()
 
@@ -335,7 +335,7 @@ def reservoir(mechanism: Mechanism) -> Iterator[str]:
 def _served_slots(
     mechanism: Mechanism, arms: tuple[int, ...], horizon: int, seed: int, late: int
 ) -> list[tuple[str, int, str]]:
-    """The agent, slot and phase of each round; rewards come from tapes of the slots."""
+    """Return the agent, slot and phase of each round; rewards come from tapes of the slots."""
     names = ("ana", "bo", "cy")[: len(arms)]
     live = _open(mechanism, open_registration(dict(zip(names, arms, strict=True))), horizon, seed)
     pulls: Counter[tuple[str, int]] = Counter()
@@ -381,7 +381,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Conformance:
-    """The outcome of the whole conformance suite: the result of `cp.check_mechanism`.
+    """Outcome of the whole conformance suite: the result of `cp.check_mechanism`.
 
     Attributes
     ----------
@@ -396,12 +396,12 @@ class Conformance:
 
     @property
     def failed(self) -> list[CheckResult]:
-        """The checks that did not pass."""
+        """Checks that did not pass."""
         return [result for result in self.results if not result.passed]
 
     @property
     def scope(self) -> str:
-        """What was tried."""
+        """Description of what was tried."""
         return f"{len(SHAPES)} markets of up to 3 agents and 6 arms, at most {LONGEST} rounds"
 
 
@@ -445,7 +445,7 @@ SCOPE = (
 
 @dataclass(frozen=True)
 class PermutationInvariance:
-    """What a relabelling changed. `problems` is empty if nothing was found; `scope` says what was tried."""
+    """Changes by a relabelling: `problems` is empty if none was found; `scope` says what was tried."""
 
     mechanism: str
     declared: bool

@@ -77,7 +77,7 @@ class Instance:
 
     @property
     def dictionary(self) -> dict[float, int]:
-        """The paper's dictionary form: each mean with the number of arms that have it."""
+        """Dictionary form of the paper: each mean with the number of arms that have it."""
         form: dict[float, int] = {}
         for mean, number in sorted(zip(self.means, self.copies, strict=True)):
             form[mean] = form.get(mean, 0) + number
@@ -85,11 +85,11 @@ class Instance:
 
     @property
     def arms(self) -> tuple[float, ...]:
-        """The mean of every registered arm."""
+        """Mean of every registered arm."""
         return tuple(mean for mean, number in zip(self.means, self.copies, strict=True) for _ in range(number))
 
     def permuted(self, sigma: Sequence[int]) -> Instance:
-        """The instance in which original a has the copies of original sigma[a]."""
+        """Return the instance in which original a has the copies of original sigma[a]."""
         if sorted(sigma) != list(range(len(self.means))):
             raise MarketError(
                 f"expected a permutation of 0..{len(self.means) - 1}, got {list(sigma)}; list each number once"
@@ -97,7 +97,7 @@ class Instance:
         return Instance(self.means, tuple(self.copies[a] for a in sigma))
 
     def permutations(self) -> Iterator[tuple[Fraction, Instance]]:
-        """The different permuted instances, each with its weight under a uniformly random permutation.
+        """Return the different permuted instances, each with its weight under a uniformly random permutation.
 
         The cost follows the number of different assignments of copies to groups of equal means, not l!.
         """
@@ -122,7 +122,7 @@ def rp_regret(
     rewards: str | RewardFamily = "bernoulli",
     arithmetic: ArithmeticName = "float",
 ) -> Estimate:
-    """The RP-regret of an instance: expected regret against the best original, averaged over who got the copies.
+    """Return the RP-regret of an instance: expected regret against the best original, averaged over who got the copies.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def rp_regrets(
     rewards: str | RewardFamily,
     arithmetic: ArithmeticName = "float",
 ) -> dict[int, Estimate]:
-    """The RP-regret at many horizons."""
+    """Return the RP-regret at many horizons."""
     parts: dict[int, list[tuple[float, Estimate]]] = {horizon: [] for horizon in horizons}
     for weight, permuted in instance.permutations():
         agent = Agent(AGENT, prior=[Point(mean) for mean in permuted.means])
@@ -210,7 +210,7 @@ class Trp:
 
     @property
     def copies(self) -> tuple[int, ...]:
-        """The worst copies, the most copied original first."""
+        """Worst copies, the most copied original first."""
         return tuple(sorted(self.instance.copies, reverse=True))
 
 
@@ -309,7 +309,7 @@ def _margins(
 
 
 def _enclose(mechanism: Mechanism, margin: Margin, rewards: str | RewardFamily) -> Margin:
-    """The same violation as an enclosure, if the closed form applies and confirms it; else unchanged."""
+    """Return the violation as an enclosure, if the closed form applies and confirms it; else unchanged."""
     _, instance, horizon, *_ = margin
     try:
         honest = rp_regret(mechanism, Instance(instance.means, (1,) * len(instance.means)), horizon, rewards, "ball")

@@ -176,10 +176,14 @@ class NewIds:
         return [(hash_, place) for hash_ in known for place in (*new.get(hash_, ()), *full.get(hash_, ()))]
 
     def next_slice(self, count: int, heads: Mapping[int, int]) -> tuple[list[IdRow], bool]:
-        """The ids that a commit with so many new ones stores, and whether they are the last of the collected ones.
+        """Return the ids that a commit with `count` new ones stores, and whether they are the last of the collected.
 
         `heads` are the last entries whose ids were added, by market.
         """
+        # There are two generations: `_new` collects, and `_full`, once sorted by hash, is stored slice by slice. A
+        # slice has more than twice as many ids as the commit adds, so a generation is stored before the next one is
+        # full. `_left` falls, so that the next slice is at its end, and only `mark_stored` cuts it there, after the
+        # commit: if that fails, the same slice comes again.
         if not self._left and len(self._new) >= self._most:
             self._full, self._new = self._new, {}
             self._left = np.sort(np.fromiter(self._full, np.int64))[::-1].tolist()  # ten times as fast as `sorted`
