@@ -15,10 +15,12 @@ from functools import cache
 from importlib import import_module, invalidate_caches
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cloneproof._checks import known
 from cloneproof.errors import CloneproofError, brief, did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @cache
@@ -30,6 +32,21 @@ def factories(package: str) -> Mapping[str, Callable[..., Any]]:
         if callable(factory):
             found[module.name.replace("_", "-")] = factory
     return found
+
+
+def formula(name: str) -> Callable[[F], F]:
+    """Declare which formula a function computes, for engines that have it on arrays, in balls or in closed form."""
+
+    def declare(function: F) -> F:
+        vars(function)["formula"] = name
+        return function
+
+    return declare
+
+
+def formula_of(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a literal of the caller's)
+    """The formula that a function declares; "own" for one that declares none, as a user's."""
+    return getattr(function, "formula", "own")
 
 
 def call(

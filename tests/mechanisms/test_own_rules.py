@@ -206,6 +206,15 @@ def test_chances_that_cannot_be_had_get_one_sentence():
         live.decide()
 
 
+def test_chances_that_are_no_law_get_one_sentence():
+    for wrong in (lambda *n: [0.5, 0.6], lambda *n: [1.0], lambda *n: [math.nan, 1.0], lambda *n: [-0.5, 1.5]):
+        made = cp.Mechanism(arm=Rule("mine", lambda *n: 1.0, randomised=True, chance=wrong))
+        with pytest.raises(MechanismError, match="chances of rule 'mine' at clock 1 as one number for each"):
+            cp.session(made, {"ana": 2}, 4).decide()
+        with pytest.raises(MechanismError, match="chances of rule 'mine' at clock 1 as one number for each"):
+            cp.evaluate(cp.Market([cp.Agent("ana", 2, cp.Point(0.5))], 4), made, engine="tree")
+
+
 CONTRIBUTING = Path(__file__).parents[2] / "CONTRIBUTING.md"
 FILES = {
     name: next(
@@ -234,6 +243,50 @@ def test_a_rule_is_one_file():
     live = cp.session(mechanism, {"ana": 2}, 10)
     live.reward(live.decide().id, 1.0)
     assert cp.Session.from_json(live.to_json()).decide() == live.decide()
+
+
+def softmax_payoff(means, owners, rounds, temperature):
+    """What the first owner expects under softmax over known means of coins, summed over all histories."""
+
+    def rest(left, pulls, wins):
+        if left == 0:
+            return 0.0
+        averages = [w / n if n else 0.0 for n, w in zip(pulls, wins, strict=True)]
+        weights = [math.exp(each / temperature) for each in averages]
+        total = 0.0
+        for k, mean in enumerate(means):
+            more = (*pulls[:k], pulls[k] + 1, *pulls[k + 1 :])
+            for reward, odds in ((1, mean), (0, 1 - mean)):
+                later = rest(left - 1, more, (*wins[:k], wins[k] + reward, *wins[k + 1 :])) if odds else 0.0
+                total += weights[k] / sum(weights) * odds * (later + reward * (owners[k] == 0))
+        return total
+
+    return rest(rounds, (0,) * len(means), (0,) * len(means))
+
+
+@pytest.mark.usefixtures("new_files")
+def test_a_rule_with_chances_is_audited_by_the_tree(tmp_path):
+    """Exact in floats, as by hand and as sampled; balls and certificates refuse it."""
+    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], 4)
+    made = cp.Mechanism(arm=cp.rule("softmax", temperature=0.3))
+    exact = cp.evaluate(market, made, {"ana": (2, 1)}, engine="tree")
+    by_hand = sum(
+        softmax_payoff((first, first, second, 0.5), (0, 0, 0, 1), 4, 0.3) / 4
+        for first in (0.25, 1.0)
+        for second in (0.25, 1.0)
+    )
+    assert exact.payoff["ana"].value == pytest.approx(by_hand, rel=1e-13)
+    assert "chances of softmax are computed in floats" in exact.payoff["ana"].method
+    search = cp.Search(runs=20_000)
+    sampled = cp.evaluate(market, made, {"ana": (2, 1)}, engine="monte-carlo", search=search, confidence=1 - 1e-6)
+    assert sampled.payoff["ana"].low < by_hand < sampled.payoff["ana"].high
+    audit = cp.audit(market, made, search=cp.Search(copies=2))
+    assert audit.verdict == "exploitable"
+    assert audit.worst.gain.kind == "estimated"
+    with pytest.raises(cp.errors.CertificateError, match="in ball arithmetic"):
+        cp.write_certificate(audit, tmp_path / "certificate.json")
+    with pytest.raises(cp.errors.EngineError):
+        cp.evaluate(market, made, arithmetic="ball")
 
 
 @pytest.mark.usefixtures("new_files")

@@ -2,12 +2,14 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numba
 import pytest
 
 import cloneproof as cp
 from cloneproof._discovery import factories
+from cloneproof.market.rewards import BOUNDED, family_names, reward_family
 from cloneproof.mechanisms import CATALOGUE, rule_names
 from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs
 from support.sizes import LONG
@@ -36,6 +38,39 @@ def test_every_rule_makes_conforming_mechanisms(name):
     rule = cp.rule(name, **NEEDED.get(name, {}))
     made = cp.Mechanism(agent=cp.rule("uniform") if rule.draws else rule, arm=rule)
     assert cp.check_mechanism(made).failed == []
+
+
+INDICES = {
+    "etc": "mean", "best-of-draws": "mean", "first-pass": "mean", "uniform": "none", "thompson": "posterior",
+    "falling-kl-ucb": "steady-kl-ucb",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", rule_names())
+def test_a_rule_declares_what_it_is(name):
+    """Its function declares the index, so that one in its place is a function of the user's, whatever the name."""
+    rule = cp.rule(name, **NEEDED.get(name, {}))
+    assert rule.index == INDICES.get(name, name)
+    assert rule.uniform == (name == "uniform")
+    assert rule.commits_to_mean == (name == "etc")
+    assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb", "falling-kl-ucb"))
+    other = replace(rule, priority=lambda *numbers: 0.0)
+    assert (other.index, other.uniform, other.commits_to_mean, other.steady) == ("own", False, False, False)
+    assert not replace(rule, commits=True).steady
+
+
+def test_a_rule_that_commits_to_something_else_says_so():
+    etc = cp.rule("etc", rounds=3)
+    assert not cp.rule("etc", rounds=3, choice="greedy").commits_to_mean
+    assert not replace(etc, binarise=True).commits_to_mean
+    assert not replace(cp.rule("uniform"), explore=1).uniform
+
+
+def test_a_reward_family_declares_its_law():
+    assert {name: reward_family(name).law for name in family_names()} == {
+        "bernoulli": "coin", "beta": "beta", "deterministic": "point", "gaussian": "normal",
+    }  # fmt: skip
+    assert BOUNDED.law == "own"
 
 
 def test_epsilon_greedy_explores_with_probability_ck_over_t():

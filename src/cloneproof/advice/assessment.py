@@ -29,7 +29,6 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.parameters.theorems import known_gap
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.rules.uniform import is_uniform
 
 RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # whose promise needs no declaration
 DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # clone-proof, if declarations are right
@@ -236,7 +235,7 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict
 
     The ceiling is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing does.
     """
-    if made.name != "reservoir-index":
+    if not made.arm.slots.falling:
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
     ceilings = [most for case in cases if (most := index_ceiling(case, clock=None)) is not None]
@@ -338,7 +337,7 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
             f"no provider has more than {market.most_originals} items{gap}, and there are at most {market.horizon:,} "
             "rounds",
         )
-    alone = made.agent is not None and is_uniform(made.agent)
+    alone = made.agent is not None and made.agent.uniform
     why = ": providers do not compete for rounds" if alone else ""
     return f"No provider gains by registering copies, for the rates declared here{why}.", rates
 
@@ -371,7 +370,7 @@ def seen(market: Market, made: Mechanism) -> str:
             f"Each of {items} is shown at least {arm.explore:,} times; then one provider has all traffic, for the item "
             f"that did best. {stays}"
         )
-    if running.agent is not None and is_uniform(running.agent):
+    if running.agent is not None and running.agent.uniform:
         return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best. {stays}"
     return f"All {items} are shown; those that do better have more of the traffic. {stays}"
 

@@ -100,7 +100,7 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
     honest = full_copies(market.agents, None)
     try:
         table = payoff_table(market, made, runs, limits.seed, limits.seconds)
-        ladder = LADDER if "exact" in table.method else SAMPLED_LADDER
+        ladder = LADDER if table.exact else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
         rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
         vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}

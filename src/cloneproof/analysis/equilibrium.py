@@ -48,8 +48,13 @@ class PayoffTable:
         self.kinds = agent_kinds(self.market, self.mechanism)
 
     @property
+    def exact(self) -> bool:
+        """Whether payoffs are computed, and not sampled."""
+        return self.engine is not None
+
+    @property
     def method(self) -> str:
-        if self.engine is not None:
+        if self.exact:
             return f"exact ({self.engine})"
         return f"sampled (up to {self.runs} pairs of runs for each vector of copies, 99 % confidence each)"
 

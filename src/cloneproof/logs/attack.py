@@ -47,7 +47,6 @@ LEAST_AFRESH: Final = 0.2
 MOST_RELATIVE: Final = 1000.0  # gains beyond which nobody looks for more
 AFRESH: Final = 1000  # between the seeds of the search and that of the figures
 ROUND_NUMBERS: Final = (5, 2, 1)  # times powers of ten: horizons that are chosen by time
-THEOREMS: Final = ("reservoir", "reservoir-contest", "holdout-h-etc", "holdout-kl-ucb")
 
 LEAST_RUNS: Final = 30  # by which the worth of copies is bounded
 
@@ -77,7 +76,7 @@ def judge_policy(
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
-    if isinstance(made, Mechanism) and (made.name in THEOREMS or (few and _has_closed_form(market, made))):
+    if isinstance(made, Mechanism) and (_has_theorem(made) or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
         return LogVerdict(found, found.worst, found.scope)
     clock = Deadline(seconds * SEARCHED)
@@ -121,6 +120,12 @@ def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int,
     power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
     chosen = next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
     return max(chosen, market.horizon)
+
+
+def _has_theorem(made: Mechanism) -> bool:
+    """Whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
+    scan = made.arm.draws > 0 and made.arm.commits
+    return scan or made.scoring.fresh or made.clearing.planned_epochs
 
 
 def _has_closed_form(market: Market, made: Mechanism) -> bool:

@@ -314,9 +314,9 @@ def checked_mechanism(value: object) -> Mechanism:
 
 
 def _brief(rule: Rule) -> str:
-    if rule.name == "etc":
-        return f"etc({rule.explore})" if rule.commits else f"greedy etc({rule.explore})"
-    return rule.name
+    if rule.index != "mean" or rule.draws:
+        return rule.name
+    return f"{rule.name}({rule.explore})" if rule.commits else f"greedy {rule.name}({rule.explore})"
 
 
 def mechanism_from_dict(

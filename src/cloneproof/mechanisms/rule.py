@@ -18,8 +18,12 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from typing import Any, Literal, NamedTuple, get_args
 
+import numpy as np
+import numpy.typing as npt
+
+from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, number_in, one_of
-from cloneproof._discovery import call, check_options, factories, imported
+from cloneproof._discovery import call, check_options, factories, formula_of, imported
 from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"
@@ -30,8 +34,12 @@ Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Fallback = Literal["best", "draw"]
+Index = Literal[
+    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior", "epsilon-greedy", "own"
+]
 Priority = Callable[..., float]
-Chance = Callable[..., list[float]]
+Numbers = npt.NDArray[Any]
+Chance = Callable[..., Numbers]
 
 
 class PriorityInputs(NamedTuple):
@@ -117,23 +125,18 @@ class Rule:
         Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
     chance : callable, optional
         The probability of each pick before this round's random numbers are drawn:
-        `chance(clock, pulls, means, outstanding, *parameters)` -> list. Without it, a randomised rule leaves the
-        probability of its picks unknown.
-    spreads : bool, default True
-        Whether ties go to the candidate with the fewest rewards outstanding before they are broken at random. False
-        for a rule that must stay uniform when rewards are late.
+        `chance(clock, pulls, means, outstanding, *parameters)` -> array. All are arrays with one row for each candidate
+        (`clock` has none); there may be further axes, one place for each of many states. Without it, a randomised rule
+        leaves the probability of its picks unknown, and the state tree refuses it.
     slots : Slots, optional
         Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
     options : mapping of str to Any, optional
-        The options that a rule by name was made with.
+        The options that a rule by name was made with; left out, `cp.rule` fills them in as they were given.
     siblings : bool, default False
         Whether the priority looks at the statistics of all candidates: it gets their pulls and their means, two
         sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
     source : str, default ""
         The name by which `cp.rule` found a user's rule: "mymodule:my_rule", or an entry point.
-    floods : bool, default False
-        Whether, over a given number of rounds, the chance that only candidates without a reward are picked tends to 1
-        as more and more of them are registered. Exploration has this effect anyway.
 
     Examples
     --------
@@ -153,12 +156,10 @@ class Rule:
     randomised: bool = False
     binarise: bool = False
     chance: Chance | None = field(default=None, repr=False)
-    spreads: bool = True
     slots: Slots = Slots()
     options: Mapping[str, Any] = field(default_factory=dict)
     siblings: bool = False
     source: str = ""
-    floods: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -187,6 +188,44 @@ class Rule:
     def draws(self) -> int:
         """The slots of each agent; 0 if the candidates are its arms."""
         return self.slots.draws
+
+    @property
+    def index(self) -> Index:
+        """The kind of index that the priority declares to be; "own" for a user's function, which can only be called."""
+        kind: Index = formula_of(self.priority)
+        return kind
+
+    @property
+    def steady(self) -> bool:
+        """Whether the index of a candidate depends on its own rewards alone, so that better ones never cost a round."""
+        return self.index in ("steady-ucb", "steady-kl-ucb") and not self.commits
+
+    @property
+    def uniform(self) -> bool:
+        """Whether every pick is uniform, whatever the statistics."""
+        return self.index == "none" and self.explore == 0 and not self.commits
+
+    @property
+    def spreads(self) -> bool:
+        """Whether ties go to the candidate with the fewest rewards outstanding before they are broken at random.
+
+        A choice that ignores all statistics stays uniform when rewards are late.
+        """
+        return self.index != "none"
+
+    @property
+    def floods(self) -> bool:
+        """Whether the chance that only candidates without a reward are picked, over given rounds, tends to 1 with them.
+
+        That is, as more and more of them are registered. Exploration has this effect anyway.
+        """
+        return self.index in ("none", "posterior", "epsilon-greedy")
+
+    @property
+    def commits_to_mean(self) -> bool:
+        """Whether every arm is explored and the one of the highest average of its rewards is then committed to."""
+        judged = self.index == "mean" and self.explore >= 1 and not self.binarise and not self.draws
+        return judged and self.commits
 
     @property
     def permutation_invariant(self) -> bool:
@@ -237,13 +276,20 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
         return _own_rule(name, installed[name], options)
     made = call("rule", name, known, options, MechanismError)
     assert isinstance(made, Rule)
-    return made
+    return made if made.options else replace(made, options=_all_options(known[name], options))
 
 
 def installed_rules() -> dict[str, str]:
     """Rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
     known = factories(RULES_PACKAGE)
     return {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in known}
+
+
+def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those left at their defaults, so that a file records them all."""
+    defaults = {key: each.default for key, each in inspect.signature(factory).parameters.items()}
+    plain = {key: value for key, value in defaults.items() if isinstance(value, bool | int | float | str)}
+    return plain | dict(options)
 
 
 def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
@@ -256,12 +302,9 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
             )
         try:
             parameters = inspect.signature(made).parameters
-            defaults = {
-                key: p.default for key, p in parameters.items() if isinstance(p.default, bool | int | float | str)
-            }
             if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
                 check_options(f"rule {name!r}", options, parameters, MechanismError)
-            made, options = made(**options), defaults | options  # which a ledger then records
+            made, options = made(**options), _all_options(made, options)
         except MechanismError:
             raise
         except Exception as problem:
@@ -301,6 +344,25 @@ def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) ->
         f"expected rule {rule.name!r} to return a number, {outcome} at clock {clock} with {pulls} pulls and "
         f"mean {mean}; fix its priority or bonus"
     )
+
+
+def checked_chances(rule: Rule, clock: Numbers, pulls: Numbers, means: Numbers, outstanding: Numbers) -> FloatArray:
+    """The probabilities that a rule declares, one for each candidate of each state, or an error."""
+    assert rule.chance is not None
+    try:
+        chances = np.asarray(rule.chance(clock, pulls, means, outstanding, *rule.parameters), dtype=float)
+        law = chances.shape == means.shape and chances.min() >= 0 and abs(chances.sum(axis=0) - 1).max() <= 1e-9
+    except Exception as problem:
+        raise MechanismError(
+            f"expected the chances of rule {rule.name!r} at clock {clock.min()}, but it raised "
+            f"{type(problem).__name__}: {problem}; fix its `chance`, or leave it out"
+        ) from problem
+    if not law:
+        raise MechanismError(
+            f"expected the chances of rule {rule.name!r} at clock {clock.min()} as one number for each candidate, "
+            f"adding up to 1, got {brief(chances.tolist())}; fix its `chance`, or leave it out"
+        )
+    return chances
 
 
 def rounds_number(value: object, what: str) -> int:

@@ -109,7 +109,7 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
             "An arm is explored too little to tell good from bad reliably. A copied original is explored more: copies "
             "are exploration that the mechanism forgot, and the better choice lasts to the end."
         )
-    if arm.name == "ucb":
+    if arm.index == "ucb":
         return (
             "Every arm is tried again when its bonus has grown enough, and a copy starts with a bonus of its own. "
             "Copies shift when the other arms have their turn; near a horizon at which an honest list would just try a "

@@ -82,13 +82,17 @@ def part(kind: PartKind, market: Market, texts: tuple[str, str], options: Mappin
 
 def mechanism_text(mechanism: Mechanism) -> str:
     """Return the mechanism as text, from which a worker makes it again; refuse one with somebody's own function."""
-    text = json.dumps(with_own_rules(mechanism), sort_keys=True, default=_plain)
-    if '{"rule": null}' in text:
+    if not _can_be_made_again(mechanism):
         raise SweepError(
             f"expected a mechanism made of rules that a worker can make again, got {str(mechanism)!r} with a function "
             "of its own; put the rule into a module and take it from there: cp.rule('mymodule:my_rule')"
         )
-    return text
+    return json.dumps(with_own_rules(mechanism), sort_keys=True, default=_plain)
+
+
+def _can_be_made_again(mechanism: Mechanism) -> bool:
+    known = all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
+    return known and (mechanism.fallback is None or _can_be_made_again(mechanism.fallback))
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
-from cloneproof.mechanisms.rules.uniform import is_uniform
 
 MOST_LIMITS = 4
 
@@ -319,7 +318,7 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
     rules = case.running.rules
     if scan_theorem(case) is not None and len(rules) == 1:
         return 0.0, "each round is then still a scan, in the order in which tests are known"
-    if not rules[0].commits and not is_uniform(rules[0]):
+    if not rules[0].commits and not rules[0].uniform:
         return None, f"the mechanism decides every round on what has arrived: {SIMULATED}"
     if theorem(case) is None:
         return None, "no theorem covers it then"

@@ -69,7 +69,7 @@ from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism, Sample
-from cloneproof.mechanisms.rules.etc import etc, is_committing
+from cloneproof.mechanisms.rules.etc import etc
 
 UNBOUNDED = math.inf
 
@@ -115,14 +115,14 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
     """The same mechanism with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
     market, running = case.market, case.running
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
-    committing = running if is_committing(running.arm) else replace(running, arm=etc(running.arm.explore))
+    committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm.explore))
     return closed_form(sure, committing, case.copies(copies), "ball").payoff[case.name].high
 
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
     """The ceiling of a trial for all followed by an award, which counts if the agent can win it."""
     running, rule = case.running, case.running.agent
-    if rule is None or not is_committing(rule):
+    if rule is None or not rule.commits_to_mean:
         return UNBOUNDED
     trial, award = rule.explore, case.horizon - case.agents * rule.explore
     score = running.scoring

@@ -25,7 +25,6 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError, OutOfTimeError
 from cloneproof.market.priors import Prior
-from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
 from cloneproof.mechanisms.scores.champions import Champions
@@ -57,7 +56,7 @@ def scan_theorem(case: AuditCase) -> Argument | None:
     family, agent = case.market.family, case.agent
     if not is_scan(case.running) or not same_prior(agent):
         return None
-    if family.quantile is gaussian.quantile:
+    if family.law == "normal":
         return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
     if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
         return None

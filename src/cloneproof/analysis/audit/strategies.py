@@ -39,7 +39,6 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, run_source
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import full_copies
-from cloneproof.market.rewards import deterministic
 
 HONEST_PART = 0.5  # of a budget, to evaluate honesty; what takes longer is sampled
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
@@ -68,7 +67,7 @@ def _too_many_states(cases: AgentCases) -> bool:
     Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
     """
     market = cases[-1].market  # at the longest horizon
-    sure = market.family.quantile is deterministic.quantile
+    sure = market.family.law == "point"
     sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
     if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
         return False

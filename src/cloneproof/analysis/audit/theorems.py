@@ -20,18 +20,13 @@ from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
 from cloneproof.engines.closed_form.exact_payoffs import epochs
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import smallest_gap
-from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules import steady_kl_ucb, steady_ucb
-from cloneproof.mechanisms.rules.etc import is_committing
-from cloneproof.mechanisms.rules.uniform import is_uniform
 
 INDEPENDENT = (
     "others whose means and strategies do not depend on which of the agent's originals is better (its means are "
     "exchangeable given everything about the others)"
 )
 CONDITION = "e_m(u, v) T v <= m (v - u) / l for every two values u < v of the prior"
-STEADY = (steady_ucb.index, steady_kl_ucb.index)  # monotone: better rewards never cost a round
 ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
 
 
@@ -89,15 +84,15 @@ def rounds_are_given(case: AuditCase) -> bool:
     rule = case.running.agent
     if rule is None:
         return False
-    return is_uniform(rule) or (is_committing(rule) and case.horizon < case.agents * rule.explore)
+    return rule.uniform or (rule.commits_to_mean and case.horizon < case.agents * rule.explore)
 
 
 def is_contest(mechanism: Mechanism) -> bool:
     """Whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
     agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
-    if agent is None or agent.priority not in STEADY or mechanism.sample is not None or mechanism.restart is not None:
+    if agent is None or not agent.steady or mechanism.sample is not None or mechanism.restart is not None:
         return False
-    if not is_committing(arm) or not score.fresh or score.max_arms is None:
+    if not arm.commits_to_mean or not score.fresh or score.max_arms is None:
         return False
     start = score.skipped_rounds(1, arm.explore, False)
     return start == score.max_arms * arm.explore < agent.explore
@@ -127,7 +122,7 @@ def _indistinguishable(case: AuditCase) -> Argument | None:
 
 def _blind(case: AuditCase) -> Argument | None:
     """Neither agents nor arms are chosen by their rewards, and all arms are equally good before rewards come."""
-    if same_prior(case.agent) and is_uniform(case.running.arm) and rounds_are_given(case):
+    if same_prior(case.agent) and case.running.arm.uniform and rounds_are_given(case):
         return Argument(
             Basis.ELEMENTARY,
             "neither the agent nor the arm is chosen by rewards, and the originals are exchangeable: every round is "
@@ -154,7 +149,7 @@ def _unlearned(case: AuditCase) -> Argument | None:
 def _commitment(case: AuditCase) -> Argument | None:
     """Step 1 of the hold-out proof: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
     agent, running = case.agent, case.running
-    if running.sample is not None or not is_committing(running.arm) or not rounds_are_given(case):
+    if running.sample is not None or not running.arm.commits_to_mean or not rounds_are_given(case):
         return None
     if not same_prior(agent) or agent.support is None:
         return None
@@ -220,7 +215,7 @@ def _award(case: AuditCase) -> bool:
     agent, running, rule = case.agent, case.running, case.running.agent
     if rule is None or running.sample is not None or not running.clearing.at_award:
         return False
-    if not (is_committing(rule) and is_committing(running.arm)) or not same_prior(agent) or agent.support is None:
+    if not (rule.commits_to_mean and running.arm.commits_to_mean) or not same_prior(agent) or agent.support is None:
         return False
     return running.scoring.allows(agent.count) and case.horizon >= case.agents * rule.explore
 
@@ -237,7 +232,7 @@ def _pairs_hold(case: AuditCase) -> bool:
     """The pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
     family, agent = case.market.family, case.agent
     assert agent.support is not None
-    coins = family.quantile is bernoulli.quantile and case.running.arm.explore <= LARGEST_EXACT
+    coins = family.law == "coin" and case.running.arm.explore <= LARGEST_EXACT
     tail: TailBound = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
     horizon = case.horizon + 1 + case.horizon // 10**6
     return pairs_apply(agent.count, agent.support, case.running.arm.explore, horizon, tail, family.spread)
@@ -250,9 +245,9 @@ def stages(case: AuditCase) -> list[tuple[int, int]]:
         return epochs(running, horizon)
     trial, m = running.agent.explore, running.arm.explore
     award = horizon - case.agents * trial
-    if is_committing(running.agent) and award < 0:
+    if running.agent.commits_to_mean and award < 0:
         return [(min(horizon, trial), m)]
-    if is_committing(running.agent) and running.clearing.at_award:
+    if running.agent.commits_to_mean and running.clearing.at_award:
         return [(trial, m), (award, m)] if award > 0 else [(trial, m)]
     return [(horizon, m)]
 
@@ -261,7 +256,7 @@ def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
     """The logarithm of a bound on the probability that an honest ETC commits to a wrong arm (Hoeffding)."""
     assert agent.support is not None
     family = market.family
-    sure = family.quantile is bernoulli.quantile and set(agent.support) <= {0.0, 1.0}
-    if sure or family.quantile is deterministic.quantile:
+    sure = family.law == "coin" and set(agent.support) <= {0.0, 1.0}
+    if sure or family.law == "point":
         return -math.inf
     return log_mistake(agent.count, smallest_gap(agent.support), arm_rounds, family.spread)

@@ -59,7 +59,6 @@ from cloneproof.engines.closed_form.laws import (
 )
 from cloneproof.engines.closed_form.quadrature import discretise
 from cloneproof.errors import EngineError
-from cloneproof.market.rewards import bernoulli, deterministic
 
 SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
 
@@ -79,7 +78,7 @@ class TwoPhaseGame:
 
     @property
     def deterministic(self) -> bool:
-        return self.case.market.family.quantile is deterministic.quantile
+        return self.case.market.family.law == "point"
 
     @property
     def contested(self) -> bool:
@@ -139,7 +138,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
     if running.clearing.planned_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
-    if market.family.quantile not in (bernoulli.quantile, deterministic.quantile):
+    if market.family.law not in ("coin", "point"):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
     if any(prior.atoms is None for prior in agent.priors):
         raise _refusal(

@@ -60,22 +60,19 @@ from cloneproof.engines.closed_form.reservoir import reservoir_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
-from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.rules.etc import average, is_committing
-from cloneproof.mechanisms.rules.uniform import is_uniform
 
 
 def check_structure(mechanism: Mechanism) -> None:
     """Refuse what does not explore and then commit."""
     if mechanism.sample is not None:
         raise _refusal(mechanism, "a sample of the arms")
-    if not is_committing(mechanism.arm):
+    if not mechanism.arm.commits_to_mean:
         raise _refusal(mechanism, f"the arm rule {_describe(mechanism.arm)}")
     agent = mechanism.agent
-    if agent is not None and not is_committing(agent) and not is_uniform(agent):
+    if agent is not None and not agent.commits_to_mean and not agent.uniform:
         raise _refusal(mechanism, f"the agent rule {_describe(agent)}")
     if not mechanism.scoring.same_number:
         raise _refusal(mechanism, f"the score {mechanism.scoring.name!r}")
@@ -84,7 +81,7 @@ def check_structure(mechanism: Mechanism) -> None:
 def check_slots(mechanism: Mechanism, agents: int) -> None:
     """Refuse everything but a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
-    if not (rule.commits and rule.priority is average and rule.binarise):
+    if not (rule.commits and rule.index == "mean" and rule.binarise):
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
     if mechanism.agent is not None and agents > 1:
         raise _refusal(mechanism, "a contest of champions")
@@ -99,7 +96,9 @@ def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
 
 
 def _describe(rule: Rule) -> str:
-    return f"{rule.name} that does not commit" if rule.name == "etc" and not rule.commits else rule.name
+    return (
+        f"{rule.name} that does not commit" if rule.index == "mean" and rule.explore and not rule.commits else rule.name
+    )
 
 
 def _refusal(mechanism: Mechanism, got: str) -> EngineError:
@@ -369,7 +368,7 @@ def _by_quadrature(
     market: Market, running: Mechanism, copies: dict[str, tuple[int, ...]], arithmetic: Arithmetic
 ) -> list[Estimate]:
     """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
-    most, sure = most_points(market, running), market.family.quantile is deterministic.quantile
+    most, sure = most_points(market, running), market.family.law == "point"
     if not sure or running.arm.draws:
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
         points = min(most, points_for(coins))
@@ -450,9 +449,9 @@ def _estimates(
 
 
 def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:
-    if market.family.quantile is bernoulli.quantile:
+    if market.family.law == "coin":
         return Bernoulli(arithmetic)
-    if market.family.quantile is deterministic.quantile:
+    if market.family.law == "point":
         return Deterministic.of(means, arithmetic)
     expected = "bernoulli or deterministic rewards"
     raise EngineError(f"the closed-form engine expects {expected}, got {market.family.name!r}", ELSEWHERE)

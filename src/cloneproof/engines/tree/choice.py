@@ -4,10 +4,10 @@ Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-60,
 so equal averages are equal floats.
 
 Priorities. The built-in rules are evaluated on whole arrays with the same operations as their scalar functions; any
-other function is called once for each different argument. UCB indices are compared in floats and, if two are within
-1e-9, in ball arithmetic at growing precision. A decision is always reached: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t /
-n2) with n1 != n2 would make ln t algebraic, which it is not for t >= 2. Steady indices are floats by a fixed procedure,
-and are compared as such.
+other function is called once for each different argument. A randomised rule is asked for the `chance` of each pick. UCB
+indices are compared in floats and, if two are within 1e-9, in ball arithmetic at growing precision. A decision is
+always reached: m1 + sqrt(c ln t / n1) = m2 + sqrt(c ln t / n2) with n1 != n2 would make ln t algebraic, which it is not
+for t >= 2. Steady indices are floats by a fixed procedure, and are compared as such.
 """
 
 from __future__ import annotations
@@ -25,14 +25,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.engines.tree.shape import Ints, Shape, States
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.levels import ONE, TICK_BITS, ticks
-from cloneproof.mechanisms.rule import PriorityInputs, Rule, broken_rule
-from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
-from cloneproof.mechanisms.rules.etc import average
-from cloneproof.mechanisms.rules.slow_ucb import index as slow_index
-from cloneproof.mechanisms.rules.steady_kl_ucb import index as steady_kl_index
-from cloneproof.mechanisms.rules.steady_ucb import index as steady_index
-from cloneproof.mechanisms.rules.ucb import index
-from cloneproof.mechanisms.rules.uniform import indifferent
+from cloneproof.mechanisms.rule import PriorityInputs, Rule, broken_rule, checked_chances
 
 Mask = npt.NDArray[np.bool_]
 NEAR = 1e-9
@@ -40,28 +33,24 @@ NEAR = 1e-9
 
 def compares_floats(rule: Rule) -> bool:
     """Whether the priority is a user's function, which can only be compared in floats."""
-    built_in = (index, slow_index, average, indifferent, steady_index, steady_kl_index)
-    return rule.priority not in built_in and not flips_coin(rule)
+    return rule.index not in ("none", "mean", "ucb", "slow-ucb", "steady-ucb", "steady-kl-ucb", "epsilon-greedy")
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
     """Which candidates (rows) have the highest priority in each state (columns)."""
-    if rule.priority is indifferent:
+    if rule.index == "none":
         return np.ones(pulls.shape, dtype=bool)
-    if flips_coin(rule):
-        return np.asarray(mean == mean.max(axis=0))
-    if rule.priority is average:
+    if rule.index == "mean":
         value = np.where(pulls > 0, mean, -np.inf)
         return np.asarray(value == value.max(axis=0))
-    if rule.priority in (index, slow_index):
+    if rule.index in ("ucb", "slow-ucb"):
         return _highest_index(rule, clock, pulls, mean)
-    steady = rule.priority in (steady_index, steady_kl_index)
-    value = _call_priority(rule, np.ones_like(clock) if steady else clock, pulls, mean)
+    value = _call_priority(rule, np.ones_like(clock) if rule.steady else clock, pulls, mean)
     return np.asarray(value == value.max(axis=0))
 
 
 def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
-    slow = rule.priority is slow_index
+    slow = rule.index == "slow-ucb"
     scale = rule.parameters[0] * (np.sqrt(clock) * _ln(clock) if slow else _ln(clock))
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(pulls > 0, mean + np.sqrt(scale / pulls), np.inf)
@@ -189,13 +178,11 @@ def spread(
     free = np.flatnonzero(~exploring & ~committed)
     if len(free):
         at = clock[free] - (rule.clock == "completed")
-        shares = _even(best(rule, at, pulls[:, free], mean[:, free]))
-        if flips_coin(rule):
-            count = len(pulls)
-            with np.errstate(divide="ignore"):
-                random = np.where(at > 0, np.minimum(1.0, rule.parameters[0] * count / np.maximum(at, 1)), 1.0)
-            shares = random / count + (1.0 - random) * shares
-        weights[:, free] = shares
+        now = at, pulls[:, free], mean[:, free]
+        if rule.randomised:
+            weights[:, free] = checked_chances(rule, *now, np.zeros_like(now[1]))
+        else:
+            weights[:, free] = _even(best(rule, *now))
     if chosen is not None:
         weights[:, committed] = chosen[:, committed]
     return weights, np.asarray(~exploring & ~committed & rule.commits)

@@ -18,7 +18,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import Beta, Prior, Uniform
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.rules.uniform import is_uniform
 
 Ints = npt.NDArray[np.int64]
 
@@ -165,12 +164,12 @@ class Shape:
     def idle(self) -> tuple[bool, ...]:
         """Which levels of arms need no statistics: one arm only, or a rule that looks at none."""
         alone = not self.mechanism.scoring.partial
-        return tuple(is_uniform(self.mechanism.arm) or (alone and len(level) == 1) for level in self.levels)
+        return tuple(self.mechanism.arm.uniform or (alone and len(level) == 1) for level in self.levels)
 
     @cached_property
     def agents_idle(self) -> bool:
         """Whether agents are chosen without a look at their rewards, ever."""
-        return self.flat or (self.mechanism.agent is not None and is_uniform(self.mechanism.agent))
+        return self.flat or (self.mechanism.agent is not None and self.mechanism.agent.uniform)
 
     @cached_property
     def counts_anew(self) -> bool:

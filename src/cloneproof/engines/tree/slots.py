@@ -28,10 +28,8 @@ from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refusal
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Agent, FullCopies, Market
-from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule, Slots
-from cloneproof.mechanisms.rules import steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.scores.champions import Champions
 
@@ -116,8 +114,8 @@ def contest_rewards(
 def _check(market: Market, mechanism: Mechanism) -> int:
     """Return the rounds of each agent before the contest; refuse everything but a contest on coins."""
     rule, agent, score = mechanism.arm, mechanism.agent, mechanism.scoring
-    sure = market.family.quantile is bernoulli.quantile  # rewards are coins themselves
-    index = agent is not None and agent.priority in (steady_kl_ucb.index, steady_ucb.index) and not agent.commits
+    sure = market.family.law == "coin"  # rewards are coins themselves
+    index = agent is not None and agent.steady
     coins = sure or (agent is not None and agent.binarise and rule.binarise)
     if not (index and coins and rule.commits and type(score) is Champions and agent.order == "round-robin"):  # type: ignore[union-attr]
         raise refusal(

@@ -22,7 +22,6 @@ from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.rules.epsilon_greedy import flips_coin
 
 SAMPLES_LIMIT = 2_000
 LONGEST_MEAN = 1000  # rounds to a random end; a longer one would only be refused after all its ends were listed
@@ -157,16 +156,16 @@ def _sum(estimates: list[Estimate]) -> Estimate:
 
 def _deterministic(market: Market) -> bool:
     """Whether a reward tells its mean: deterministic rewards, or Bernoulli ones whose means are all 0 or 1."""
-    if market.family.name not in ("bernoulli", "deterministic"):
+    if market.family.law not in ("coin", "point"):
         raise refusal("bernoulli or deterministic rewards", market.family.name)
     supports = [agent.support for agent in market.agents]
     sure = all(support is not None and set(support) <= {0.0, 1.0} for support in supports)
-    return sure or market.family.name == "deterministic"
+    return sure or market.family.law == "point"
 
 
 def _check_rule(rule: Rule, deterministic: bool) -> None:
-    if rule.randomised and not flips_coin(rule):
-        raise refusal("rules whose only randomness is a tie or a coin", repr(rule.name))
+    if rule.randomised and rule.chance is None:
+        raise refusal("rules that are random in ties only, or declare the `chance` of each pick", repr(rule.name))
     if rule.binarise and deterministic:
         raise refusal("rules that take rewards as they are", f"{rule.name!r}, which flips a coin for each")
 
@@ -180,8 +179,10 @@ def _check_score(mechanism: Mechanism) -> None:
 
 
 def _method(mechanism: Mechanism) -> str:
-    names = [rule.name for rule in mechanism.rules if compares_floats(rule)]
-    return METHOD + (f"; the user-defined priorities of {' and '.join(names)} are compared in floats" if names else "")
+    own = [rule for rule in mechanism.rules if compares_floats(rule)]
+    words = [("chances", "computed") if rule.randomised else ("priorities", "compared") for rule in own]
+    parts = [f"; the {what} of {rule.name} are {done} in floats" for rule, (what, done) in zip(own, words, strict=True)]
+    return METHOD + "".join(parts)
 
 
 def _sample_sizes(mechanism: Mechanism, copies: FullCopies, horizon: int) -> SizeLaws:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from cloneproof._checks import number_in
-from cloneproof._discovery import call, factories
+from cloneproof._discovery import call, factories, formula_of
 from cloneproof.errors import MarketError
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"
+Law = Literal["coin", "point", "normal", "beta", "own"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class RewardFamily:
     values: tuple[float, ...] | None = None
     spread: float = 0.5
     options: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def law(self) -> Law:
+        """The law that the quantile declares; "own" for a user's function, which can only be called."""
+        law: Law = formula_of(self.quantile)
+        return law
 
     def sample(self, mean: float, u: float) -> float:
         """Return the reward of an arm of that mean at level u."""

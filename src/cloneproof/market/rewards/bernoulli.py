@@ -1,8 +1,10 @@
 """Bernoulli rewards: a click or none."""
 
+from cloneproof._discovery import formula
 from cloneproof.market.rewards import RewardFamily
 
 
+@formula("coin")
 def quantile(mean: float, u: float) -> float:
     """Return 1 with probability `mean`, else 0."""
     return 1.0 if u < mean else 0.0

@@ -2,9 +2,11 @@
 
 import scipy
 
+from cloneproof._discovery import formula
 from cloneproof.market.rewards import RewardFamily, positive
 
 
+@formula("beta")
 def quantile(mean: float, u: float, concentration: float) -> float:
     """Return the quantile of Beta(mean * concentration, (1 - mean) * concentration); a point if the mean is 0 or 1."""
     if mean <= 0.0 or mean >= 1.0:

@@ -1,8 +1,10 @@
 """Deterministic rewards: every pull pays the mean. The paper's counterexamples use them."""
 
+from cloneproof._discovery import formula
 from cloneproof.market.rewards import RewardFamily
 
 
+@formula("point")
 def quantile(mean: float, u: float) -> float:
     """Return the mean itself."""
     return mean

@@ -4,9 +4,11 @@ import math
 
 import scipy
 
+from cloneproof._discovery import formula
 from cloneproof.market.rewards import RewardFamily, positive
 
 
+@formula("normal")
 def quantile(mean: float, u: float, sd: float) -> float:
     """Return the normal quantile, which shifts with the mean."""
     return mean + sd * float(scipy.special.ndtri(u))

@@ -18,9 +18,10 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.bounds.index import next_look
-from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.opening import (
     COIN_STREAM,
@@ -33,7 +34,7 @@ from cloneproof.mechanisms.online.opening import (
     Withdrawals,
     nobody_left,
 )
-from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule
+from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
 
 WAIT: Final = -1
 
@@ -340,15 +341,9 @@ class Level(Candidates):
         if self.rule.chance is None:
             return None
         left, spreads = self.left, self.rule.spreads
-        outstanding = [self.judged[k] - self.arrived[k] if spreads else 0 for k in left]
-        pulls, means = [self.arrived[k] for k in left], [self.means[k] for k in left]
-        try:
-            return self.rule.chance(clock, pulls, means, outstanding, *self.rule.parameters)[left.index(picked)]
-        except Exception as problem:
-            raise MechanismError(
-                f"expected the chances of rule {self.rule.name!r} at clock {clock}, but it raised "
-                f"{type(problem).__name__}: {problem}; fix its `chance`, or leave it out"
-            ) from problem
+        outstanding = np.array([self.judged[k] - self.arrived[k] if spreads else 0 for k in left])
+        pulls, means = np.array([self.arrived[k] for k in left]), np.array([self.means[k] for k in left])
+        return float(checked_chances(self.rule, np.array(clock), pulls, means, outstanding)[left.index(picked)])
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
         """One of them, uniformly at random; the draw depends on keys and not on positions."""

@@ -11,7 +11,7 @@ from cloneproof._checks import count
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.errors import MechanismError, NobodyLeftError, SessionError, brief
 from cloneproof.market.market import HORIZON_LIMIT, MOST_ARMS, check_name
-from cloneproof.market.rewards import RewardFamily, gaussian
+from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.arithmetic import log, log_ratio
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -104,7 +104,7 @@ def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
     """
     if family.low >= 0 and family.high <= 1:
         return
-    normal = family.quantile is gaussian.quantile
+    normal = family.law == "normal"
     coins, slots = any(rule.binarise for rule in mechanism.rules), mechanism.arm.draws > 0
     if coins or (slots and not normal):
         expected = "rewards in [0, 1]" if coins else "gaussian rewards or rewards in [0, 1]"

@@ -17,7 +17,6 @@ from cloneproof.bounds import pairs_apply
 from cloneproof.bounds.pairs import TailBound, arm_rounds_for, rate_values, score_rounds_for
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Agent, Market
-from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 
 MOST_SUPPORTS = 40  # of different agents whose values are paired one by one
@@ -131,9 +130,9 @@ def coin_constant(mean: float) -> float:
 
 def _least_constant(market: Market) -> float:
     family = market.family
-    if family.quantile is deterministic.quantile:
+    if family.law == "point":
         return 0.0
-    if family.quantile is not bernoulli.quantile:
+    if family.law != "coin":
         return family.spread
     supports = [agent.support for agent in market.agents]
     return max(0.5 if each is None else max(map(coin_constant, each)) for each in supports)
@@ -145,7 +144,7 @@ def _tail(market: Market | None, spread: float | None) -> TailBound:
     if market is None:
         return "chernoff"
     family = market.family
-    if family.quantile is bernoulli.quantile:
+    if family.law == "coin":
         return "exact"
     return "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
 

@@ -20,7 +20,6 @@ from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tun
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
-from cloneproof.market.rewards import gaussian
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
 from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
@@ -155,7 +154,7 @@ def _in_epochs(
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
     """For a market of Gaussian rewards: sums in place of coins, with numbers that must be given."""
-    if market is None or market.family.quantile is not gaussian.quantile:
+    if market is None or market.family.law != "normal":
         return {}
     if {"rounds", "draws"} - given.keys():
         raise MechanismError(

@@ -33,7 +33,7 @@ class Doubling(DoublingEpochs):
         positive(self.power, "the power of the doubling epochs", most=64)
 
     def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
-        if agent is not None or arm.name != "etc":
+        if agent is not None or arm.index != "mean" or not arm.explore or arm.draws:
             raise MechanismError(
                 "restart Doubling() expects a flat mechanism with an etc rule; leave agent out, arm=etc(..)"
             )

@@ -61,7 +61,7 @@ class HoldOutEpochs(DoublingEpochs):
         positive(self.spread, "the spread of the epochs", most=1e6)
 
     def check(self, agent: Rule | None, arm: Rule, alone: bool) -> None:
-        explore_then_commit = agent is not None and all(rule.name == "etc" and rule.commits for rule in (agent, arm))
+        explore_then_commit = agent is not None and all(rule.commits_to_mean for rule in (agent, arm))
         if not explore_then_commit or not alone:
             raise MechanismError(
                 "restart HoldOutEpochs(..) expects agent=etc(1) and arm=etc(1) that commit, and nothing else; "

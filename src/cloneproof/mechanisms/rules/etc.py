@@ -6,10 +6,12 @@ import math
 from typing import get_args
 
 from cloneproof._checks import one_of
+from cloneproof._discovery import formula
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.rule import Choice, Order, PriorityInputs, Rule, rounds_number
 
 
+@formula("mean")
 def average(inputs: PriorityInputs) -> float:
     """Return the empirical mean; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
@@ -27,9 +29,3 @@ def etc(rounds: int, choice: Choice = "commit", order: Order = "round-robin") ->
     rounds = rounds_number(rounds, "the rounds of exploration")
     options = {"rounds": rounds, "choice": choice, "order": order}
     return Rule("etc", average, explore=rounds, order=order, commits=choice == "commit", options=options)
-
-
-def is_committing(rule: Rule) -> bool:
-    """Whether the rule explores and then commits to the highest average."""
-    judged = rule.priority is average and rule.explore >= 1 and not rule.binarise and not rule.draws
-    return judged and rule.commits

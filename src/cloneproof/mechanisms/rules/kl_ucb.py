@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from cloneproof._discovery import formula
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
+@formula("kl-ucb")
 def index(inputs: PriorityInputs, constant: float) -> float:
     """Return the largest q with n kl(mean, q) <= constant ln t; a candidate without rewards comes first."""
     if inputs.pulls == 0:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from cloneproof._discovery import formula
 from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
+@formula("slow-ucb")
 def index(inputs: PriorityInputs, constant: float) -> float:
     """Mean + sqrt(constant sqrt(t) ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from cloneproof._discovery import formula
 from cloneproof.mechanisms.arithmetic import kl_upper_bound, ln
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
+@formula("steady-kl-ucb")
 def index(inputs: PriorityInputs, width: float) -> float:
     """Return the largest q with n kl(mean, q) <= width; a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from cloneproof._discovery import formula
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
+@formula("steady-ucb")
 def index(inputs: PriorityInputs, width: float) -> float:
     """Mean + sqrt(width / n); a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:

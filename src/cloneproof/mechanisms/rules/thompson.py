@@ -2,10 +2,12 @@
 
 import math
 
+from cloneproof._discovery import formula
 from cloneproof.mechanisms.arithmetic import beta_variate
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 
+@formula("posterior")
 def posterior_draw(inputs: PriorityInputs) -> float:
     """A draw from Beta(1 + successes, 1 + failures), as a function of one uniform number."""
     successes = math.floor(inputs.mean * inputs.pulls + 0.5)
@@ -18,4 +20,4 @@ def thompson() -> Rule:
     Many new candidates flood it: the largest of many prior draws is arbitrarily close to 1, above the posterior draws
     of the few candidates that have been played.
     """
-    return Rule("thompson", posterior_draw, randomised=True, binarise=True, floods=True)
+    return Rule("thompson", posterior_draw, randomised=True, binarise=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cloneproof._discovery import formula
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 PAPERS_CONSTANT = 2.0
 
 
+@formula("ucb")
 def index(inputs: PriorityInputs, constant: float) -> float:
     """Mean + sqrt(constant ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:

@@ -119,7 +119,7 @@ class Favouring:
     BLOCK, HORIZON = 13, 20
 
     def __init__(self, setting: Setting) -> None:
-        first = Rule("favours the first", indifferent, explore=self.BLOCK, order="index", spreads=False)
+        first = Rule("favours the first", indifferent, explore=self.BLOCK, order="index")
         mechanism = Mechanism(agent=first, arm=setting.mechanism("etc", arm_rounds=3).arm)
         names = ("ana", "bo")
         market = Market([Agent(name, 2, BERN) for name in names], horizon=self.HORIZON, rewards="deterministic")

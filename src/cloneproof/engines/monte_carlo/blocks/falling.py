@@ -34,10 +34,8 @@ from cloneproof.engines.monte_carlo.runs import (
 )
 from cloneproof.engines.monte_carlo.stepping.functions import with_callees
 from cloneproof.engines.reference import SESSION_STREAM
-from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.online.opening import END_STREAM, TIE_STREAM, last_round
-from cloneproof.mechanisms.rules import steady_kl_ucb
 
 SLOT: Final = np.dtype(
     [
@@ -158,8 +156,8 @@ def falling_applies(job: Job) -> bool:
     """Whether the job's mechanism is the index on slots, on coins."""
     mechanism, rule = job.mechanism, job.mechanism.arm
     alone = mechanism.agent is None and mechanism.fallback is None
-    index = rule.slots.falling and rule.priority is steady_kl_ucb.index
-    return alone and index and job.market.family.quantile is bernoulli.quantile
+    index = rule.slots.falling and rule.index == "steady-kl-ucb"
+    return alone and index and job.market.family.law == "coin"
 
 
 def falling_outcomes(job: Job, first: int, count: int, blocks: bool = True) -> Outcomes:

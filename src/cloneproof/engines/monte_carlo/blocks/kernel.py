@@ -49,14 +49,12 @@ from cloneproof.engines.monte_carlo.runs import (
     streams_of,
 )
 from cloneproof.errors import EngineError
-from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.market.rewards import Law
 from cloneproof.mechanisms.mechanism import Epoch, running_epochs
 from cloneproof.mechanisms.online.opening import EXPLORE_STREAM, TIE_STREAM
 
 BERNOULLI, DETERMINISTIC, GAUSSIAN = range(3)
-_FAMILIES: Final = {
-    bernoulli.quantile: BERNOULLI, deterministic.quantile: DETERMINISTIC, gaussian.quantile: GAUSSIAN,
-}  # fmt: skip
+_LAWS: Final[dict[Law, int]] = {"coin": BERNOULLI, "point": DETERMINISTIC, "normal": GAUSSIAN}
 _LARGEST_SD: Final = 2.0**10  # sums of 10^15 such rewards stay within the two words of an exact sum
 
 CANDIDATE: Final = np.dtype(
@@ -95,7 +93,7 @@ class BlockPlan(NamedTuple):
 def blocks_apply(job: Job) -> bool:
     """Whether every level explores and then commits (or agents are chosen uniformly) on rewards that add up in law."""
     family = job.market.family
-    if family.quantile not in _FAMILIES or (family.parameters and family.parameters[0] > _LARGEST_SD):
+    if family.law not in _LAWS or (family.parameters and family.parameters[0] > _LARGEST_SD):
         return False
     try:
         for epoch in running_epochs(job.mechanism, len(job.market.agents), job.market.horizon):
@@ -113,7 +111,7 @@ def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
         arms=sum(map(sum, job.copies.values())),
         agents=len(job.market.agents),
         horizon=horizon,
-        family=_FAMILIES[family.quantile],
+        family=_LAWS[family.law],
         sd=float(family.parameters[0]) if family.parameters else 0.0,
         flat=agent is None,
         uniform=agent is not None and not agent.commits,

@@ -47,7 +47,7 @@ from cloneproof.engines.monte_carlo.runs import (
     streams_of,
 )
 from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, reward_at, with_callees
-from cloneproof.market.rewards import bernoulli, deterministic, gaussian
+from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import TICK_BITS
@@ -60,12 +60,11 @@ from cloneproof.mechanisms.online.opening import (
     SLOT_STREAM,
     TIE_STREAM,
 )
-from cloneproof.mechanisms.rules import etc, steady_kl_ucb, steady_ucb
 from cloneproof.mechanisms.scores.champions import Champions
 
 BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
 FLAT, KL, UCB = range(3)
-CONTESTS: Final = {steady_kl_ucb.index: KL, steady_ucb.index: UCB}
+CONTESTS: Final = {"steady-kl-ucb": KL, "steady-ucb": UCB}
 CONTENDER: Final = np.dtype(
     [
         ("arm", "i8"),  # the row of the champion
@@ -122,7 +121,7 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         threshold_low=low,
         fresh=rule.slots.fallback == "draw",
         raw=not rule.binarise,
-        contest=FLAT if agent is None else CONTESTS[agent.priority],
+        contest=FLAT if agent is None else CONTESTS[agent.index],
         contest_raw=agent is not None and not agent.binarise,
         after=0 if agent is None else min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
         turns=0 if agent is None else min(agent.explore, most),
@@ -442,14 +441,14 @@ FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number
 def slots_apply(job: Job) -> bool:
     """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
     mechanism, rule, agent, family = job.mechanism, job.mechanism.arm, job.mechanism.agent, job.market.family
-    tests = rule.draws > 0 and rule.commits and rule.priority is etc.average and family.quantile in FAMILIES
+    tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
     if not tests or mechanism.clearing.planned_epochs or mechanism.fallback is not None:
         return False
     if agent is not None:
-        contest = agent.priority in CONTESTS and not agent.commits and agent.order == "round-robin"
+        contest = agent.steady and agent.order == "round-robin"
         if not (contest and type(mechanism.scoring) is Champions):
             return False
-    if family.quantile is not gaussian.quantile:
+    if family.law != "normal":
         return True
     coins = any(level.binarise for level in mechanism.rules)
     return not coins and job.market.horizon * (1.0 + FARTHEST * family.parameters[0]) < LARGEST_SUM
@@ -457,7 +456,7 @@ def slots_apply(job: Job) -> bool:
 
 def slot_blocks_apply(job: Job) -> bool:
     """Whether a test's count and its rewards are one draw besides."""
-    one_draw = job.market.family.quantile in (bernoulli.quantile, deterministic.quantile)
+    one_draw = job.market.family.law in ("coin", "point")
     return one_draw and slots_apply(job) and job.mechanism.arm.binarise
 
 

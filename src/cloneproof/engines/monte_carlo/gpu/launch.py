@@ -32,7 +32,6 @@ from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.engines.monte_carlo.stepping.rounds import exact_regrets
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.errors import EngineError
-from cloneproof.market.rewards import deterministic
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.opening import (
     COIN_STREAM,
@@ -257,7 +256,7 @@ def _outcomes(
     served = host.download(results["served"]) * job.market.share
     if choice.kernel not in (FLAT_UCB, TREE_UCB, ANY_UCB):
         return Outcomes(wins.astype(np.float64) * job.market.share, regret, served)
-    constant = job.market.family.quantile is deterministic.quantile
+    constant = job.market.family.law == "point"
     unsure = np.flatnonzero(np.isnan(regret))
     if constant or len(unsure):
         pulls = host.download(results["pulls"]).astype(np.int64)

@@ -17,11 +17,10 @@ from cloneproof.engines.monte_carlo.job import Job, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
 from cloneproof.engines.monte_carlo.stepping.rounds import bonus_of, logarithm_table, loop_of
-from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.mechanism import Sample
 from cloneproof.mechanisms.rule import Clock, Rule
-from cloneproof.mechanisms.rules import etc, kl_ucb, slow_ucb, thompson, ucb
+from cloneproof.mechanisms.rules import slow_ucb, ucb
 
 FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB, CONTEST = range(7)
 """The numbers of source/kernels.cu."""
@@ -62,14 +61,14 @@ def refusal(job: Job) -> str | None:
 def _stepped(job: Job) -> int | None:
     """Return the kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
     mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
-    if job.market.family.quantile is not bernoulli.quantile or loop_of(job) != "any":
+    if job.market.family.law != "coin" or loop_of(job) != "any":
         return None
     if mechanism.sample is not None or mechanism.restart is not None or mechanism.fallback is not None:
         return None
     if agent is None:
-        return KL_UCB if arm.priority is kl_ucb.index and not arm.commits and arm.explore == 1 else None
-    steady = agent.priority in CONTESTS and not agent.commits and agent.order == "round-robin"
-    return CONTEST if steady and arm.priority is etc.average and arm.commits else None
+        return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
+    steady = agent.steady and agent.order == "round-robin"
+    return CONTEST if steady and arm.index == "mean" and arm.commits else None
 
 
 def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
@@ -93,7 +92,7 @@ def choice_of(job: Job) -> KernelChoice:
     _, kept, sample = _level_ends(job)
     levels, arms, most = len(kept), int(kept.sum()), int(kept.max())
     slots = (4 if sample else 3) * arms + 3 * levels
-    if job.market.family.quantile is not deterministic.quantile:
+    if job.market.family.law != "point":
         if mechanism.agent is None and not sample and arms <= MOST_FLAT_ARMS:
             return KernelChoice(FLAT_UCB, arms, 0, (7 * arms + 1) // 2)
         if max(levels, most) <= MOST_FLAT_ARMS and slots <= MOST_TREE_SLOTS:
@@ -160,7 +159,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
         "begin": begin, "count": runs.number, "first": runs.first, "seed": substream(0, job.seed),
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(owners),
         "arms": len(arms), "levels": len(kept), "flat": mechanism.agent is None,
-        "constant": job.market.family.quantile is deterministic.quantile, "sample": sample,
+        "constant": job.market.family.law == "point", "sample": sample,
         "positions": int(kept.sum()), "means": upload(means.rows), "means_first": means.first,
         "means_rows": len(means.rows), "original": upload(arms["column"].astype(np.int32)),
         "copy": upload(arms["copy"].astype(np.int32)), "key": upload(arms["key"].copy()),
@@ -169,20 +168,20 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
         "first_position": upload(np.append(0, np.cumsum(kept)).astype(np.int32)),
     }  # fmt: skip
     for name, rule in (("arm", mechanism.arm), ("agent", mechanism.agent or mechanism.arm)):
-        if rule.priority in (ucb.index, slow_ucb.index):
+        if rule.index in ("ucb", "slow-ucb"):
             table = whole_bonus(rule, job.market.horizon)
             numbers |= {
                 f"{name}_exact": upload(table.exact), f"{name}_roots": upload(table.roots),
                 f"{name}_shift": table.shift, f"{name}_scale": table.scale,
             }  # fmt: skip
-    if mechanism.arm.priority is thompson.posterior_draw:
+    if mechanism.arm.index == "posterior":
         numbers |= {"thompson": 1, "ziggurat": upload(ziggurat())}
     elif mechanism.arm.randomised:
         numbers["c"] = float(mechanism.arm.parameters[0])
-    elif mechanism.arm.priority is kl_ucb.index:
+    elif mechanism.arm.index == "kl-ucb":
         numbers |= {"c": float(mechanism.arm.parameters[0]), "logarithms": upload(logarithm_table(job.market.horizon))}
         numbers |= {"arm_shift": int(mechanism.arm.clock == "completed")}
-    elif mechanism.agent is not None and mechanism.agent.priority in CONTESTS:
+    elif mechanism.agent is not None and mechanism.agent.steady:
         numbers |= _contest_numbers(job, np.diff(first), upload)
     for field, number in numbers.items():
         record[field] = number
@@ -196,7 +195,7 @@ def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str
     most = job.market.horizon + 1
     skipped = [min(score.skipped_rounds(int(size), arm.explore, agent.commits), most) for size in registered]
     return {
-        "contest_kl": CONTESTS[agent.priority] == KL, "c": float(agent.parameters[0]),
+        "contest_kl": CONTESTS[agent.index] == KL, "c": float(agent.parameters[0]),
         "arm_explore": min(arm.explore, most), "agent_explore": min(agent.explore, most),
         "arm_order": ORDERS[arm.order],
         "fresh": score.fresh, "scored": most if score.rounds is None else min(score.rounds, most),
@@ -213,7 +212,7 @@ def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
     >>> table.scale == 2.0**28, int(table.roots[-1]) == round(2.0**28 * (2 * math.log(10000)) ** 0.5)
     (True, True)
     """
-    return _whole_bonus(rule.priority is slow_ucb.index, rule.parameters[0], rule.clock, horizon)
+    return _whole_bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock, horizon)
 
 
 @lru_cache(maxsize=8)

@@ -167,7 +167,7 @@ PRIORITIES: Final = (
     etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
     thompson.posterior_draw, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
 )  # fmt: skip
-USES_LOGARITHM: Final = (ucb.index, slow_ucb.index, kl_ucb.index)
+USES_LOGARITHM: Final = ("ucb", "slow-ucb", "kl-ucb", "own")  # or may, as a user's function
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 (

@@ -53,11 +53,9 @@ from cloneproof.engines.monte_carlo.stepping.loops import (
     thompson_rounds,
 )
 from cloneproof.market.market import MOST_ARMS
-from cloneproof.market.rewards import bernoulli, deterministic
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.mechanism import Admission, Mechanism
 from cloneproof.mechanisms.rule import Rule
-from cloneproof.mechanisms.rules import epsilon_greedy, slow_ucb, thompson, ucb
 
 Loop = Literal["leader", "thompson", "greedy", "any"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
@@ -69,20 +67,20 @@ def loop_of(job: Job) -> Loop:
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
     if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return "any"
-    if _is_ucb(rule) and (mechanism.agent is None or _is_ucb(mechanism.agent, or_slow=True)):
-        known = family.quantile in (bernoulli.quantile, deterministic.quantile)
+    if _has_table(rule) and (mechanism.agent is None or _has_table(mechanism.agent, or_slow=True)):
+        known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
         return "leader" if known and within else "any"
-    flat = mechanism.agent is None and mechanism.sample is None and family.quantile is bernoulli.quantile
+    flat = mechanism.agent is None and mechanism.sample is None and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
-    if flat and usual and rule.priority is thompson.posterior_draw:
+    if flat and usual and rule.index == "posterior":
         return "thompson"
-    return "greedy" if flat and usual and rule.priority is epsilon_greedy.priority else "any"
+    return "greedy" if flat and usual and rule.index == "epsilon-greedy" else "any"
 
 
-def _is_ucb(rule: Rule, or_slow: bool = False) -> bool:
+def _has_table(rule: Rule, or_slow: bool = False) -> bool:
     """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
-    if rule.priority is not ucb.index and not (or_slow and rule.priority is slow_ucb.index):
+    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
         return False
     explores_once = rule.explore == 1 and rule.order == "round-robin"
     return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
@@ -228,7 +226,7 @@ NO_BONUS: Final = Bonus(np.zeros(0), np.zeros(0), 0, 0.0)
 
 def bonus_of(rule: Rule, horizon: int) -> Bonus:
     """Return the bonus of `ucb` or `slow-ucb`; sqrt and products are correctly rounded in NumPy as in Python."""
-    return _bonus(rule.priority is slow_ucb.index, rule.parameters[0], rule.clock == "completed", horizon)
+    return _bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock == "completed", horizon)
 
 
 @lru_cache(maxsize=8)
@@ -258,7 +256,7 @@ def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> S
     horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
     rules = running.agent or running.arm, running.arm
     bonuses = [bonus_of(rule, horizon) if loop == "leader" else NO_BONUS for rule in rules]
-    asked = any(rule.priority in USES_LOGARITHM or rule.priority not in PRIORITIES for rule in rules)
+    asked = any(rule.index in USES_LOGARITHM for rule in rules)
     arms, agents = sum(map(sum, job.copies.values())), len(job.market.agents)
     return SteppingPlan(
         arms=arms,
@@ -267,7 +265,7 @@ def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> S
         agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon, max(arms, agents), bonuses[0]),
         arm_rule=rule_numbers(running.arm, functions.arm, horizon, arms, bonuses[1]),
         flat=running.agent is None,
-        constant=rewards.quantile is deterministic.quantile,
+        constant=rewards.law == "point",
         award=running.clearing.at_award,
         in_epochs=running.clearing.flat_epochs,
         fresh=score.fresh,
