@@ -34,7 +34,7 @@ Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Fallback = Literal["best", "draw"]
-Index = Literal[
+IndexKind = Literal[
     "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior", "epsilon-greedy", "own"
 ]
 Priority = Callable[..., float]
@@ -190,9 +190,9 @@ class Rule:
         return self.slots.draws
 
     @property
-    def index(self) -> Index:
+    def index(self) -> IndexKind:
         """The kind of index that the priority declares to be; "own" for a user's function, which can only be called."""
-        kind: Index = formula_of(self.priority)
+        kind: IndexKind = formula_of(self.priority)
         return kind
 
     @property

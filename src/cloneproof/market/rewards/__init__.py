@@ -16,7 +16,7 @@ from cloneproof._discovery import call, factories, formula_of
 from cloneproof.errors import MarketError
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"
-Law = Literal["coin", "point", "normal", "beta", "own"]
+FamilyLaw = Literal["coin", "point", "normal", "beta", "own"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class RewardFamily:
     options: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def law(self) -> Law:
+    def law(self) -> FamilyLaw:
         """The law that the quantile declares; "own" for a user's function, which can only be called."""
-        law: Law = formula_of(self.quantile)
+        law: FamilyLaw = formula_of(self.quantile)
         return law
 
     def sample(self, mean: float, u: float) -> float:

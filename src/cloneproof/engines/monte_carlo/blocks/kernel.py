@@ -49,12 +49,12 @@ from cloneproof.engines.monte_carlo.runs import (
     streams_of,
 )
 from cloneproof.errors import EngineError
-from cloneproof.market.rewards import Law
+from cloneproof.market.rewards import FamilyLaw
 from cloneproof.mechanisms.mechanism import Epoch, running_epochs
 from cloneproof.mechanisms.online.opening import EXPLORE_STREAM, TIE_STREAM
 
 BERNOULLI, DETERMINISTIC, GAUSSIAN = range(3)
-_LAWS: Final[dict[Law, int]] = {"coin": BERNOULLI, "point": DETERMINISTIC, "normal": GAUSSIAN}
+_LAWS: Final[dict[FamilyLaw, int]] = {"coin": BERNOULLI, "point": DETERMINISTIC, "normal": GAUSSIAN}
 _LARGEST_SD: Final = 2.0**10  # sums of 10^15 such rewards stay within the two words of an exact sum
 
 CANDIDATE: Final = np.dtype(
