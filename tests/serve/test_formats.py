@@ -17,7 +17,7 @@ from cloneproof.serve.market.dice import MarketDice, registration_digest, season
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import replay
 from cloneproof.serve.market.terms import complete
-from cloneproof.serve.offline import read_season, replay_all
+from cloneproof.serve.offline import read_rows, replay_all
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
@@ -72,7 +72,7 @@ def test_a_service_goes_on_with_an_old_database(name, tmp_path):
     assert '"format"' not in opening
     (found,) = replay_all(str(path))
     assert found.fits
-    assert read_season(str(path)).spec.market == market
+    assert read_rows(str(path)).spec.market == market
 
 
 def reopened(path, change):
@@ -104,7 +104,7 @@ def test_a_ledger_of_a_later_format_is_refused_in_one_sentence(change, tmp_path)
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
     assert f"expected a ledger of format {ledger.FORMAT} or earlier, got format" in done.stderr
     with closing(open_storage(str(path))) as storage:
-        for reader in (lambda: read_season(str(path)), lambda: ServedMarkets.recover(storage)):
+        for reader in (lambda: read_rows(str(path)), lambda: ServedMarkets.recover(storage)):
             with pytest.raises(ServeError, match="use the cloneproof that wrote it"):
                 reader()
 

@@ -6,12 +6,11 @@ from itertools import count
 import pytest
 
 from cloneproof.errors import Refused
-from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import complete
-from cloneproof.serve.offline import collect_season, replay_all
+from cloneproof.serve.offline import replay_all
 from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
@@ -126,9 +125,6 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"] if not arm["withdrawn"]] == ["ana-1", "ana-2"]
     desk.post("start")
     assert set(shown(desk, 40)) <= {"ana-1", "ana-2", "bo-0"}
-    stored = [ledger.decode(one.line) for one in desk.storage.lines(1, 0, 1000)]
-    seasons = [[arm.arm for arm in collect_season(stored, number).arms] for number in (1, 2)]
-    assert seasons == [["ana-0", "ana-1", "ana-2", "bo-0"], ["ana-2", "bo-0", "ana-1"]]
 
 
 def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
