@@ -66,7 +66,7 @@ def test_without_extras_sampling_is_the_reference_and_commands_say_what_to_insta
     assert not any("cloneproof[fast]" in note for note in with_kernels.notes)
     assert verdict in ("exploitable", "undecided")
     assert "cloneproof[gpu]" in refusal
-    assert commands == [*[[0, False]] * 3, [1, True]]
+    assert commands == [[0, False], [0, False], [3, False], [1, True]]  # 3: a fifth of a second leaves questions
     assert not any(tmp_path.iterdir())
 
 
