@@ -7,7 +7,7 @@ from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
-from cloneproof.serve.writer.writer import make_writer
+from cloneproof.serve.writer.shared import make_writer
 from support.service import SECRET, Clock, Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
@@ -131,8 +131,7 @@ def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
     """Planted: one process has a time of day, and a steady clock, that are 30 days ahead."""
     address, later = server.new_database(), Clock()
     later.now = 30 * DAY
-    monkeypatch.setattr("cloneproof.serve.writer.writer.milliseconds", later)
-    with Shared(PostgresStorage(address)) as first, Shared(PostgresStorage(address)) as second:
+    with Shared(PostgresStorage(address), later) as first, Shared(PostgresStorage(address), later) as second:
         second.key = first.key
         open_market(first, {"ana": 1, "bo": 1}, wait_seconds=60.0)
         made = first.decide("a")["decision"]
@@ -144,7 +143,11 @@ def test_processes_that_share_a_database_go_by_its_clock(server, monkeypatch):
 
 
 class Shared(Desk):
-    """A service on a database with the clocks that it has when nobody turns them."""
+    """A service on a database with its own steady clock, and a time of day that the test turns."""
+
+    def __init__(self, storage, wall):
+        self.wall = wall
+        super().__init__(storage)
 
     def writer(self):
-        return make_writer(self.storage)
+        return make_writer(self.storage, wall=self.wall)

@@ -24,7 +24,7 @@ from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import PostgresStorage, StorageLost, without_password
 from cloneproof.serve.writer.markets import ServedMarkets
-from cloneproof.serve.writer.writer import apply_block
+from cloneproof.serve.writer.shared import apply_block
 from support.postgres import emptied, hang_in_its_turn
 from support.service import PROCESSES, Desk, open_market, session_seed, spec
 
@@ -37,8 +37,7 @@ def database(server):
 
 
 @pytest.fixture
-def address(database, monkeypatch):
-    monkeypatch.setattr("cloneproof.serve.writer.writer._TICK", 0.1)
+def address(database):
     return emptied(database)
 
 
@@ -265,7 +264,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 def without_the_news(monkeypatch):
-    monkeypatch.setattr("cloneproof.serve.writer.writer.apply_block", lambda markets, block: None)
+    monkeypatch.setattr("cloneproof.serve.writer.shared.apply_block", lambda markets, block: None)
 
 
 def ids_that_are_not_stored(monkeypatch):

@@ -214,8 +214,7 @@ def without_log(path):
 
 
 @pytest.mark.parametrize("lose", [deleted, moved, replaced, without_log])
-def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_path, lose, monkeypatch):
-    monkeypatch.setattr("cloneproof.serve.writer.writer._TICK", 0.05)
+def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_path, lose):
     with Desk(sqlite(tmp_path / "a.db")) as desk:
         open_market(desk, {"ana": 1})
         assert desk.get("/ready").status_code == 200

@@ -5,6 +5,8 @@ import sqlite3
 import threading
 from collections import Counter, defaultdict
 from contextlib import closing
+from functools import partial
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -12,15 +14,13 @@ from hypothesis import strategies as st
 
 from cloneproof.errors import Refused
 from cloneproof.serve.market.entries import Decided, Known, decode
-from cloneproof.serve.market.replay import take_snapshot
 from cloneproof.serve.messages import RewardItem
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
-from cloneproof.serve.writer import queue
-from cloneproof.serve.writer import writer as checkpoints
-from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Reward, Settle, merge
+from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Reward, Settle, Unfinished
+from cloneproof.serve.writer.group import merge, split_reply
 from cloneproof.serve.writer.markets import ServedMarkets
-from cloneproof.serve.writer.queue import RoundRobin
+from cloneproof.serve.writer.queue import Capacity, RoundRobin
 from support.service import TERMS, Desk, open_market, spec, with_arms
 
 FEED = "/v1/markets/feed"
@@ -45,9 +45,9 @@ def batch(market, number, size=1000):
     return Decide(market, [f"{number}-{n}" for n in range(size)])
 
 
-def queue_of(batches):
+def queue_of(batches, **capacity):
     """A queue with these batches of `large`."""
-    waiting = RoundRobin()
+    waiting = RoundRobin(Capacity(**capacity))
     for number in range(batches):
         waiting.put(batch("large", number), Reply())
     return waiting
@@ -66,7 +66,7 @@ def test_a_call_of_another_market_is_in_the_next_group_whatever_waits():
     waiting.put(Decide("small", ["a"]), Reply())
     group = waiting.next_group()
     assert group[0][1] == Decide("small", ["a"])
-    assert items_of(group) == {"small": 1, "large": queue.ITEMS_IN_A_SHARE}
+    assert items_of(group) == {"small": 1, "large": Capacity().share_items}
 
 
 def test_markets_that_all_have_much_to_do_get_equal_shares():
@@ -78,12 +78,11 @@ def test_markets_that_all_have_much_to_do_get_equal_shares():
     for _ in range(30):
         items += items_of(waiting.next_group())
     assert len(items) == 6
-    assert max(items.values()) - min(items.values()) <= queue.ITEMS_IN_A_SHARE
+    assert max(items.values()) - min(items.values()) <= Capacity().share_items
 
 
-def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
-    monkeypatch.setattr(queue, "ITEMS_IN_A_GROUP", 150)
-    waiting, reply = RoundRobin(), Reply()
+def test_a_batch_in_parts_has_all_its_replies_in_order():
+    waiting, reply = RoundRobin(Capacity(group_items=150)), Reply()
     waiting.put(batch("large", 0), reply)
     sizes = []
     while waiting:
@@ -95,12 +94,47 @@ def test_a_batch_in_parts_has_all_its_replies_in_order(monkeypatch):
     assert reply.value == [f"0-{n}" for n in range(1000)]
 
 
-def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others(monkeypatch):
-    monkeypatch.setattr(queue, "MOST_ITEMS_WAITING", 5000)
-    waiting = queue_of(5)
+def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others():
+    waiting = queue_of(5, waiting_items=5000)
     with pytest.raises(Refused, match="too much is waiting for this market"):
         waiting.put(Decide("large", ["one more"]), Reply())
     waiting.put(batch("small", 0), Reply())
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 1 << 30))
+@settings(max_examples=100, deadline=None)
+def test_whatever_groups_leave_unfinished_each_item_has_one_reply_in_order(calls, seed):
+    """Of each part in a group some items are done, all of them or none; a market that got no time may go first."""
+    waiting, replies, rng = RoundRobin(Capacity(group_items=12, share_items=5, group_calls=4)), [], Random(seed)
+    for number, (market, size) in enumerate(calls):
+        replies.append(Reply())
+        waiting.put(batch(market, number, size), replies[-1])
+    first = set()
+    while waiting:
+        group, done = waiting.next_group(), []
+        assert not first or group[0][1].market in first
+        for _, part in group:
+            items = rng.choice([0, rng.randint(0, part.size), part.size])
+            rest = Unfinished(part.items[:items], market_first=items == 0 and rng.random() < 0.5)
+            done.append(list(part.items) if items == part.size else rest)
+        cut = [(part.market, reply) for (_, part), reply in zip(group, done, strict=True) if type(reply) is Unfinished]
+        first = {market for market, reply in cut if reply.market_first}
+        assert waiting.put_back(group, done) == {market for market, _ in cut}
+        for (call, _), reply in zip(group, done, strict=True):
+            call.enter_reply(reply)
+    assert waiting.calls == 0
+    expected = [[f"{number}-{n}" for n in range(size)] for number, (_, size) in enumerate(calls)]
+    assert [reply.value for reply in replies] == expected
+
+
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=5), done=st.integers(0, 25))
+def test_a_batch_that_was_cut_is_cut_for_each_call_in_it(sizes, done):
+    reply = list(range(min(done, sum(sizes))))
+    parts = list(split_reply(reply if done >= sum(sizes) else Unfinished(reply), sizes))
+    replies = [part.replies if isinstance(part, Unfinished) else part for part in parts]
+    assert [one for part in replies for one in part] == reply
+    for part, have, size in zip(parts, replies, sizes, strict=True):
+        assert isinstance(part, Unfinished) == (len(have) < size)
 
 
 def test_lanes_of_names_that_are_no_market_are_dropped():
@@ -366,29 +400,24 @@ def test_a_reward_that_comes_with_the_settlement_is_late():
 
 
 @pytest.mark.parametrize("end", ["crash", "close"])
-def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, monkeypatch, end):
-    path, begun, gate = str(tmp_path / "market.db"), threading.Event(), threading.Event()
-
-    def slow_snapshot(market):
-        begun.set()
-        assert gate.wait(60)
-        return take_snapshot(market)
-
-    monkeypatch.setattr(checkpoints, "take_snapshot", slow_snapshot)
+def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, end):
+    path, gate = str(tmp_path / "market.db"), threading.Event()
     with Desk(SqliteStorage(path, interval=50)) as desk:
         open_market(desk, {"ana": 2, "bo": 1})
         assert desk.post("/v1/markets", TERMS | {"market": "small"}).status_code == 201
         writer = desk.app._service.writer
 
         async def meanwhile():
+            occupied = asyncio.ensure_future(writer.threads.market(partial(gate.wait, 60)))  # a snapshot waits for it
             await writer.submit(Decide("feed", [f"r{n}" for n in range(60)]))
-            while not begun.is_set():
+            while "feed" not in writer.markets.held:
                 await asyncio.sleep(0)
             own = writer.submit(Decide("feed", ["own"]))
             for _ in range(5):
                 assert await writer.submit(Do("small", lambda markets, now: markets.market("small").state)) == "open"
             waited = not own.done()
             gate.set()
+            assert await occupied
             return waited, (await own)[0].decision
 
         assert desk.runner.run(meanwhile()) == (True, 61)

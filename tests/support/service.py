@@ -29,7 +29,8 @@ from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.sql import SharedStorage
-from cloneproof.serve.writer.writer import Writer, make_writer
+from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import Writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -97,15 +98,14 @@ class Desk:
         self.open()
 
     def writer(self) -> Writer:
-        return make_writer(self.storage, self.clock)
+        return make_writer(self.storage, self.clock, tick=0.1)
 
     def open(self) -> None:
         async def opened() -> None:
             self.app = App(lambda: Service(self.writer(), self.agent_rate))
             self.app.open()
             if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
-                for task in self.app._service.writer._beside:  # tick began: then nobody else could have one
-                    task.cancel()
+                self.app._service.writer._background.cancel_tasks()  # tick began: then nobody else could have one
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
         self.runner.run(opened())

@@ -22,7 +22,10 @@ from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_pr
 from cloneproof.serve.http.service import Service, install_keys, key_from_file, log, new_key
 from cloneproof.serve.market.terms import Name, Role
 from cloneproof.serve.storage import open_storage
-from cloneproof.serve.writer.writer import make_writer, milliseconds
+from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import milliseconds
+
+_COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
 
 def run(
@@ -116,9 +119,6 @@ def _bind(host: str, port: int) -> socket.socket:
 def _address(socket_: socket.socket) -> str:
     host, port = socket_.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-_COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
 
 class LocalService:

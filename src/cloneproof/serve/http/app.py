@@ -29,40 +29,12 @@ from cloneproof.serve.market.terms import MarketSpec, Role, invalid
 from cloneproof.serve.storage.sql import KeyRecord
 
 Header = tuple[bytes, bytes]
-
-_PAGE: Final = files("cloneproof.serve.http") / "page"
-_REPORT_STYLE: Final = files("cloneproof.report") / "templates" / "page.css"
-_TYPES: Final = {"html": b"text/html; charset=utf-8", "css": b"text/css; charset=utf-8", "js": b"text/javascript"}
-_FILES: Final = {"/": "index.html"} | {f"/{name}": name for name in ("page.css", "page.js", "draw.js", "records.js")}
-SAFE: Final[tuple[Header, ...]] = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-        b"form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"no-cache"),
-)
-
-
-@cache
-def page_file(path: str) -> tuple[bytes, tuple[Header, ...]]:
-    """A file of the page and its headers; its style extends that of audit reports."""
-    name = _FILES[path]
-    text = (_PAGE / name).read_bytes()
-    if name == "page.css":
-        text = _REPORT_STYLE.read_bytes() + b"\n" + text
-    return text, ((b"content-type", _TYPES[name.rpartition(".")[2]]), *SAFE)
-
-
 Handler = Callable[..., Awaitable[tuple[int, Any]]]
-
-PLATFORM: Final = frozenset[Role]({"platform"})
-READERS: Final = frozenset[Role]({"platform", "auditor"})
-OWNERS: Final = frozenset[Role]({"platform", "agent"})
-ALL: Final = frozenset[Role]({"platform", "agent", "auditor"})
-NOBODY: Final = frozenset[Role]()
+Decode = Callable[[bytes], Any] | None
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 class Route(NamedTuple):
@@ -83,6 +55,44 @@ class Route(NamedTuple):
         return self.handler.__name__
 
 
+_PAGE: Final = files("cloneproof.serve.http") / "page"
+_REPORT_STYLE: Final = files("cloneproof.report") / "templates" / "page.css"
+_TYPES: Final = {"html": b"text/html; charset=utf-8", "css": b"text/css; charset=utf-8", "js": b"text/javascript"}
+_FILES: Final = {"/": "index.html"} | {f"/{name}": name for name in ("page.css", "page.js", "draw.js", "records.js")}
+SAFE: Final[tuple[Header, ...]] = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        b"form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+)
+_JSON: Final = (b"content-type", b"application/json")
+_TEXT: Final = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
+_encode = msgspec.json.Encoder().encode
+log = logging.getLogger("cloneproof.serve")
+PLATFORM: Final = frozenset[Role]({"platform"})
+READERS: Final = frozenset[Role]({"platform", "auditor"})
+OWNERS: Final = frozenset[Role]({"platform", "agent"})
+ALL: Final = frozenset[Role]({"platform", "agent", "auditor"})
+NOBODY: Final = frozenset[Role]()
+_REFUSALS: Final = {
+    400: "not JSON",
+    401: "no valid key",
+    403: "not for this key",
+    404: "no such thing",
+    409: "not now, or in conflict with what was recorded",
+    413: "too large",
+    422: "not a valid request",
+    429: "too many requests",
+    503: "try again",
+}
+_QUERY: Final = {
+    "after": (0, 1 << 40, "the number of the last line already seen"),
+    "limit": (1, 1000, "how many lines"),
+}
 MARKET: Final = "/v1/markets/{market}"
 
 ROUTES: Final = (
@@ -111,10 +121,6 @@ ROUTES: Final = (
     Route("GET", "/v1/keys", h.list_keys, PLATFORM, None, m.Keys),
     Route("DELETE", "/v1/keys/{key}", h.revoke_key, PLATFORM, None, m.KeyView),
 )
-
-
-Decode = Callable[[bytes], Any] | None
-
 _METHODS: Final = sorted({route.method for route in ROUTES})
 _COMPILED: Final = defaultdict[tuple[str, int], list[tuple[re.Pattern[str], Route, Decode]]](list)
 for _route in ROUTES:
@@ -127,6 +133,16 @@ for _route in ROUTES:
     )
 
 
+@cache
+def page_file(path: str) -> tuple[bytes, tuple[Header, ...]]:
+    """A file of the page and its headers; its style extends that of audit reports."""
+    name = _FILES[path]
+    text = (_PAGE / name).read_bytes()
+    if name == "page.css":
+        text = _REPORT_STYLE.read_bytes() + b"\n" + text
+    return text, ((b"content-type", _TYPES[name.rpartition(".")[2]]), *SAFE)
+
+
 def find_route(method: str, path: str) -> tuple[Route, Decode, dict[str, str]] | None:
     """The route of a call, the decoder of its body, and the variables of its path."""
     for pattern, route, decode in _COMPILED.get((method, path.count("/")), ()):
@@ -137,23 +153,6 @@ def find_route(method: str, path: str) -> tuple[Route, Decode, dict[str, str]] |
 
 def _methods_of(path: str) -> list[str]:
     return [method for method in _METHODS if find_route(method, path) is not None]
-
-
-_REFUSALS: Final = {
-    400: "not JSON",
-    401: "no valid key",
-    403: "not for this key",
-    404: "no such thing",
-    409: "not now, or in conflict with what was recorded",
-    413: "too large",
-    422: "not a valid request",
-    429: "too many requests",
-    503: "try again",
-}
-_QUERY: Final = {
-    "after": (0, 1 << 40, "the number of the last line already seen"),
-    "limit": (1, 1000, "how many lines"),
-}
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
@@ -213,17 +212,6 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         number = {"type": "integer", "minimum": least, "maximum": most}
         found.append({"name": name, "in": "query", "description": words, "schema": number})
     return found
-
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-_JSON: Final = (b"content-type", b"application/json")
-_TEXT: Final = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-_encode = msgspec.json.Encoder().encode
-log = logging.getLogger("cloneproof.serve")
 
 
 @cache

@@ -21,12 +21,18 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
 from cloneproof.serve.market.terms import Role, invalid
 from cloneproof.serve.storage.sql import KeyRecord, Storage
-from cloneproof.serve.writer.writer import SharedWriter, Writer
+from cloneproof.serve.writer.shared import SharedWriter
+from cloneproof.serve.writer.writer import Writer
 
 log = logging.getLogger("cloneproof.serve")
 _NOBODY = bytes(32)
 _WHOLE = re.compile(r"cp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST = 4096  # characters of a file with a key
+MOST_BYTES: Final = 1 << 20  # of a request
+_KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
+_PROBE_AGE: Final = 1.0  # seconds between two test writes to storage
+_PROBE_SECONDS: Final = 2.0  # how long storage may take for a test write
+_KEYS_PAUSE: Final = 0.1  # seconds between two readings of keys because of an unknown one
 
 
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
@@ -99,9 +105,6 @@ def _unauthorized() -> Refused:
     return Refused(401, "unauthorized", "expected a valid key as 'Authorization: Bearer cp_..'; check the key")
 
 
-MOST_BYTES: Final = 1 << 20
-
-
 class RateLimit:
     """A token bucket for each key: `rate` calls a second on average, twice as many at once."""
 
@@ -120,12 +123,6 @@ class RateLimit:
             self._buckets[key] = (tokens, now)
             raise Refused(429, "too_many_requests", f"expected at most {self.rate:g} calls a second; wait a little")
         self._buckets[key] = (tokens - 1, now)
-
-
-_KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
-_PROBE_AGE: Final = 1.0  # seconds between two test writes to storage
-_PROBE_SECONDS: Final = 2.0  # how long storage may take for a test write
-_KEYS_PAUSE: Final = 0.1  # seconds between two readings of keys because of an unknown one
 
 
 class Service:

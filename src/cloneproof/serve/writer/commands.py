@@ -1,15 +1,13 @@
 """Commands: what callers can ask of the markets, which old entries a command needs, and what it does.
 
-A command runs between two transactions, so nothing runs concurrently. Its reply is sent when its effects are durable.
-Single decisions and rewards of a market are joined into batches, which is safe because callers without a reply cannot
-tell in which order calls were taken. All other commands keep their place.
+A command runs between two transactions, so nothing runs concurrently. Its reply is sent when its effects are durable. A
+command that cannot be done in one group returns an `Unfinished` instead, and the rest of it runs in the next group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
@@ -19,9 +17,19 @@ from cloneproof.serve.messages import DecisionReply, ItemError, RewardItem, Rewa
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 
 T = TypeVar("T")
-LATER: Final = object()
-"""The reply of an unfinished command, which runs again in the next group before others of its market."""
 DEFAULTS_AT_ONCE: Final = 200  # of a season that is settled, in one group
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """Stands in for the reply of a command that waits for the next group, wholly or with the rest of its items.
+
+    There it runs before all other calls of its market. `replies` are those to its first items, which are done;
+    a command without any, such as a settlement, is not divided and makes all later calls of its market wait too.
+    """
+
+    replies: Sequence[Any] = ()
+    market_first: bool = False  # whether its market is served first then, because the time of this group was over
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,7 @@ class Command:
         return None
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-        """Do it; the reply."""
+        """Do it; the reply, or what is `Unfinished`."""
         raise NotImplementedError
 
 
@@ -79,7 +87,7 @@ class Settle(Command):
         entries = market.settle_some(now, DEFAULTS_AT_ONCE)
         known[markets.numbers[self.market]].add(entries)  # for rewards in the same group
         if len(entries) == DEFAULTS_AT_ONCE:
-            return LATER
+            return Unfinished()
         market.settle(now)
         return self.view(market)
 
@@ -105,7 +113,7 @@ class Batch(Command, Generic[T]):
 class Decide(Batch[str]):
     """Decisions for requests; a known request gets the same answer.
 
-    If the time of the group is over, only the first requests have replies.
+    If its time is over after some of the requests, and always after at least one, the rest is unfinished.
     """
 
     __slots__ = ()
@@ -113,7 +121,9 @@ class Decide(Batch[str]):
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
         return Wanted(requests=list(self.items))
 
-    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[DecisionReply | ItemError]:
+    def run(
+        self, markets: ServedMarkets, known: KnownEntries, now: int
+    ) -> list[DecisionReply | ItemError] | Unfinished:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
         fresh = [request for request in dict.fromkeys(self.items) if request not in seen.requests]
         decided, defaults, refusal = market.decide_in_windows(fresh, now, markets.out_of_time)
@@ -123,7 +133,7 @@ class Decide(Batch[str]):
         else:
             replies = list(_replies_in_order(self.items, seen, decided, refusal))
         seen.add(decided)
-        return replies
+        return replies if len(replies) == len(self.items) else Unfinished(replies)
 
 
 def _reply(entry: Decided, again: bool) -> DecisionReply:
@@ -217,25 +227,3 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
     if type(entry) is Rewarded:
         return RewardReply(200, "recorded", decision, entry.paid)
     return RewardReply(200, "late", decision, 0)
-
-
-def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
-    """The commands with decisions and rewards of a market joined, each with the positions of its parts."""
-    for _, run in groupby(range(len(commands)), lambda at: -1 if isinstance(commands[at], Batch) else at):
-        places: dict[tuple[type, str], list[int]] = {}
-        for at in run:
-            places.setdefault((type(commands[at]), commands[at].market), []).append(at)
-        for positions in places.values():
-            first, *others = (commands[at] for at in positions)
-            yield (first.join(others) if others else first), positions
-
-
-def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
-    """The reply to each of several joined commands, by their sizes."""
-    if len(sizes) == 1 or reply is LATER or isinstance(reply, Exception):
-        yield from [reply] * len(sizes)
-        return
-    start = 0
-    for size in sizes:
-        yield reply[start : start + size]
-        start += size

@@ -2,7 +2,7 @@
 
 A market that had no waiting calls is served first once, and then in turn with the others (as in RFC 8290, section 4.1).
 So a call waits for the shares of other markets, never for their whole queues. A batch larger than a share is done in
-parts. The writer limits the time of a group and puts back calls without a reply.
+parts. What a group leaves unfinished is put back before all other calls of its market.
 """
 
 from __future__ import annotations
@@ -10,21 +10,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram
 
 from cloneproof.errors import Refused
-from cloneproof.serve.writer.commands import Command
+from cloneproof.serve.writer.commands import Command, Unfinished
 
-ITEMS_IN_A_GROUP: Final = 3000
-ITEMS_IN_A_SHARE: Final = 750  # of one market, while others wait
-MOST_CALLS_IN_A_GROUP: Final = 512
-MOST_ITEMS_WAITING: Final = 200_000  # of one market
-MOST_CALLS_WAITING: Final = 20_000  # of all markets
 BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """How much a group takes, and how much may wait."""
+
+    group_items: int = 3000
+    share_items: int = 750  # of one market in a group, while others wait
+    group_calls: int = 512
+    waiting_items: int = 200_000  # of one market
+    waiting_calls: int = 20_000  # of all markets
+    lanes: int = 10_000  # that are kept although nothing waits in them, since callers choose the names
 
 
 class QueuedCall:
@@ -34,18 +42,18 @@ class QueuedCall:
 
     def __init__(self, command: Command, future: asyncio.Future[Any]) -> None:
         self.command, self.future, self.size, self.done = command, future, command.size, 0
-        self.replies: list[Any] | None = None  # of its parts so far
+        self.replies: list[Any] = []  # to the items of its parts so far
 
     def enter_reply(self, reply: Any) -> None:  # noqa: ANN401
-        """Enter the reply to a part; with the last part the caller gets the whole reply."""
+        """Enter the reply to a part, after unfinished ones are put back; with the last the caller gets the whole."""
         if self.future.done():
             return
         if isinstance(reply, Exception):
             self.future.set_exception(reply)
         elif self.done < self.size:
-            self.replies = [*(self.replies or ()), *reply]
+            self.replies += reply.replies if isinstance(reply, Unfinished) else reply
         else:
-            self.future.set_result(reply if self.replies is None else [*self.replies, *reply])
+            self.future.set_result([*self.replies, *reply] if self.replies else reply)
 
 
 Group = list[tuple[QueuedCall, Command]]  # with the part of its command that is in this group
@@ -61,10 +69,12 @@ class Lane:
         self.items = 0
         self.listed = self.held = False
 
-    def take(self, group: Group, room: int) -> int:
+    def take(self, group: Group, room: int, most_calls: int) -> int:
         """Move at most so many items into the group, and return how many."""
         taken = 0
-        while self.calls and taken < room and len(group) < MOST_CALLS_IN_A_GROUP:
+        while self.calls and taken < room and len(group) < most_calls:
+            # A call counts as done from here on, and `put_back` subtracts what the group has left unfinished. One that
+            # is larger than the room goes in parts: it stays first in its lane, so that its items keep their order.
             call = self.calls[0]
             part, left = call.command, call.size - call.done
             if call.done or left > room - taken:
@@ -81,7 +91,8 @@ class Lane:
 class RoundRobin:
     """The lanes of all markets; calls that concern no market have their own."""
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: Capacity | None = None) -> None:
+        self._capacity = capacity or Capacity()
         self._lanes: dict[str, Lane] = {}
         self._round: deque[Lane] = deque()  # the next to be served first
         self.calls = 0
@@ -93,9 +104,9 @@ class RoundRobin:
         """Queue a command, or refuse it if too much is waiting."""
         lane = self._lanes.setdefault(command.market, Lane())
         call = QueuedCall(command, future)
-        if lane.items and lane.items + call.size > MOST_ITEMS_WAITING:
+        if lane.items and lane.items + call.size > self._capacity.waiting_items:
             raise Refused(503, "overloaded", "too much is waiting for this market; try again a little later")
-        if self.calls >= MOST_CALLS_WAITING:
+        if self.calls >= self._capacity.waiting_calls:
             raise Refused(503, "overloaded", "too many calls are waiting; try again a little later")
         lane.calls.append(call)
         lane.items += call.size
@@ -107,38 +118,49 @@ class RoundRobin:
     def next_group(self) -> Group:
         """The work of the next transaction: a share of each market, as long as there is room."""
         group: Group = []
-        room, share = ITEMS_IN_A_GROUP, ITEMS_IN_A_SHARE if len(self._round) > 1 else ITEMS_IN_A_GROUP
+        most = self._capacity
+        room, share = most.group_items, most.share_items if len(self._round) > 1 else most.group_items
         for _ in range(len(self._round)):
-            if room <= 0 or len(group) >= MOST_CALLS_IN_A_GROUP:
+            # Each lane is looked at once and goes to the end of the round, so the next group begins where this one ran
+            # out of room. An empty lane leaves the round, and comes back at its front with its next call. A held lane
+            # stays in the round without giving anything.
+            if room <= 0 or len(group) >= most.group_calls:
                 break
             lane = self._round.popleft()
             lane.listed = bool(lane.calls) or lane.held
             if lane.listed:
                 self._round.append(lane)
-                room -= 0 if lane.held else lane.take(group, min(share, room))
+                room -= 0 if lane.held else lane.take(group, min(share, room), most.group_calls)
         self.calls -= sum([call.done >= call.size for call, _ in group])
-        if len(self._lanes) > 10_000:  # names are the callers' to choose
+        if len(self._lanes) > most.lanes:
             self._lanes = {name: lane for name, lane in self._lanes.items() if lane.listed or lane.held}
         return group
 
-    def put_back(self, parts: Sequence[tuple[QueuedCall, int]], skipped: Container[str] = ()) -> None:
-        """Put back calls of which so many items have no reply, before all other calls of their markets.
-
-        Markets that were skipped for lack of time are served first in the next group.
-        """
-        for call, items in reversed(parts):
+    def put_back(self, group: Group, replies: Sequence[Any]) -> set[str]:
+        """Put back what a group has left unfinished, before all other calls of its markets; their names."""
+        left = [
+            (call, part.size - len(reply.replies), reply)
+            for (call, part), reply in zip(group, replies, strict=True)
+            if isinstance(reply, Unfinished)
+        ]
+        markets_first = {call.command.market for call, _, reply in left if reply.market_first}
+        for call, items, _ in reversed(left):
+            # From the last call to the first, each at the front of its lane, so that they keep their order. A call of
+            # which this group had only a part is still there, and only its counts change. The lanes of markets that got
+            # no time go to the front of the round, so that the next group begins with them.
             lane = self._lanes.setdefault(call.command.market, Lane())
             if not lane.calls or lane.calls[0] is not call:
                 lane.calls.appendleft(call)
                 self.calls += 1
             call.done -= items
             lane.items += items
-            if call.command.market in skipped and lane.listed:
+            if call.command.market in markets_first and lane.listed:
                 self._round.remove(lane)
                 self._round.appendleft(lane)
             elif not lane.listed:
                 lane.listed = True
                 self._round.append(lane)
+        return {call.command.market for call, _, _ in left}
 
     def hold(self, market: str) -> None:
         """Let the calls of a market wait until it is released."""
@@ -160,7 +182,7 @@ class RoundRobin:
         """Queue a command before all other calls of its market."""
         call = QueuedCall(command, future)
         call.done = call.size
-        self.put_back([(call, call.size)])
+        self.put_back([(call, command)], [Unfinished()])
 
     def drain(self) -> Iterator[QueuedCall]:
         """Remove and return all waiting calls."""

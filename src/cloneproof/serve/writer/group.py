@@ -1,0 +1,124 @@
+"""Run one group: join its calls into few commands, and run these on their markets within the time of a group.
+
+Single decisions and rewards of a market are joined into batches, which is safe because callers without a reply cannot
+tell in which order calls were taken. All other commands keep their place. What the time of a group does not suffice for
+is `Unfinished` and runs in the next one. Nothing here waits: storage is asked before, and written afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from cloneproof.errors import MechanismError, Refused
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.writer.commands import Batch, Command, Do, Settle, Unfinished
+from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
+from cloneproof.serve.writer.queue import Group
+
+GROUP_SECONDS: Final = 0.015  # work in one group
+SHARE_SECONDS: Final = 0.004  # of one command in it, if others wait
+
+log = logging.getLogger("cloneproof.serve")
+
+Joined = Sequence[tuple[Command, list[int]]]  # commands, each with the positions in the group that it answers
+
+
+def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
+    """The commands with decisions and rewards of a market joined, each with the positions of its parts."""
+    for _, run in groupby(range(len(commands)), lambda at: -1 if isinstance(commands[at], Batch) else at):
+        places: dict[tuple[type, str], list[int]] = {}
+        for at in run:
+            places.setdefault((type(commands[at]), commands[at].market), []).append(at)
+        for positions in places.values():
+            first, *others = (commands[at] for at in positions)
+            yield (first.join(others) if others else first), positions
+
+
+def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
+    """The reply to each of several joined commands, by their sizes."""
+    cut = isinstance(reply, Unfinished)
+    if len(sizes) == 1 or isinstance(reply, Exception) or (cut and not reply.replies):
+        yield from [reply] * len(sizes)
+        return
+    start, replies = 0, reply.replies if cut else reply
+    for size in sizes:
+        part = replies[start : start + size]
+        yield part if len(part) == size else Unfinished(part)
+        start += size
+
+
+class Fault(Refused):
+    """The reply to a command that failed by a fault of the service or of an installed rule."""
+
+
+@dataclass(slots=True)
+class GroupRun:
+    """One run of a group, and what it found out about markets."""
+
+    markets: ServedMarkets
+    known: KnownEntries  # old entries that its commands need
+    unreadable: Mapping[str, Refused]  # markets whose old entries could not be read
+    now: int
+    stopwatch: Callable[[], float]
+    faulty: set[str] = field(default_factory=set)  # markets that a fault left half-changed
+    slow: dict[str, float] = field(default_factory=dict)  # markets with a slow installed rule: seconds it took
+
+    def run(self, group: Group, commands: Joined, waiting: set[str]) -> list[Any]:
+        """Run commands in order; the reply to each call of the group.
+
+        Markets in `waiting` run nothing. A market joins them once a command of it did not run or must run again.
+        """
+        replies: list[Any] = [None] * len(group)
+        begun = self.stopwatch()
+        seconds = SHARE_SECONDS if len({command.market for command, _ in commands}) > 1 else GROUP_SECONDS
+        for number, (command, positions) in enumerate(commands):
+            # The first command always runs, or a slow one would never be done. A market that gets no time here is first
+            # in the next group. A batch that was cut has some replies, and other calls of its market go on: they came
+            # at the same time.
+            name = command.market
+            if name in waiting:
+                reply: Any = Unfinished()
+            elif number and self.stopwatch() - begun > GROUP_SECONDS:
+                reply = Unfinished(market_first=True)
+            else:
+                reply = self._run_command(command, seconds)
+            if name in self.faulty or (isinstance(reply, Unfinished) and not reply.replies):
+                waiting.add(name)
+            for at, part in zip(positions, split_reply(reply, [group[at][1].size for at in positions]), strict=True):
+                replies[at] = part
+        if self.faulty:  # its market is read back, and what earlier calls of this group did there is done again
+            for at, (_, part) in enumerate(group):
+                if part.market in self.faulty and not isinstance(replies[at], Fault):
+                    replies[at] = Unfinished()
+        return replies
+
+    def _run_command(self, command: Command, seconds: float) -> Any:  # noqa: ANN401
+        """The reply of a command; while a market is being settled, by any process, only its settlement runs."""
+        market = self.markets.by_name.get(command.market)
+        if market is not None and market.settling and not isinstance(command, Settle):
+            return Unfinished()
+        if command.market in self.unreadable and not isinstance(command, Do | Settle):
+            return self.unreadable[command.market]
+        stopwatch, begun = self.stopwatch, self.stopwatch()
+        self.markets.out_of_time = lambda: stopwatch() - begun > seconds
+        try:
+            return command.run(self.markets, self.known, self.now)
+        except Refused as refusal:
+            return refusal
+        except Exception as problem:
+            log.exception("a command on market %r failed", command.market)
+            if command.market in self.markets.by_name:
+                self.faulty.add(command.market)
+            by_rule = isinstance(problem, MechanismError)  # an installed one
+            return Fault(500, "internal", str(problem) if by_rule else "this is a fault of the service; see its log")
+        finally:
+            if market is not None and _has_installed_rule(market) and (took := stopwatch() - begun) > GROUP_SECONDS:
+                self.slow[command.market] = took
+
+
+def _has_installed_rule(market: LiveMarket) -> bool:
+    return any(rule.source for rule in market.mechanism.rules)
