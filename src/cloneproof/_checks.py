@@ -24,7 +24,7 @@ _BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of
 
 
 def real(value: object) -> float | None:
-    """The value as a finite float; None for anything else (text, NaN, infinity, a bool, a huge integer).
+    """Return the value as a finite float; None for anything else (text, NaN, infinity, a bool, a huge integer).
 
     >>> real(2), real(True), real(10**400), real(float("nan"))
     (2.0, None, None, None)
@@ -39,7 +39,7 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """The value as an int; None for anything that is not a whole number. A whole float such as 1e6 is accepted.
+    """Return the value as an int; None for anything that is not a whole number. A whole float such as 1e6 is accepted.
 
     >>> whole(3), whole(1e6), whole(2.5), whole(1e30), whole(True)
     (3, 1000000, None, None, None)
@@ -54,7 +54,7 @@ def whole(value: object) -> int | None:
 
 
 def ungrouped(text: str) -> str:
-    """The text of a number without the commas between its thousands; any other text as it is.
+    """Return the text of a number without the commas between its thousands; any other text as it is.
 
     >>> ungrouped("2,000,000"), ungrouped("2,5"), ungrouped("1e6")
     ('2000000', '2,5', '1e6')
@@ -72,7 +72,7 @@ def is_one_line(text: str) -> bool:
 
 
 def one_of(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
-    """The value if it is one of the names; otherwise the error lists them.
+    """Return the value if it is one of the names; otherwise the error lists them.
 
     >>> one_of("gpu", ("auto", "cpu", "gpu"), "device")
     'gpu'
@@ -85,7 +85,7 @@ def one_of(value: object, names: Iterable[str], what: str, error: type[Cloneproo
 
 
 def known(value: object, names: Iterable[str], what: str, error: type[CloneproofError] = CloneproofError) -> str:
-    """The value if it is one of the known names; otherwise the error suggests the nearest.
+    """Return the value if it is one of the known names; otherwise the error suggests the nearest.
 
     >>> known("ana", {"ana": 1, "bo": 2}, "agent")
     'ana'
@@ -98,7 +98,7 @@ def known(value: object, names: Iterable[str], what: str, error: type[Cloneproof
 
 
 def listed(value: object, what: str, error: type[CloneproofError] = CloneproofError) -> list[Any]:
-    """The items of a non-empty list or tuple; refuses text and mappings.
+    """Return the items of a non-empty list or tuple; refuses text and mappings.
 
     >>> listed((0.2, 0.8), "values")
     [0.2, 0.8]
@@ -111,7 +111,7 @@ def listed(value: object, what: str, error: type[CloneproofError] = CloneproofEr
 def count(
     value: object, what: str, least: int = 1, most: int | None = None, error: type[CloneproofError] = CloneproofError
 ) -> int:
-    """The value as an int, if it is a whole number from `least` to `most`.
+    """Return the value as an int, if it is a whole number from `least` to `most`.
 
     >>> count(1e6, "runs"), count(0, "burn-in", least=0)
     (1000000, 0)
@@ -132,7 +132,7 @@ def number_in(
     *,
     low_open: bool = False,
 ) -> float:
-    """The value as a float, if it is a number from `low` (above it, if open) to `high`.
+    """Return the value as a float, if it is a number from `low` (above it, if open) to `high`.
 
     >>> number_in(0.4, "share", 0, 1, low_open=True)
     0.4
@@ -148,7 +148,7 @@ def number_in(
 
 
 def toml_tables(text: str, source: str, error: type[CloneproofError] = CloneproofError) -> dict[str, Any]:
-    """The tables of a TOML text.
+    """Parse the tables of a TOML text.
 
     Python's parser takes time and memory that grow with the square of the parts of a dotted key: 50,000 parts are a few
     letters each to write, and minutes and gigabytes to read. More than 100 are refused unread.

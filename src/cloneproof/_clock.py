@@ -1,4 +1,4 @@
-"""The clock of time limits: wall-clock time, or counted work.
+"""Clock of time limits: wall-clock time, or counted work.
 
 A number of seconds limits wall-clock time; what kernels take to compile does not count. A question without one has a
 limit of work instead: engines say what they have done, in seconds of a usual core (`count_work`), so that one seed
@@ -24,7 +24,7 @@ LOOK: Final = 5e-4  # seconds of work from one look at the clock of an exact eng
 
 @dataclass
 class _Clock:
-    """How much work was done; None: wall-clock time counts."""
+    """Amount of work done; None: wall-clock time counts."""
 
     work: float | None
 
@@ -33,7 +33,7 @@ _CLOCK: ContextVar[_Clock | None] = ContextVar("clock", default=None)  # of the 
 
 
 class _Compilation:
-    """The time that compilers took in this process, in any thread."""
+    """Time that compilers took in this process, in any thread."""
 
     def __init__(self) -> None:
         self.lock, self.running, self.since, self.seconds = threading.Lock(), 0, 0.0, 0.0
@@ -77,7 +77,7 @@ def now() -> float:
 
 @contextmanager
 def budget_clock(seconds: float | None) -> Iterator[None]:
-    """The clock of a question with that limit: wall-clock time, or counted work without one.
+    """Yield the clock of a question with that limit: wall-clock time, or counted work without one.
 
     A question inside another one uses the clock of that one.
     """

@@ -1,4 +1,4 @@
-"""How a new rule, reward family, score or restart is found without editing a list.
+"""Discovery of rules, reward families, scores and restarts without a list to edit.
 
 Every module of a package that defines a function of its own name contributes that function, with hyphens for
 underscores: `epsilon_greedy.py` with `def epsilon_greedy(...)` is `epsilon-greedy`. Scores and restarts are classes. An
@@ -79,7 +79,7 @@ def check_options(
 
 
 def imported(text: object, what: str, example: str, error: type[CloneproofError]) -> Any:  # noqa: ANN401 (theirs)
-    """The object at MODULE:NAME or FILE.py:NAME; raises an error if it cannot be imported.
+    """Import the object at MODULE:NAME or FILE.py:NAME; raise an error if that fails.
 
     Never use it for a name from a file or a network: importing runs code.
     """
@@ -114,7 +114,7 @@ def imported(text: object, what: str, example: str, error: type[CloneproofError]
 
 
 def _module_of(file: Path, what: str, error: type[CloneproofError]) -> str:
-    """The name under which Python imports this file, here and in worker processes: its folder is searched first."""
+    """Return the name under which Python imports this file, here and in workers: its folder is searched first."""
     file = file.resolve()
     if not file.is_file():
         raise error(f"expected {what} that can be imported, got no file {file}; check the path")

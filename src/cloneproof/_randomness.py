@@ -20,7 +20,7 @@ Stream = int | bytes
 
 
 def word(stream: Stream, index: int) -> int:
-    """The 64-bit word number `index` of a stream."""
+    """Return the 64-bit word number `index` of a stream."""
     if isinstance(stream, bytes):
         digest = blake2b(index.to_bytes(8, "big"), key=stream, digest_size=8, person=b"cloneproof word").digest()
         return int.from_bytes(digest, "big")
@@ -35,7 +35,7 @@ def substream(stream: int, *indices: int) -> int: ...
 @overload
 def substream(stream: Stream, *indices: int) -> Stream: ...
 def substream(stream: Stream, *indices: int) -> Stream:
-    """The stream reached from `stream` by a path of indices.
+    """Return the stream reached from `stream` by a path of indices.
 
     >>> substream(1, 2, 3) == word(word(1, 2), 3), len(substream(bytes(32), 2, 3))
     (True, 32)

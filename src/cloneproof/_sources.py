@@ -41,7 +41,7 @@ def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
 
 @cache
 def code_version() -> str:
-    """The versions in words for a message: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`.
+    """Return the versions in words for a message: `cloneproof 0.1.0, sources 8f3a.., numpy 2.4.6, ..`.
 
     Numerical libraries are included, since they decide the last bits of a beta quantile.
     """
@@ -70,7 +70,7 @@ def sources(start: str, root: Path = PACKAGE_ROOT) -> dict[str, Path]:
 def closure(
     start: str, find: Callable[[str], Path | None], imports: Callable[[str, Path], Iterable[str]]
 ) -> dict[str, Path]:
-    """The files of a module and of everything it depends on; files that are not found are left out."""
+    """Return the files of a module and of everything it depends on; files that are not found are left out."""
     found: dict[str, Path] = {}
     ahead = [start]
     while ahead:
@@ -87,7 +87,7 @@ def _modules(root: Path) -> dict[str, Path]:
 
 
 def _imports(file: Path, known: dict[str, Path]) -> list[str]:
-    """The modules of the package that a source names; errs on the side of too many."""
+    """Return the modules of the package that a source names; errs on the side of too many."""
     text = file.read_text(encoding="utf-8")
     named = [match for match in _IMPORT.findall(text) if match in known]
     for module, names in _FROM.findall(text):

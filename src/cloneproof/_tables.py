@@ -40,14 +40,14 @@ class Tabular:
     """A result with columns of equal length, each with a name."""
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """The table as columns by name."""
+        """Return the table as columns by name."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
         return html(self)
 
     def to_frame(self) -> Any:  # noqa: ANN401 (pandas is no dependency, so its types are unknown here)
-        """The table as a pandas DataFrame."""
+        """Return the table as a pandas DataFrame."""
         try:
             import pandas as pd
         except ImportError:
@@ -57,7 +57,7 @@ class Tabular:
         return pd.DataFrame(self.to_columns())
 
     def to_markdown(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
-        """The table as Markdown."""
+        """Return the table as Markdown."""
         chosen = self._chosen(columns, digits)
         bars = ["---:" if _numeric(values) else "---" for values in chosen.values()]
         cells = [[_markdown(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
@@ -65,7 +65,7 @@ class Tabular:
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
 
     def to_latex(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
-        r"""The table as a LaTeX `tabular` with the rules of the package booktabs."""
+        r"""Return the table as a LaTeX `tabular` with the rules of the package booktabs."""
         chosen = self._chosen(columns, digits)
         sides = "".join("r" if _numeric(values) else "l" for values in chosen.values())
         cells = [[_latex(_text(value, digits)) for value in row] for row in zip(*chosen.values(), strict=True)]
@@ -113,5 +113,5 @@ def _latex(text: str) -> str:
 
 @singledispatch
 def html(value: object) -> str:
-    """The value as a piece of HTML for a notebook (`cloneproof.report.notebook` registers how)."""
+    """Return the value as a piece of HTML for a notebook (`cloneproof.report.notebook` registers how)."""
     raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The version, in one place: the package, its metadata and the sweeps read it here."""
+"""Version, in one place: the package, its metadata and the sweeps read it here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 
 def package_versions(*names: str) -> dict[str, str]:
-    """The versions of installed packages, and of "python" itself."""
+    """Return the versions of installed packages, and of "python" itself."""
     found = {}
     for name in names:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 class CloneproofError(ValueError):
-    """The base of all errors."""
+    """Base of all errors."""
 
 
 class MarketError(CloneproofError):

@@ -1,4 +1,4 @@
-"""The types that the functions of `cloneproof` return, and the record of a sampled audit.
+"""Types that the functions of `cloneproof` return, and the record of a sampled audit.
 
 Each has `to_dict()`, which is also the command line's `--json`, or is a plain named tuple; tables have `to_frame()`,
 `to_markdown()` and `to_latex()`.

@@ -1,4 +1,4 @@
-"""The command line: `cloneproof COMMAND`. Data on stdout, progress and errors on stderr.
+"""Command line: `cloneproof COMMAND`. Data on stdout, progress and errors on stderr.
 
 Exit codes: 0 done, 2 bad input, 3 out of time with questions left, 70 a bug in cloneproof, 130 interrupted (with what
 there was, marked partial).

@@ -249,7 +249,7 @@ def write_terms(found: Recommendation | None, path: str) -> None:
 
 
 def parsed_rates(text: str) -> dict[str, tuple[float, ...]]:
-    """The rates of `.002:.006` or `.002,.004,.006`.
+    """Parse rates such as `.002:.006` or `.002,.004,.006`.
 
     >>> parsed_rates(".002:.006"), parsed_rates(".01,.02")
     ({'rates': (0.002, 0.006)}, {'values': (0.01, 0.02)})

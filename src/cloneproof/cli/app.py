@@ -1,4 +1,4 @@
-"""The commands of the command line, one file for each group of them."""
+"""Commands of the command line, one file for each group of them."""
 
 from __future__ import annotations
 

@@ -117,6 +117,6 @@ def _award(market: Market) -> str:
 
 
 def _trial(made: Mechanism) -> dict[str, int]:
-    """The trial of each agent, if it is not a parameter itself."""
+    """Return the trial of each agent, if it is not a parameter itself."""
     follows = made.agent is not None and made.agent.explore > 1 and "agent_rounds" not in made.parameters
     return {"agent_rounds": made.agent.explore} if made.agent is not None and follows else {}

@@ -29,7 +29,7 @@ def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any
 
 
 def parsed_count(text: str | int) -> int:
-    """The whole number of `2000`, `2,000` or `2e3`.
+    """Parse a whole number such as `2000`, `2,000` or `2e3`.
 
     >>> parsed_count("2,000,000"), parsed_count("1e8")
     (2000000, 100000000)
@@ -79,7 +79,7 @@ def check_page(path: str) -> None:
 
 
 def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
-    """The copies of `ana=2,1`.
+    """Parse copies such as `ana=2,1`.
 
     >>> parsed_copies(["ana=2,1", "bo=3"])
     {'ana': (2, 1), 'bo': (3,)}
@@ -102,7 +102,7 @@ def parsed_copies(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
 
 
 def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, BlackBox]:
-    """The black box at `module:name`: a `BlackBox`, or a class or function that makes a policy from a view."""
+    """Return the black box at `module:name`: a `BlackBox`, or a class or function that makes a policy from a view."""
     if settings:
         raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     look_here()
@@ -111,7 +111,7 @@ def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, B
 
 
 def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
-    """The user's own rules and policies, by the name given on the command line."""
+    """Return the user's own rules and policies, by the name given on the command line."""
     own: dict[str, Mechanism | BlackBox] = {name: chosen_rule(name, None) for name in rules or ()}
     return own | dict(policy_box(name) for name in policies or ())
 
@@ -125,7 +125,7 @@ def look_here() -> None:
 def mechanism_or_rule(
     mechanism: str | None, rule: str | None, settings: Sequence[str] | None
 ) -> tuple[str, Callable[[Market], Mechanism]]:
-    """The name and the mechanism given by --mechanism or --rule."""
+    """Return the name and the mechanism given by --mechanism or --rule."""
     if (mechanism is None) == (rule is None):
         raise MechanismError("expected one of --mechanism NAME and --rule MODULE:NAME, got both or none; give one")
     if rule is not None:
@@ -136,13 +136,13 @@ def mechanism_or_rule(
 
 
 def chosen_rule(name: str, settings: Sequence[str] | None) -> Mechanism:
-    """The flat mechanism of a user's rule, with its options as set."""
+    """Return the flat mechanism of a user's rule, with its options as set."""
     look_here()
     return own_mechanism(name, **_options(settings))
 
 
 def chosen_mechanism(name: str, settings: Sequence[str] | None, market: Market) -> Mechanism:
-    """The mechanism of that name, with parameters as set, or else from its theorem for the market."""
+    """Return the mechanism of that name, with parameters as set, or else from its theorem for the market."""
     return by_name(name, market=market, **_options(settings))
 
 

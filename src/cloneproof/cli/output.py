@@ -82,7 +82,7 @@ def progress_bar() -> Progress:
 
 @contextmanager
 def command_progress() -> Iterator[Progress]:
-    """The progress bar of a command, which Ctrl-C ends before there is a result."""
+    """Yield the progress bar of a command, which Ctrl-C ends before there is a result."""
     try:
         with progress_bar() as bar:
             yield bar

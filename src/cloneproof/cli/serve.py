@@ -28,7 +28,7 @@ CliCommand = Any  # click's, or the copy of it that newer versions of typer brin
 
 
 def settings(command: CliCommand) -> dict[str, Any]:
-    """The settings of a command by their names in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
+    """Return the settings of a command by their names in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
     prefix = f"CLONEPROOF_{(command.name or '').upper()}_"
     named = {str(each.envvar): each for each in command.params if str(each.envvar).startswith(prefix)}
     found = {name.removeprefix(prefix).lower(): each for name, each in named.items()}
@@ -43,7 +43,7 @@ def read_config(context: typer.Context, path: str | None) -> str | None:
 
 
 def config_values(command: CliCommand, path: str) -> dict[str, Any]:
-    """The values of a file by the command's own names; raises an error for whatever does not fit."""
+    """Return the values of a file by the command's own names; raises an error for whatever does not fit."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as problem:

@@ -95,7 +95,7 @@ def _show(rows: list[dict[str, Any]], title: str, output: str | None) -> None:
 
 
 def _deviations(copies: str) -> str:
-    """The copies of those who are not honest.
+    """Return the copies of those who are not honest.
 
     >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
     ('ana 2,1', 'honest')

@@ -1,4 +1,4 @@
-"""What checks ask of numbers: yes, no, or open where the error bounds leave it so; and arithmetic on estimates."""
+"""Comparisons for checks: yes, no, or open where error bounds leave it so; and arithmetic on estimates."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def part_of(estimate: Estimate, whole: float, rounding: float = 0.0) -> Estimate
 
 
 def size(estimate: Estimate) -> Estimate:
-    """How large the number is, whatever its sign."""
+    """Return the absolute value."""
     return replace(estimate, value=abs(estimate.value))
 
 
@@ -67,7 +67,7 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated",
 
 
 def ball_gain(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Estimate:
-    """What Ana gains by copies over honest registration, in ball arithmetic."""
+    """Return what Ana gains by copies over honest registration, in ball arithmetic."""
     copied, honest = (
         evaluate(market, mechanism, registered, arithmetic="ball").payoff["ana"] for registered in ({"ana": copies}, {})
     )

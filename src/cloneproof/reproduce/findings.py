@@ -1,4 +1,4 @@
-"""What a row finds: checks with their evidence, tables, certificates; and the verdict that follows."""
+"""Findings of a row: checks with their evidence, tables, certificates; and the verdict that follows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FindingsTable:
 
 
 def table(title: str, columns: str, rows: Iterable[Iterable[TableCell]], note: str = "") -> FindingsTable:
-    """The table; `columns` are their names, with | between them."""
+    """Return the table; `columns` are their names, with | between them."""
     return FindingsTable(title, tuple(columns.split(" | ")), tuple(map(tuple, rows)), note)
 
 
@@ -78,7 +78,7 @@ class Findings:
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:
-    """The one place where a verdict is made, by the rule in docs/reading.md.
+    """Derive the verdict, by the rule in docs/reading.md; verdicts are made only here.
 
     1. A claim that fails is refuted as stated.
     2. Otherwise a hedged remark that fails in the reading that we gave it is refuted on our reading.
@@ -106,7 +106,7 @@ def verdict(checks: Sequence[Check]) -> RowVerdict:
 
 
 def count_checks(checks: Sequence[Check]) -> str:
-    """How many checks hold, fail and are open.
+    """Count the checks that hold, fail and are open.
 
     >>> count_checks([Check("copies pay", "claim", True), Check("at T = 7", "detail", False)])
     '1 of 2 checks holds, 1 fails.'
@@ -121,7 +121,7 @@ def count_checks(checks: Sequence[Check]) -> str:
 
 
 def to_dict(findings: Findings) -> dict[str, Any]:
-    """The findings as JSON, with the verdict in words."""
+    """Return the findings as JSON, with the verdict in words."""
     return {
         "verdict": findings.verdict,
         "computed": findings.computed,
@@ -139,7 +139,7 @@ def to_dict(findings: Findings) -> dict[str, Any]:
 
 
 def from_dict(data: dict[str, Any]) -> Findings:
-    """The inverse of `to_dict`; the verdict is computed again."""
+    """Invert `to_dict`; the verdict is computed again."""
     checks, tables = [], []
     for check in data["checks"]:
         evidence = tuple((pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
@@ -165,14 +165,14 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Setting:
-    """How large, with which seed, and by whom mechanisms are made: a test puts a broken one in a good one's place."""
+    """Scale and seed of a run, and the maker of mechanisms: a test puts a broken one in a good one's place."""
 
     scale: Scale = "full"
     seed: int = 0
     make: Callable[..., Mechanism] = mechanism
 
     def mechanism(self, name: str, **parameters: Any) -> Mechanism:  # noqa: ANN401 (a mechanism's parameters are its own)
-        """The mechanism of that name; every mechanism of a row is made here."""
+        """Return the mechanism of that name; every mechanism of a row is made here."""
         return self.make(name, **parameters)
 
     def pick(self, quick: Value, full: Value) -> Value:
@@ -198,7 +198,7 @@ class Row:
     summary: Mapping[RowVerdict, str] = field(default_factory=dict)
 
     def summary_of(self, findings: Findings) -> str:
-        """The finding in one sentence, which never contradicts the verdict."""
+        """Describe the finding in one sentence, which never contradicts the verdict."""
         return self.summary.get(findings.verdict) or count_checks(findings.checks)
 
 

@@ -68,7 +68,7 @@ ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 
 def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
-    """The page as text: the same findings, the same text."""
+    """Return the page as text; equal findings give equal texts."""
     verdicts = [found.verdict for _, found in sections.values()]
     context = {
         "sections": [_section(name, *section) for name, section in sections.items()],
@@ -117,7 +117,7 @@ def _json(data: dict[str, Any]) -> str:
 
 
 def _sure(value: TableCell) -> str:
-    """What the error bound means, in a word; the methods in full stand at the end of the section."""
+    """Return what the error bound means, in a word; the methods in full stand at the end of the section."""
     if not isinstance(value, Estimate):
         return ""
     if value.kind == "estimated":
@@ -126,7 +126,7 @@ def _sure(value: TableCell) -> str:
 
 
 def _methods(findings: Findings) -> list[str]:
-    """How the numbers of the checks and tables were obtained, each way once."""
+    """Describe how the numbers of the checks and tables were obtained, each way once."""
     values = [value for check in findings.checks for _, value in check.evidence]
     values += [cell for table in findings.tables for row in table.rows for cell in row]
     return sorted({value.method for value in values if isinstance(value, Estimate) and value.method})
@@ -237,14 +237,14 @@ def _run(
 
 
 def run_timed(name: str, setting: Setting) -> tuple[Findings, float]:
-    """The row's findings and the seconds that they took."""
+    """Run a row; return its findings and the seconds that they took."""
     start = time.perf_counter()
     findings = rows()[name].run(setting)
     return findings, time.perf_counter() - start
 
 
 def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
-    """The finished row with its seconds, or None if it is absent, of another setting or code, or unreadable."""
+    """Return the finished row with its seconds, or None if it is absent, of another setting or code, or unreadable."""
     try:
         data = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -259,7 +259,7 @@ def store(folder: Path, name: str, setting: Setting, findings: Findings, seconds
 
 
 def key(name: str, setting: Setting) -> dict[str, Any]:
-    """What a stored row must agree with."""
+    """Return what a stored row must agree with."""
     digest = _row_digest(f"{form.ROWS_PACKAGE}.{name.replace('-', '_')}")
     return {
         "row": name,

@@ -66,12 +66,12 @@ class Trial:
 
     @property
     def margin(self) -> Estimate:
-        """The smallest margin: below zero TRP is violated."""
+        """Smallest margin: below zero TRP is violated."""
         return min(self.margins.values(), key=by_value)
 
     @property
     def gain(self) -> Estimate:
-        """The largest gain: above zero copying pays."""
+        """Largest gain: above zero copying pays."""
         return max(self.gains.values(), key=by_value)
 
     @property
@@ -88,7 +88,7 @@ class Trial:
         return self.gain.low > self.room
 
     def by_margins(self, copies: tuple[int, ...]) -> Estimate:
-        """The gain that the margins imply: minus their mean over the realised multisets (the proof of Theorem 2)."""
+        """Gain that the margins imply: minus their mean over the realised multisets (the proof of Theorem 2)."""
         prior = dict(self.market.agents[0].priors[0].atoms or ())
         margins = {means: margin for (means, tried), margin in self.margins.items() if tried == copies}
         return weighted_sum(
@@ -103,7 +103,7 @@ class Trial:
 
 
 def multiplicity(means: MeanTuple) -> int:
-    """The number of orders of a multiset.
+    """Return the number of orders of a multiset.
 
     >>> multiplicity((0.0, 0.0, 1.0))
     3
@@ -112,7 +112,7 @@ def multiplicity(means: MeanTuple) -> int:
 
 
 def trials(setting: Setting, count: int) -> Iterator[Trial]:
-    """The paper's instance, then random ones, the same for the same seed; mechanisms in turn."""
+    """Yield the paper's instance, then random ones, the same for the same seed; mechanisms in turn."""
     paper = Market([Agent(AGENT, 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7, rewards="deterministic")
     yield trial(setting.mechanism("ucb1"), paper)
     dice = np.random.default_rng([setting.seed, 4])
@@ -158,7 +158,7 @@ def trial(mechanism: Mechanism, market: Market) -> Trial:
 
 
 def unequal_means(support: Sequence[float], originals: int) -> list[tuple[float, ...]]:
-    """The multisets of realised means in which originals differ; elsewhere there is no regret to lower.
+    """Return the multisets of realised means in which originals differ; elsewhere there is no regret to lower.
 
     >>> unequal_means((0.25, 0.75), 3)
     [(0.25, 0.25, 0.75), (0.25, 0.75, 0.75)]
@@ -172,7 +172,7 @@ def average_gap(means: Sequence[float]) -> float:
 
 
 def exploration_slack(mechanism: Mechanism, means: Sequence[float], horizon: int) -> Estimate:
-    """How much regret is left to the honest agent until copies could pay: min(T D, (l + 1) m D) - its regret.
+    """Return how much more regret the honest agent may have until copies pay: min(T D, (l + 1) m D) - its regret.
 
     If it is not negative, a committing ETC is truthful under random permutation on these means, at every horizon up to
     T and for all copies.
@@ -190,7 +190,7 @@ def exploration_slack(mechanism: Mechanism, means: Sequence[float], horizon: int
 
 
 def least_slack(mechanism: Mechanism, support: Sequence[float], originals: int, horizon: int) -> Estimate:
-    """The smallest slack over all multisets of means from a support."""
+    """Return the smallest slack over all multisets of means from a support."""
     slacks = [exploration_slack(mechanism, means, horizon) for means in unequal_means(support, originals)]
     return min(slacks, key=by_low)
 
@@ -236,7 +236,7 @@ def rule_b(arms: Sequence[Fraction], horizon: int) -> Fraction:
 
 
 def advantage(arms: Sequence[Fraction]) -> Fraction:
-    """How much more than the average mean a round of rule B earns after its exploration."""
+    """Return how much more than the average mean a round of rule B earns after its exploration."""
     if len(arms) == 2:
         return (arms[0] - arms[1]) ** 2 / 2
     return (1 - 17 * vandermonde(arms) ** 2) * squares(arms) / 36 if len(arms) == 3 else Fraction(0)
@@ -267,7 +267,7 @@ def permuted_regret(rule: RulePayoff, means: Sequence[Fraction], copies: Sequenc
 def ex_ante_payoff(
     rule: RulePayoff, prior: Mapping[Fraction, Fraction], copies: Sequence[int], horizon: int
 ) -> Fraction:
-    """The agent's expected reward over a prior of i.i.d. means, share 1."""
+    """Return the agent's expected reward over a prior of i.i.d. means, share 1."""
     total = Fraction(0)
     for draw in product(prior.items(), repeat=len(copies)):
         weight = Fraction(1)
@@ -278,7 +278,7 @@ def ex_ante_payoff(
 
 
 def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> tuple[Fraction, ...]:
-    """The arms' means in order of registration."""
+    """Return the arms' means in order of registration."""
     return tuple(mean for mean, count in zip(means, copies, strict=True) for _ in range(count))
 
 
@@ -289,7 +289,7 @@ RULES: dict[str, RulePayoff] = {"A, sure rewards": rule_a, "B, any rewards": rul
 
 @dataclass(frozen=True)
 class Necessity:
-    """What a rule does at the means 1, 1/2, 0 (T = 100), and in random exact cases."""
+    """Behaviour of a rule at the means 1, 1/2, 0 (T = 100), and in random exact cases."""
 
     honest: Fraction
     copied: Fraction

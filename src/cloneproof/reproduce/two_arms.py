@@ -1,4 +1,4 @@
-"""The instances of Theorem 1: one good arm and one bad one, honest (A), the good one copied (B), the bad one (C).
+"""Instances of Theorem 1: one good arm and one bad one, honest (A), the good one copied (B), the bad one (C).
 
 Under UCB1 with several bonuses and clocks, computed by the state tree and by playing; and under H-UCB against opponents
 of one arm each, with the story that the proof tells.
@@ -32,19 +32,19 @@ def one_agent(means: Sequence[float], horizon: int) -> Market:
 
 
 def prior_of(good: float) -> Discrete:
-    """The mean is `good` or nothing, with equal odds."""
+    """Return a prior whose mean is `good` or nothing, with equal odds."""
     return Discrete([0.0, good], [0.5, 0.5])
 
 
 def exact_regrets(mechanism: Mechanism, instance: str, horizons: Sequence[int]) -> dict[int, Estimate]:
-    """The expected regret in one of the instances at every horizon, by the state tree."""
+    """Return the expected regret in one of the instances at every horizon, by the state tree."""
     market = one_agent((1.0, 0.0), max(horizons))
     evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
     return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
 
 
 def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0) -> dict[int, Estimate]:
-    """The ex-ante gain of copying one arm once, over the prior, at every horizon, by the state tree."""
+    """Return the ex-ante gain of copying one arm once, over the prior, at every horizon, by the state tree."""
     market = Market([Agent(ANA, 2, prior_of(good))], horizon=max(horizons), rewards="deterministic")
     honest = evaluate_horizons(market, mechanism, horizons, engine="tree")
     copied = evaluate_horizons(market, mechanism, horizons, {ANA: (2, 1)}, engine="tree")
@@ -108,7 +108,7 @@ class BonusCase:
 
     @property
     def in_units(self) -> Estimate:
-        """The gain on the other instance as a part of what its good arm is worth."""
+        """Gain on the other instance as a part of what its good arm is worth."""
         return part_of(self.elsewhere, self.good, 1e-15)
 
 
@@ -121,7 +121,7 @@ def papers_horizon(constant: float) -> int:
 
 
 class Against:
-    """What one copy gains against n - 1 opponents of mean mu, at every horizon."""
+    """Gain of one copy against n - 1 opponents of mean mu, at every horizon."""
 
     def __init__(self, mechanism: Mechanism, n: int, mu: float, longest: int) -> None:
         others = [Agent(f"bo {k}", 1, Point(mu)) for k in range(1, n)]
@@ -136,14 +136,14 @@ class Against:
 
     @property
     def relative(self) -> Estimate:
-        """The gain as a part of the honest payoff; its error to first order, doubled."""
+        """Gain as a part of the honest payoff; its error to first order, doubled."""
         value = self.gain.value / self.honest.value
         error = 2 * (self.gain.error + abs(value) * self.honest.error) / self.honest.value
         return Estimate(value, error, self.gain.kind, self.gain.method)
 
 
 def best(cases: dict[float, Against]) -> Against:
-    """The opponent against which the copy gains most; of equals, the weakest."""
+    """Return the opponent against which the copy gains most; of equals, the weakest."""
     return max(cases.values(), key=lambda case: (round(case.gain.value, 9), -case.mu))
 
 
@@ -180,7 +180,7 @@ class PayingRound(NamedTuple):
 
 
 def find_paying_round(mechanism: Mechanism, seed: int, k: int) -> PayingRound | None:
-    """The first opponent (in hundredths from 0.2 on) for which the proof's story is true, with another k."""
+    """Return the first opponent (in hundredths from 0.2 on) for which the proof's story is true, with another k."""
     for mu in (round(0.01 * step, 2) for step in range(20, 101)):
         proof_runs = ProofRuns(mechanism, mu, k, seed)
         if proof_runs.same_time and proof_runs.wasted == (2, 1, 2) and proof_runs.next_too == (False, True, False):

@@ -1,4 +1,4 @@
-"""The live market: a clone-proof mechanism as a service. An optional extra: `pip install cloneproof[serve]`.
+"""Live market: a clone-proof mechanism as a service. An optional extra: `pip install cloneproof[serve]`.
 
     market/     one market: its terms and dice, calls in and ledger entries out, snapshots and replay; deterministic
     storage/    where ledgers, snapshots and keys are kept: memory, SQLite, PostgreSQL

@@ -33,17 +33,17 @@ def create_market(spec: MarketSpec) -> Call[m.MarketView]:
 
 
 def markets() -> Call[m.Markets]:
-    """The names of all markets."""
+    """Ask for the names of all markets."""
     return Call("GET", "/v1/markets", m.Markets)
 
 
 def market(name: str) -> Call[m.MarketView]:
-    """The terms and the state of a market."""
+    """Ask for the terms and the state of a market."""
     return Call("GET", _market(name), m.MarketView)
 
 
 def progress(name: str) -> Call[m.Progress]:
-    """The progress of the season, with all statistics."""
+    """Ask for the progress of the season, with all statistics."""
     return Call("GET", _market(name, "progress"), m.Progress)
 
 

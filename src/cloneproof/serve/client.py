@@ -33,7 +33,7 @@ Outcome = httpx.Response | httpx.TransportError
 
 
 class _Attempts(Generic[T]):
-    """The attempts of one call, with growing pauses until these add up to the patience."""
+    """Attempts of one call, with growing pauses until these add up to the patience."""
 
     def __init__(self, call: Call[T], patience: float) -> None:
         self.content = None if call.body is None else _encode(call.body)
@@ -49,7 +49,7 @@ class _Attempts(Generic[T]):
         return pause
 
     def reply(self, outcome: Outcome) -> T:
-        """The typed reply, or the refusal."""
+        """Return the typed reply, or raise the refusal."""
         if isinstance(outcome, httpx.TransportError):
             raise ServeError(f"the service cannot be reached ({outcome!r}); is it running, and is the address right?")
         if outcome.is_success:

@@ -23,7 +23,7 @@ class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RewardItem(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
-    """The reward of a decision and the request it was for. The same `event_id` with the same content is a duplicate."""
+    """Reward of a decision and the request it was for. The same `event_id` with the same content is a duplicate."""
 
     event_id: CallerId
     decision: Annotated[int, Meta(ge=1, le=(1 << 62))]
@@ -88,7 +88,7 @@ class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
 
 
 class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
-    """The result of a reward; `paid` is in micro-units."""
+    """Result of a reward; `paid` is in micro-units."""
 
     status: int
     result: Literal["recorded", "duplicate", "late"]
@@ -138,7 +138,7 @@ class WithdrawalReply(msgspec.Struct):
 
 
 class DiceView(msgspec.Struct):
-    """The dice of a season: its commitment, what was mixed in at the start, and the key, published when it is settled.
+    """Dice of a season: its commitment, what was mixed in at the start, and the key, published when it is settled.
 
     The SHA-256 of a season's key is its commitment, which is also the key of the previous season. `ended_early` is the
     platform's reason, if it settled the season before its last round.
@@ -153,7 +153,7 @@ class DiceView(msgspec.Struct):
 
 
 class MarketView(msgspec.Struct):
-    """What everybody may know of a market: its terms (without the seed), its state, and the dice of each season."""
+    """Public view of a market: its terms (without the seed), its state, and the dice of each season."""
 
     market: str
     season: int
@@ -185,7 +185,7 @@ class AgentView(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """The progress of a season: rounds, the phase of the last decision, awaited, late and defaulted rewards."""
+    """Progress of a season: rounds, the phase of the last decision, awaited, late and defaulted rewards."""
 
     market: str
     season: int
@@ -224,7 +224,7 @@ class Balances(msgspec.Struct):
 
 
 class Markets(msgspec.Struct):
-    """The names of the markets."""
+    """Names of the markets."""
 
     markets: list[str]
 

@@ -61,7 +61,7 @@ class StoredLedger(NamedTuple):
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """The result of replaying one market's ledger.
+    """Result of replaying one market's ledger.
 
     `unchecked` has a sentence for each thing that the ledger cannot show yet or never will, and `seasons` the rounds
     of each settled season (`rounds` of `last`), with the reason if it was ended before its last one.
@@ -146,7 +146,7 @@ def _early_end(one: SettledSeason) -> str:
 
 @contextmanager
 def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
-    """The ledgers at a place by market, in one consistent view, also while it is served."""
+    """Yield the ledgers at a place by market, in one consistent view, also while it is served."""
     with _reading(place) as rows:
         found = list(rows("SELECT name, number, secret FROM markets ORDER BY number"))
         snapshots = {number: (entry, body) for number, entry, body in rows("SELECT market, entry, body FROM snapshots")}
@@ -200,7 +200,7 @@ def open_for_reading(place: str) -> sqlite3.Connection:
 
 @dataclass(frozen=True)
 class LedgerRows:
-    """The rewards of a market's seasons as the columns of a log, with its terms, and where and what was read in words.
+    """Rewards of a market's seasons as the columns of a log, with its terms, and where and what was read in words.
 
     Late rewards count too: they pay nothing, but were drawn from their arms. Defaults are left out, which is unbiased
     if whether a reward arrives does not depend on its value.
@@ -213,14 +213,14 @@ class LedgerRows:
 
     @property
     def mechanism(self) -> Mechanism:
-        """The mechanism of the market, with the parameters of its terms."""
+        """Mechanism of the market, with the parameters of its terms."""
         return build_mechanism(self.spec)
 
 
 def read_rows(
     place: str, market: str | None = None, season: int | None = None, clock: Deadline | None = None
 ) -> LedgerRows:
-    """The rewards of one market of a file or a database: the only market if none is named, all seasons or one."""
+    """Read the rewards of a market from a file or a database: the only market if none is named, all seasons or one."""
     with stored_ledgers(place) as by_market:
         if market is None:
             if len(by_market) != 1:
@@ -243,7 +243,7 @@ def _timely(entries: Iterable[tuple[bytes, ledger.Entry]], clock: Deadline) -> I
 
 
 def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> LedgerRows:
-    """The rewards in the entries of a ledger."""
+    """Return the rewards in the entries of a ledger."""
     spec: MarketSpec | None = None
     firsts: list[int] = []  # the first decision of each started season
     last = decisions = 0

@@ -1,4 +1,4 @@
-"""The introduction's example: one agent, two arms, prior Bern(0.5), a share of 40 %; the first arm copied once."""
+"""Example of the introduction: one agent, two arms, prior Bern(0.5), a share of 40 %; the first arm copied once."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class _Example:
             self.over_prior = copied - honest
 
     def gain(self, case: tuple[int, ...]) -> Estimate:
-        """What the copy adds to the payoff in this case."""
+        """Return what the copy adds to the payoff in this case."""
         return self.payoff[COPIED][case] - self.payoff[HONEST][case]
 
 

@@ -1,4 +1,4 @@
-"""The open problem: must an algorithm be non-adaptive to be TRP? The reservoir is adaptive and TRP.
+"""Open problem: must an algorithm be non-adaptive to be TRP? The reservoir is adaptive and TRP.
 
 That it is TRP for all means, copies and horizons is proved in the textbook and checked by machine (`make prove`). Here
 it is computed: what copies change of its RP-regret, in closed form, and whether its runs fit a fixed schedule.
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def run(setting: Setting) -> Findings:
-    """The TRP margins of three reservoirs, and the arms of one of them under two reward sequences."""
+    """Compute the TRP margins of three reservoirs, and the arms of one of them under two reward sequences."""
     rules = [setting.mechanism("reservoir", rounds=n, draws=s, threshold=top) for n, s, top in NUMBERS]
     margins = [
         margin for rule, (n, s, _) in zip(rules, NUMBERS, strict=True) for margin in _margins(setting, rule, n, s)

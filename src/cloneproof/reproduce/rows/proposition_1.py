@@ -47,7 +47,7 @@ def run(setting: Setting) -> Findings:
 
 
 def _on_its_own_support(violating: Trial) -> Trial:
-    """The trial again with a prior on the two means that violate TRP most."""
+    """Repeat the trial with a prior on the two means that violate TRP most."""
     (means, _), _ = min(violating.margins.items(), key=lambda pair: pair[1].value)
     prior = Discrete(list(means), [0.5, 0.5])
     market = Market([Agent(AGENT, 2, prior)], horizon=violating.market.horizon, rewards=violating.market.rewards)

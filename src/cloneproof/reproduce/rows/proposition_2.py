@@ -58,7 +58,7 @@ class Epochs:
 
     @cached_property
     def margins(self) -> list[Estimate]:
-        """The same summed up to the end of every epoch."""
+        """Margins summed up to the end of every epoch."""
         total, margins = Estimate(0.0, 0.0, "proven", SUMMED), []
         for gain in self.gains:
             total = replace(total - scaled(gain, -1.0), method=SUMMED)
@@ -67,12 +67,12 @@ class Epochs:
 
     @cached_property
     def slacks(self) -> list[Estimate]:
-        """How much room the honest regret leaves in each epoch."""
+        """Room that the honest regret leaves in each epoch."""
         return [exploration_slack(self.etc(n), self.means, doubling_length(n)) for n in range(1, self.last + 1)]
 
     @property
     def unsafe(self) -> list[int]:
-        """The epochs within which some copies may gain."""
+        """Epochs within which some copies may gain."""
         slacks = enumerate(self.slacks, 1)
         return [epoch for epoch, slack in slacks if slack.low < 0 and not self.only_explores(epoch)]
 
@@ -83,17 +83,17 @@ class Epochs:
 
     @property
     def safe_from(self) -> int:
-        """The first epoch from which on all that were computed are safe by themselves."""
+        """First epoch from which on all that were computed are safe by themselves."""
         return max(self.unsafe, default=0) + 1
 
     @property
     def paying(self) -> list[int]:
-        """The powers of 2 at which copies pay; what they gained in early epochs later ones make good slowly."""
+        """Powers of 2 at which copies pay; what they gained in early epochs later ones make good slowly."""
         return [number for number, margin in enumerate(self.margins, 1) if margin.high < 0]
 
     @property
     def paying_where_displayed(self) -> int:
-        """The epochs in which copies pay though m >= l ln(T) gap², the display as printed."""
+        """Epochs in which copies pay though m >= l ln(T) gap², the display as printed."""
         return sum(
             gain.high < 0 and arm_rounds(self.made, epoch) >= 2 * math.log(2**epoch) * self.gap**2
             for epoch, gain in enumerate(self.gains, 1)
@@ -101,7 +101,7 @@ class Epochs:
 
 
 def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
-    """The m of an epoch; Algorithm 4's where the mechanism has none."""
+    """Return the m of an epoch; Algorithm 4's where the mechanism has none."""
     return (mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()).arm_rounds(epoch)
 
 

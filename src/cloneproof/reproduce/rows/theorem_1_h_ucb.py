@@ -65,7 +65,7 @@ def run(setting: Setting) -> Findings:
 
 
 def _grid(count: int) -> list[float]:
-    """So many numbers from 0 to 1; 26 of them are 0, 0.04, .., 1."""
+    """Return `count` equally spaced numbers from 0 to 1; 26 of them are 0, 0.04, .., 1."""
     return [round(k / (count - 1), 10) for k in range(count)]
 
 

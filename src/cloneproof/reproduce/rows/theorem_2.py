@@ -114,7 +114,7 @@ class Unionized:
 
 
 class Favouring:
-    """The first agent as registered gets its block of rounds first; what is left goes to the second. Inside: ETC."""
+    """Rule that gives the first agent as registered its block of rounds first, the second the rest. Inside: ETC."""
 
     BLOCK, HORIZON = 13, 20
 

@@ -41,7 +41,7 @@ class EtcCase:
 
     @property
     def enough(self) -> int:
-        """The m of our condition, (l - 1) exp(-m gap²) ≤ m / (l T)."""
+        """Rounds m of our condition, (l - 1) exp(-m gap²) ≤ m / (l T)."""
         return trp_arm_rounds(self.originals, self.gap, self.horizon)
 
     def etc(self, m: int) -> Mechanism:
@@ -51,7 +51,7 @@ class EtcCase:
         return least_slack(self.etc(m), self.support, self.originals, self.horizon)
 
     def search_copies(self, m: int) -> Trp:
-        """The worst of a search over copies, at the last horizon."""
+        """Return the worst of a search over copies, at the last horizon."""
         return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
 
     def truthful(self, m: int) -> bool | None:
@@ -62,7 +62,7 @@ class EtcCase:
 
     @cached_property
     def safe_from(self) -> int:
-        """The smallest m from which on, up to that of our condition, the slack says that no copies pay."""
+        """Smallest m from which on, up to that of our condition, the slack says that no copies pay."""
         m = self.enough
         while m > 1 and self.slack(m - 1).low >= 0:
             m -= 1
@@ -76,7 +76,7 @@ class EtcCase:
 
     @cached_property
     def regrets(self) -> list[tuple[Estimate, float]]:
-        """The exact regret and the theorem's bound, for every multiset of means."""
+        """Exact regret and the theorem's bound, for every multiset of means."""
         pairs = []
         for means in unequal_means(self.support, self.originals):
             honest = Instance(means, (1,) * self.originals)
@@ -90,7 +90,7 @@ class EtcCase:
 
     @property
     def pulls(self) -> float:
-        """The most pulls of a worse arm, from the regret where all worse arms are equally bad."""
+        """Most pulls of a worse arm, from the regret where all worse arms are equally bad."""
         most = 0.0
         for means in unequal_means(self.support, self.originals):
             worse = [max(means) - mean for mean in means if mean < max(means)]

@@ -73,7 +73,7 @@ class Attack:
         return setting.mechanism("h-etc-r", agent_rounds=self.agent_rounds, arm_rounds=self.arm_rounds)
 
     def witness(self, mechanism: Mechanism) -> Witness:
-        """The deviation under any mechanism, both payoffs in ball arithmetic."""
+        """Return the deviation under any mechanism, both payoffs in ball arithmetic."""
         honest, copied = (
             evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
             for vector in ((1, 1), self.copies)
@@ -82,13 +82,13 @@ class Attack:
         return Witness(ANA, self.copies, honest, copied, copied - honest, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
-        """The attack as an audit that found it, for a certificate."""
+        """Return the attack as an audit that found it, for a certificate."""
         scope = "one deviation, evaluated in ball arithmetic"
         return Audit(mechanism, self.market, "exploitable", self.witness(mechanism), scope, 0.0)
 
 
 def attacks(million: int = 10**6) -> dict[str, Attack]:
-    """The counterexamples to Theorem 4, by a name that can be a file's."""
+    """Return the counterexamples to Theorem 4, by a name that can be a file's."""
     short, long = "M = mL", "M = √(T ln T)"
     honest = [Agent(name, prior=[Point(1.0), Point(0.0)]) for name in ("bo", "cy")]
     return {
@@ -128,7 +128,7 @@ class HarderAttack(NamedTuple):
 
     @property
     def gains(self) -> tuple[Estimate, Estimate]:
-        """What the copies gain where L = 2 is declared, and where L is the most arms that an agent registered."""
+        """Gain of the copies if L = 2 is declared, and if L is the most arms that an agent registered."""
         return self.declared - self.honest, self.read_off - self.honest
 
 
@@ -236,7 +236,7 @@ SWEEP_ROUNDING = 1e-10  # of a payoff that is at most the horizon: a few thousan
 
 
 def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[Estimate]:
-    """The largest gain of each vector of Ana's copies over all scores that any opponents may set."""
+    """Return the largest gain of each vector of Ana's copies over all scores that any opponents may set."""
     game = two_phase_game(audit_case(market, mechanism, ANA))
     profiler = ScoreProfiler(game, FLOATS)
     honest = profiler.profile((1,) * len(game.priors))

@@ -145,7 +145,7 @@ class _Near:
 
 
 def _slope(points: list[tuple[int, float]]) -> float:
-    """The exponent of T between the first and the last point, without the factor √ln T."""
+    """Return the exponent of T between the first and the last point, without the factor √ln T."""
     (t1, r1), (t2, r2) = points[0], points[-1]
     logarithm = 0.5 * math.log(math.log(t2) / math.log(t1))
     return (math.log(r2 / r1) - logarithm) / math.log(t2 / t1)

@@ -89,7 +89,7 @@ def _audit(setting: Setting, prior: str, agents: int, horizon: int) -> Audit:
 
 
 def _payoff(setting: Setting, prior: str, agents: int, horizon: int) -> tuple[Estimate, float, float]:
-    """The payoff with copies, Γ(T)/n, and E Γ(Bin(T, 1/n)) from the single-agent payoffs at every horizon."""
+    """Return the payoff with copies, Γ(T)/n, and E Γ(Bin(T, 1/n)) from the single-agent payoffs at every horizon."""
     market = _market(PRIORS[prior], agents, horizon)
     mechanism = setting.mechanism("uniform-etc", market=market)
     payoff = evaluate(market, mechanism, {ANA: COPIES}).payoff[ANA]

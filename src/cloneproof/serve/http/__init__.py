@@ -1,1 +1,1 @@
-"""The HTTP API: a plain ASGI application over one service."""
+"""HTTP API: a plain ASGI application over one service."""

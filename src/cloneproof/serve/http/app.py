@@ -1,4 +1,4 @@
-"""The ASGI application: the table of routes, the OpenAPI document made from it, the page, and how a call is answered.
+"""ASGI application: the table of routes, the OpenAPI document made from it, the page, and how a call is answered.
 
 It uses bare ASGI and msgspec: routing and checking a call takes about 20 microseconds. A framework took 360, more than
 the rest of a call.
@@ -144,7 +144,7 @@ def page_file(path: str) -> tuple[bytes, tuple[Header, ...]]:
 
 
 def find_route(method: str, path: str) -> tuple[Route, Decode, dict[str, str]] | None:
-    """The route of a call, the decoder of its body, and the variables of its path."""
+    """Return the route of a call, the decoder of its body, and the variables of its path."""
     for pattern, route, decode in _COMPILED.get((method, path.count("/")), ()):
         if match := pattern.fullmatch(path):
             return route, decode, match.groupdict()
@@ -156,7 +156,7 @@ def _methods_of(path: str) -> list[str]:
 
 
 def document(routes: Sequence[Route]) -> dict[str, Any]:
-    """The OpenAPI document, version 3.1."""
+    """Return the OpenAPI document, version 3.1."""
     used = [type_ for route in routes for type_ in (route.body, route.reply) if type_ is not None]
     types = list(dict.fromkeys([*used, m.ItemError]))
     shapes, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
@@ -320,7 +320,7 @@ class App:
     async def _answer_fixed(
         self, service: Service, method: str, path: str, scope: Scope
     ) -> tuple[int, bytes, tuple[Header, ...]]:
-        """The page, the document or the metrics; else a refusal."""
+        """Answer with the page, the document or the metrics; else a refusal."""
         if path not in (*_FILES, "/v1/openapi.json", "/metrics") and not _methods_of(path):
             raise Refused(404, "no_such_path", "no such path; /v1/openapi.json lists all of them")
         if method != "GET" or _methods_of(path):

@@ -36,7 +36,7 @@ def most_connections() -> int:
 
 @dataclass
 class ConnectionLimits:
-    """The times of a connection in seconds and the number of connections; shared by all connections of a server."""
+    """Time limits of a connection in seconds, and the number of connections; shared by all connections of a server."""
 
     head: int = 10  # from the connection, or the first byte of a request, to the end of its headers
     body: int = 30
@@ -76,7 +76,7 @@ class ConnectionLimits:
 class LimitedProtocol(HttpToolsProtocol):
     """A connection of uvicorn that is refused or closed beyond the limits.
 
-    It has slots, since with so many attributes instances would not share the keys of their dictionaries and be slow.
+    It has slots, since with its many attributes instances would not share the keys of their dictionaries and be slow.
     """
 
     __slots__ = (
@@ -221,5 +221,5 @@ class LimitedProtocol(HttpToolsProtocol):
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
-    """The protocol for a server, with its limits."""
+    """Return the protocol for a server, with its limits."""
     return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits})

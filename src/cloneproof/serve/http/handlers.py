@@ -1,4 +1,4 @@
-"""What each route does: a few lines between the messages and the markets.
+"""Handlers of the routes: a few lines each between the messages and the markets.
 
 An agent sees the ledger lines about itself and nothing that depends on the lines of others: no hash, from which the
 lines in between could be found by trial, and no number of a line or a decision, which counts what others did. A
@@ -54,7 +54,7 @@ async def ready(service: Service, caller: KeyRecord | None, params: Params, body
 
 
 async def version(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
-    """The version of cloneproof; needs no key."""
+    """Return the version of cloneproof; needs no key."""
     return 200, m.Version(__version__, 1)
 
 
@@ -69,7 +69,7 @@ async def _on_market(service: Service, caller: KeyRecord, params: Params, work: 
 
 
 def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[HttpAnswer]]:
-    """The handler that shows a view of a market."""
+    """Return the handler that shows a view of a market."""
 
     @wraps(view)
     async def handler(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
@@ -79,7 +79,7 @@ def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[
 
 
 def market_view(market: LiveMarket) -> m.MarketView:
-    """What everybody may see: the terms, the state of the season, and the dice that are published."""
+    """Return what everybody may see: the terms, the state of the season, and the dice that are published."""
     assert market.dice.secret is not None
     keys, dice = season_keys(market.dice.secret, market.season), list[m.DiceView]()
     for season in range(1, market.season + 1):
@@ -90,7 +90,7 @@ def market_view(market: LiveMarket) -> m.MarketView:
 
 
 def _out(market: LiveMarket) -> frozenset[str]:
-    """The agents that get nothing more this season."""
+    """Return the agents that get nothing more this season."""
     return frozenset() if market.session is None else frozenset(market.session.out)
 
 
@@ -120,7 +120,7 @@ async def create_market(service: Service, caller: KeyRecord, params: Params, bod
 
 
 async def list_markets(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
-    """The names of all markets; for an agent's key, of the markets in which the agent is registered."""
+    """Return the names of all markets; for an agent's key, of the markets in which the agent is registered."""
 
     def work(markets: ServedMarkets, now: int) -> m.Markets:
         agent = caller.agent
@@ -133,13 +133,13 @@ async def list_markets(service: Service, caller: KeyRecord, params: Params, body
 
 @reads
 def show_market(market: LiveMarket, params: Params) -> m.MarketView:
-    """The terms and the state of a market."""
+    """Show the terms and the state of a market."""
     return market_view(market)
 
 
 @reads
 def show_progress(market: LiveMarket, params: Params) -> m.Progress:
-    """The progress of the season, with every agent's and arm's statistics."""
+    """Show the progress of the season, with every agent's and arm's statistics."""
     out = _out(market)
     return m.Progress(
         market.spec.market,
@@ -349,7 +349,7 @@ def _is_shown(entry: Entry, agent: str) -> bool:
 
 
 def agent_key(secret: bytes, agent: str) -> bytes:
-    """The key of an agent's view of a market, from the market's secret."""
+    """Return the key of an agent's view of a market, from the market's secret."""
     return blake2b(agent.encode(), key=secret, digest_size=32, person=b"cloneproof agent").digest()
 
 
@@ -369,7 +369,7 @@ def seal_position(key: bytes, n: int) -> str:
 
 
 def open_position(key: bytes, text: str) -> int:
-    """The position that was sealed; 0 for a text of 0."""
+    """Return the position that was sealed; 0 for a text of 0."""
     if text == "0":
         return 0
     try:

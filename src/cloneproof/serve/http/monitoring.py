@@ -87,7 +87,7 @@ class _WriterMetrics(Collector):
 
 
 class Metrics:
-    """The metrics of one service."""
+    """Metrics of one service."""
 
     def __init__(self, writer: Writer) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -104,7 +104,7 @@ class Metrics:
         times.observe(seconds)
 
     async def text(self) -> bytes:
-        """What Prometheus reads; made in a thread, as the text of 1,000 markets takes a fifth of a second."""
+        """Return the text for Prometheus; made in a thread, as that of 1,000 markets takes a fifth of a second."""
         self._of_writer.read()
         return await asyncio.to_thread(generate_latest, self._registry)
 

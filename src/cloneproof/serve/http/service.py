@@ -1,4 +1,4 @@
-"""What handlers get: the writer over a storage, the metrics, the API keys and the rate limit of agents.
+"""Service that handlers get: the writer over a storage, the metrics, the API keys and the rate limit of agents.
 
 API keys are `cp_ID_SECRET`. Storage has the hash of the secret; a key is shown once and never logged. The secret has
 256 random bits and cannot be guessed, so one SHA-256 is enough.
@@ -44,7 +44,7 @@ def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord
 
 
 def key_from_file(path: str, role: Role, created: int) -> KeyRecord:
-    """The key in an operator's file, such as a container's secret, as it is stored."""
+    """Return the key in an operator's file, such as a container's secret, as it is stored."""
     try:
         with open(path, encoding="ascii") as file:
             text = file.read(_LONGEST).strip()
@@ -76,13 +76,13 @@ def install_keys(storage: Storage, records: list[KeyRecord]) -> None:
 
 
 class KeyRing:
-    """The keys in memory."""
+    """Keys in memory."""
 
     def __init__(self, records: list[KeyRecord]) -> None:
         self.records = {record.id: record for record in records}
 
     def caller(self, header: bytes | None) -> KeyRecord:
-        """The key in this Authorization header; the comparison takes the same time for every wrong key."""
+        """Return the key in this Authorization header; the comparison takes the same time for every wrong key."""
         text = (header or b"").decode("latin-1")
         scheme, _, key = text.partition(" ")
         prefix, _, rest = key.strip().partition("_")
@@ -136,7 +136,7 @@ class Service:
         self.probed = 0.0
 
     async def caller(self, header: bytes | None) -> KeyRecord:
-        """The key in this Authorization header; other processes may make and revoke keys too."""
+        """Return the key in this Authorization header; other processes may make and revoke keys too."""
         if not isinstance(self.writer, SharedWriter):
             return self.keys.caller(header)
         if time.monotonic() - self.keys_read > _KEYS_AGE:

@@ -1,4 +1,4 @@
-"""The dice of a market: one key for each season, committed to in the ledger's first line and published one by one.
+"""Dice of a market: one key for each season, committed to in the ledger's first line and published one by one.
 
 The secret is stored beside the ledger and never in its lines. It determines a chain of keys: the SHA-256 of a season's
 key is the key of the previous season, and that of season 1's key is the commitment in the line that opens the market.
@@ -33,7 +33,7 @@ def make_secret(seed: int | None) -> bytes:
 
 @lru_cache(maxsize=100)
 def season_keys(secret: bytes, season: int) -> list[bytes]:
-    """The keys of a market up to a season; number 0 is the commitment.
+    """Return the keys of a market up to a season; number 0 is the commitment.
 
     >>> keys = season_keys(bytes(32), 2)
     >>> [sha256(key).digest() for key in keys[1:]] == keys[:2]
@@ -53,19 +53,19 @@ def registration_digest(key: bytes, declared: list[dict[str, Any]]) -> str:
 
 
 def session_key(key: bytes, market: str, season: int, registered: str, beacon: str | None) -> bytes:
-    """The seed of a season's session: its key, mixed with the registrations and the beacon's value."""
+    """Return the seed of a season's session: its key, mixed with the registrations and the beacon's value."""
     mixed = msgspec.json.encode([market, season, registered, beacon])
     return blake2b(mixed, key=key, digest_size=32, person=b"cloneproof start").digest()
 
 
 class MarketDice:
-    """The known keys of a market's seasons: all by the secret, or those that were published."""
+    """Known keys of a market's seasons: all by the secret, or those that were published."""
 
     def __init__(self, secret: bytes | None = None, published: Sequence[bytes] = ()) -> None:
         self.secret, self._published = secret, published
 
     def key(self, season: int) -> bytes | None:
-        """The key of a season, if it is known; that of season 0 is the commitment."""
+        """Return the key of a season, if it is known; that of season 0 is the commitment."""
         if self.secret is not None:
             return season_keys(self.secret, season)[-1]
         return self._published[season] if season < len(self._published) else None

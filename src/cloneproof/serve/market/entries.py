@@ -1,4 +1,4 @@
-"""The ledger: all events of a market in order, chained by hash.
+"""Ledger: all events of a market in order, chained by hash.
 
 A line is a small JSON object: `n` counts the market's entries from 1, `at` is the time in milliseconds, `id` a decision
 (counted from 1 over all seasons), and money is in whole micro-units. A market can be rebuilt from these lines alone.
@@ -22,7 +22,7 @@ from cloneproof.serve.market.terms import MarketSpec, Name
 
 
 class _Entry(msgspec.Struct, tag_field="kind", gc=False):
-    """The fields that all lines have."""
+    """Fields that all lines have."""
 
     n: int
     at: Annotated[int, Meta(description="milliseconds since 1970")]
@@ -41,7 +41,7 @@ FORMAT: Final = 2
 
 
 class Opened(_Entry, tag="opened", omit_defaults=True):
-    """The platform committed to a mechanism, and to the dice of all seasons."""
+    """A commitment of the platform to a mechanism, and to the dice of all seasons."""
 
     spec: MarketSpec
     commitment: Digest
@@ -102,7 +102,7 @@ class Rewarded(_Entry, tag="reward"):
 
 
 class Defaulted(_Entry, tag="default"):
-    """The default reward, entered because none arrived in the wait window or before the settlement."""
+    """A default reward, entered because none arrived in the wait window or before the settlement."""
 
     id: int
     agent: str
@@ -130,14 +130,14 @@ class NobodyLeft(_Entry, tag="nobody"):
 
 
 class Ended(_Entry, tag="ended"):
-    """The platform ended the season before its last round, for this reason."""
+    """An end of the season by the platform before its last round, for this reason."""
 
     season: int
     reason: str
 
 
 class Settled(_Entry, tag="settled"):
-    """The season is over and paid; the key of its dice is published."""
+    """A settlement: the season is over and paid; the key of its dice is published."""
 
     season: int
     key: Digest
@@ -170,7 +170,7 @@ encode = _encoder.encode
 
 
 class _Versioned(msgspec.Struct):
-    """What says the version of an opening (`format`) or of a snapshot."""
+    """Field with the version of an opening (`format`) or of a snapshot."""
 
     format: int = 1
     version: int = 0
@@ -184,7 +184,7 @@ def _version_of(text: str | bytes) -> _Versioned:
 
 
 def decode(line: str | bytes) -> Entry:
-    """The entry of a line; an error that says so if its ledger has a later format."""
+    """Return the entry of a line; an error that says so if its ledger has a later format."""
     try:
         entry: Entry = _decoder.decode(line)
         return entry
@@ -197,7 +197,7 @@ def decode(line: str | bytes) -> Entry:
 
 
 def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
-    """The line of each entry."""
+    """Return the line of each entry."""
     return _encoder.encode_lines(entries).split(b"\n")[:-1]  # there are no line feeds in encoded JSON
 
 
@@ -258,7 +258,7 @@ class Appended(NamedTuple):
 
 
 class Chain:
-    """The end of a ledger in memory: entries appended since the last `take`, which are still to be stored."""
+    """End of a ledger in memory: entries appended since the last `take`, which are still to be stored."""
 
     def __init__(self, head: Head = EMPTY) -> None:
         self.n, self.hash = head
@@ -282,7 +282,7 @@ class Chain:
         return Head(self.n, self.hash)
 
     def take(self) -> Appended | None:
-        """What is new since the last call."""
+        """Return what is new since the last call."""
         if not self._lines:
             return None
         appended = Appended(self.n - len(self._lines) + 1, self._before, self._lines, self._hashes, self._entries)
@@ -291,7 +291,7 @@ class Chain:
 
 
 def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The hash after each line.
+    """Yield the hash after each line.
 
     >>> [digest.hex()[:8] for digest in chain_hashes(GENESIS, [b"a", b"b"])]
     ['41a5179a', '8b803532']
@@ -302,7 +302,7 @@ def chain_hashes(hash_before: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def payment(reward_ticks: int, share_micro: int) -> int:
-    """The payment for a reward in whole micro-units, rounded half up; integers only, so equal on every machine.
+    """Return the payment for a reward in whole micro-units, rounded half up; integers only, so equal on every machine.
 
     >>> from cloneproof.mechanisms.online.levels import ticks
     >>> payment(ticks(0.5), 1_000_000), payment(ticks(1.0), 400_000), payment(ticks(0.3333333), 1_000_000)
@@ -324,7 +324,7 @@ class Unsealed(NamedTuple):
 
 
 def seal(head: Head, text: bytes) -> bytes:
-    """The text with its head and digest.
+    """Return the text with its head and digest.
 
     >>> unseal(seal(Head(3, bytes(32)), b"state")).text
     b'state'
@@ -334,7 +334,7 @@ def seal(head: Head, text: bytes) -> bytes:
 
 
 def unseal(sealed: bytes) -> Unsealed | None:
-    """The sealed text; None if the digest does not fit."""
+    """Return the sealed text; None if the digest does not fit."""
     digest, _, rest = sealed.partition(b" ")
     if sha256(rest).hexdigest().encode() != digest:
         return None

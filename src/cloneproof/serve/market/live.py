@@ -27,7 +27,7 @@ E = TypeVar("E", bound=ledger.Entry)
 
 
 class LiveMarket:
-    """The state of one market and the moves that are possible in it."""
+    """State of one market and the moves that are possible in it."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LiveMarket:
             self.ahead = max(self.ahead, self.at - steady)
 
     def time(self, at: int) -> int:
-        """The ledger's time for a time of the caller's clock; never decreases."""
+        """Return the ledger's time for a time of the caller's clock; never decreases."""
         return max(self.at, at if self.ahead is None else at + self.ahead)
 
     def _now(self, at: int) -> int:
@@ -103,17 +103,17 @@ class LiveMarket:
 
     @property
     def decisions(self) -> int:
-        """How many decisions were made in all seasons."""
+        """Number of decisions in all seasons."""
         return self.before + self.round
 
     @property
     def round(self) -> int:
-        """How many of them in the season that runs."""
+        """Number of decisions in the season that runs."""
         return 0 if self.session is None else self.session.round
 
     @property
     def next_registration(self) -> int:
-        """The season that a registration made now is for."""
+        """Season that a registration made now is for."""
         return self.season if self.state == "open" else self.season + 1
 
     def register_agent(self, agent: str, at: int) -> ledger.AgentRegistered | None:
@@ -150,13 +150,13 @@ class LiveMarket:
         return key
 
     def _digest(self, registered: dict[str, int]) -> str:
-        """The hash of what is registered that the season's start makes public and mixes into the dice."""
+        """Return the hash of what is registered that the season's start makes public and mixes into the dice."""
         if self.format == 1:
             return self.registry.names_digest(registered)
         return registration_digest(self._season_key(), self.registry.declared(registered))
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
-        """The session of this season for what is registered; changes nothing."""
+        """Return the session of this season for what is registered; changes nothing."""
         spec, seed = self.spec, self._seed(registered, beacon)
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
@@ -201,7 +201,7 @@ class LiveMarket:
         return self._append(ledger.Started, at, self.season, digest, beacon)
 
     def decide(self, request: str, at: int) -> ledger.Decided:
-        """The next decision, for a request that has none yet."""
+        """Make the next decision, for a request that has none yet."""
         decided, refusal = self.decide_many((request,), at)
         if refusal is not None:
             raise refusal
@@ -210,7 +210,7 @@ class LiveMarket:
     def decide_many(
         self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
     ) -> tuple[list[ledger.Decided], Refused | None]:
-        """The next decisions, for different requests that have none yet, and the refusal if they ended early.
+        """Make the next decisions, for different requests that have none yet; return the refusal if they ended early.
 
         If `out_of_time` returns True they end early after at least one decision, without a refusal.
         """
@@ -366,14 +366,14 @@ class LiveMarket:
         return None if overdue is None else self._enter_defaults([overdue - self.before], at, "window")[0]
 
     def first_overdue(self, at: int) -> int | None:
-        """The oldest decision that awaits a reward after the end of its window."""
+        """Return the oldest decision that awaits a reward after the end of its window."""
         if self.session is None:
             return None
         round_ = self.windows.first_overdue(self.session.pending, self.session.round, self.time(at))
         return None if round_ is None else self.before + round_
 
     def settle_some(self, at: int, most: int) -> list[ledger.Defaulted]:
-        """Before a settlement, enter the default for at most so many of the oldest decisions that await a reward."""
+        """Before a settlement, enter the default for at most `most` of the oldest decisions that await a reward."""
         live = self.session
         if live is None:
             return []
@@ -458,7 +458,7 @@ def check_declaration(spec: MarketSpec) -> None:
 
 
 def declared_market(spec: MarketSpec) -> LiveMarket:
-    """The market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
+    """Return the market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
     check_declaration(spec)
     try:
         terms = msgspec.structs.replace(complete(spec), seed=None)

@@ -1,4 +1,4 @@
-"""The state of a season besides its session: registered agents and arms with their statistics, and wait windows."""
+"""State of a season besides its session: registered agents and arms with their statistics, and wait windows."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"} 
 
 
 def _declared(record: AgentRecord | RegistryArm) -> dict[str, Any]:
-    """What was declared with a registration; a field with its default is left out, so that new ones change nothing."""
+    """Return what a registration declared; a field with its default is left out, so that new ones change nothing."""
     return {name: value for name, value in msgspec.to_builtins(record).items() if name not in _COUNTED}
 
 
 class Registry:
-    """The agents of a market; a season numbers an agent's arms from 0 in the order of registration."""
+    """Agents of a market; a season numbers an agent's arms from 0 in the order of registration."""
 
     def __init__(self, max_agents: int, max_arms: int) -> None:
         self.max_agents, self.max_arms = max_agents, max_arms
@@ -92,7 +92,7 @@ class Registry:
         raise Refused(404, "unknown_arm", f"expected a registered arm of {agent!r}, got {arm!r}; check its name")
 
     def number(self, agent: str, arm: RegistryArm) -> int | None:
-        """The number of an arm in the season that runs; None if it takes no part."""
+        """Return the number of an arm in the season that runs; None if it takes no part."""
         own = next((arms for record, arms in self._playing if record.agent == agent), [])
         return next((number for number, each in enumerate(own) if each is arm), None)
 
@@ -104,7 +104,7 @@ class Registry:
         self.arm_count = sum(len(record.arms) for record in self.agents.values())
 
     def participants(self, season: int) -> dict[str, int]:
-        """The agents that take part in the season that is open, with their numbers of arms."""
+        """Return the agents that take part in the season that is open, with their numbers of arms."""
         counts = {
             record.agent: sum(arm.season <= season and arm.until is None for arm in record.arms)
             for record in self.agents.values()
@@ -113,7 +113,7 @@ class Registry:
         return {name: count for name, count in counts.items() if count}
 
     def arms(self, name: str, count: int) -> list[RegistryArm]:
-        """The arms with which a participant takes part, so many."""
+        """Return the `count` arms with which a participant takes part."""
         return [arm for arm in self.agents[name].arms if arm.until is None][:count]
 
     def names_digest(self, registered: dict[str, int]) -> str:
@@ -169,7 +169,7 @@ _NEAR: Final = 64  # rounds that are looked at one by one for the next that awai
 
 
 class WaitWindows:
-    """The windows of one season's rounds, oldest first; times are in milliseconds."""
+    """Windows of one season's rounds, oldest first; times are in milliseconds."""
 
     def __init__(self, seconds: float, rounds: int | None = None) -> None:
         self._rounds = math.inf if rounds is None else rounds
@@ -180,7 +180,7 @@ class WaitWindows:
 
     @property
     def longest(self) -> int:
-        """How long a decision may await its reward."""
+        """Longest time that a decision may await its reward."""
         return self._length + self._step
 
     def begin(self, last_round: int, now: int) -> None:
@@ -197,7 +197,7 @@ class WaitWindows:
         return not in_time or last_round - self.oldest >= self._rounds
 
     def first_overdue(self, pending: Collection[int], last_round: int, now: int) -> int | None:
-        """The oldest round that awaits a reward after the end of its window."""
+        """Return the oldest round that awaits a reward after the end of its window."""
         overdue = self.first_pending(pending, last_round - self._rounds)
         if overdue is not None:
             return overdue
@@ -210,14 +210,14 @@ class WaitWindows:
         return None
 
     def rounds_left(self, pending: Collection[int], last_round: int) -> int | None:
-        """How many rounds can be decided until a window of rounds is over; None if none is declared."""
+        """Return how many rounds can be decided until a window of rounds is over; None if none is declared."""
         if math.isinf(self._rounds):
             return None
         self.first_pending(pending, last_round)
         return int(self._rounds) - (last_round - self.oldest)
 
     def first_pending(self, pending: Collection[int], last_round: float) -> int | None:
-        """The oldest round up to this one that awaits a reward; skips a long gap at once."""
+        """Return the oldest round up to this one that awaits a reward; skips a long gap at once."""
         near = min(last_round, self.oldest + _NEAR)
         while self.oldest <= near:
             if self.oldest in pending:
@@ -229,7 +229,7 @@ class WaitWindows:
         return self.oldest if self.oldest <= last_round else None
 
     def oldest_pending(self, pending: Collection[int], last_round: int, most: int) -> list[int]:
-        """At most so many of the oldest rounds that await a reward, without a scan of all rounds if few do."""
+        """Return at most `most` of the oldest rounds that await a reward, without a scan of all rounds if few do."""
         if pending and self.oldest not in pending:
             self.oldest = min(pending)
         if len(pending) ** 2 < (last_round + 1 - self.oldest) * most:

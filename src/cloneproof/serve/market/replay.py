@@ -26,7 +26,7 @@ from cloneproof.serve.market.told import ToldSession
 
 
 class Misfit(ServeError):  # noqa: N818 (it names an entry)
-    """The first entry of a ledger that does not fit what came before it."""
+    """Raised for the first entry of a ledger that does not fit what came before it."""
 
     def __init__(self, n: int, message: str) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class Misfit(ServeError):  # noqa: N818 (it names an entry)
 
 
 class SettledSeason(NamedTuple):
-    """How long a settled season was, how long it could have been, and why it was ended before, if that is recorded."""
+    """Length of a settled season, its longest possible length, and why it was ended before, if that is recorded."""
 
     season: int
     rounds: int
@@ -142,7 +142,7 @@ def _other_secret(market: str) -> ServeError:
 
 
 def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: bytes | None) -> LiveMarket:
-    """The market after the next stored entries; None stands for no market yet."""
+    """Return the market after the next stored entries; None stands for no market yet."""
     if market is None:
         opening, *entries = entries
         if not isinstance(opening, ledger.Opened):
@@ -196,7 +196,7 @@ def replay(
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
-    """The dice that a ledger has published."""
+    """Return the dice that a ledger has published."""
     keys: list[bytes] = []
     for number, (_, entry) in enumerate(checked_entries(lines), 1):
         if isinstance(entry, ledger.Opened):
@@ -211,7 +211,7 @@ def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
 
 
 def checked_entries(lines: Iterable[tuple[bytes, bytes | None]]) -> Iterator[tuple[bytes, ledger.Entry]]:
-    """The lines of a ledger with their entries; raises `Misfit` where the hash chain breaks."""
+    """Yield the lines of a ledger with their entries; raise `Misfit` where the hash chain breaks."""
     hash_now = ledger.GENESIS
     for number, (line, stored) in enumerate(lines, 1):
         hash_now = sha256(hash_now + line).digest()
@@ -245,7 +245,7 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
 
 
 def _checked_end(market: LiveMarket, number: int) -> SettledSeason:
-    """The season that is settled now; its last round, or a reason, must be in the ledger, except in format 1."""
+    """Return the season settled now; its last round, or a reason, must be in the ledger, except in format 1."""
     season, rounds = market.season, market.round
     end = SettledSeason(season, rounds, market.session.last if market.session else rounds, market.reasons.get(season))
     if end.rounds < end.last and end.reason is None and market.format > 1:
@@ -298,7 +298,7 @@ _AT_ONCE: Final = 1000  # entries
 
 
 def take_snapshot(market: LiveMarket) -> bytes:
-    """The state of a market as text."""
+    """Return the state of a market as text."""
     body: dict[str, Any] = {
         "version": ledger.SNAPSHOT,
         "format": market.format,
@@ -324,12 +324,12 @@ def take_snapshot(market: LiveMarket) -> bytes:
 
 
 def _secret_digest(secret: bytes | None) -> str | None:
-    """What a start compares instead of the commitment, which takes milliseconds to compute."""
+    """Return what a start compares instead of the commitment, which takes milliseconds to compute."""
     return None if secret is None else sha256(b"cloneproof secret" + secret).hexdigest()
 
 
 def restore(text: bytes, secret: bytes | None = None) -> LiveMarket:
-    """The market as it was when the snapshot was taken."""
+    """Return the market as it was when the snapshot was taken."""
     try:
         found = ledger.unseal(text)
         if found is None:
@@ -361,7 +361,7 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
 
 
 def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
-    """How a snapshot differs from the market derived from the ledger up to the same entry; None if it does not.
+    """Describe how a snapshot differs from the market of the ledger up to the same entry; None if it does not.
 
     One of another version is not used, so it is not compared either.
     """
@@ -379,7 +379,7 @@ def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
 
 
 def _parts(market: LiveMarket) -> dict[str, Any]:
-    """The parts of a market's state that a replay can check; a `ToldSession` has no state of the mechanism."""
+    """Return the parts of a market's state that a replay can check; a `ToldSession` has no state of the mechanism."""
     parts: dict[str, Any] = {
         "the terms": market.spec,
         "the season": (market.season, market.state, market.ends, market.starts, market.reasons),
@@ -392,7 +392,7 @@ def _parts(market: LiveMarket) -> dict[str, Any]:
 
 
 def recover(snapshot: bytes | None, lines: Iterable[bytes], secret: bytes | None = None) -> LiveMarket:
-    """The market after its last stored entry, from the snapshot (if any) and the lines after it."""
+    """Return the market after its last stored entry, from the snapshot (if any) and the lines after it."""
     rest, market = iter(lines), None if snapshot is None else restore(snapshot, secret)
     if market is not None and secret is None:
         raise _other_secret(market.spec.market)

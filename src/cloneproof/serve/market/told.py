@@ -200,7 +200,7 @@ class Trials(ToldPhases):
 
 
 class Timetable(Trials):
-    """The slots of all agents are tested one after the other, in one order of the agents, until one passes."""
+    """Tests of all agents' slots, one after the other, in one order of the agents, until one passes."""
 
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
         super().__init__(mechanism, arms)

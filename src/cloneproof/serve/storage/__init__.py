@@ -21,13 +21,13 @@ def display_place(place: str) -> str:
 
 
 def open_storage(place: str) -> Storage:
-    """The storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
+    """Open the storage at a place: `:memory:`, the address of a PostgreSQL database, or the path of an SQLite file."""
     storage: Storage = postgres_module().PostgresStorage(place) if is_postgres(place) else SqliteStorage(place)
     return storage
 
 
 def postgres_module() -> Any:  # noqa: ANN401 (the module needs optional packages)
-    """The module of PostgreSQL, or an error that says what to install."""
+    """Return the module of PostgreSQL, or an error that says what to install."""
     try:
         import psycopg  # noqa: F401
 

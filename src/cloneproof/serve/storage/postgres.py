@@ -103,7 +103,7 @@ _SETTINGS: Final = (
 
 
 class StorageLost(Refused):
-    """The database does not answer, or not correctly: a retryable 503."""
+    """Raised if the database does not answer, or not correctly: a retryable 503."""
 
     def __init__(self, problem: Exception) -> None:
         super().__init__(503, "storage", f"the database is not available ({type(problem).__name__}); try again")
@@ -125,7 +125,7 @@ class Link:
 
     @contextmanager
     def use(self, renew: bool = True) -> Iterator[psycopg.Connection]:
-        """The connection; after any fault it is dropped, and with it an open transaction.
+        """Lend the connection; after any fault it is dropped, and with it an open transaction.
 
         `renew=False` is for the rest of a transaction, which a new connection would not have.
         """
@@ -213,7 +213,7 @@ def without_password(address: str) -> str:
 
 
 def address_error(address: str, problem: Exception) -> ServeError:
-    """The error for a database that cannot be opened."""
+    """Return the error for a database that cannot be opened."""
     reason = str(problem).strip().splitlines()[-1:] or [type(problem).__name__]
     return ServeError(f"cannot open {without_password(address)} ({reason[0]}); check the address and that it runs")
 

@@ -79,7 +79,7 @@ class KeyRecord(msgspec.Struct, frozen=True):
 
 
 def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[LedgerRow], list[IdRow]]:
-    """The rows of `ledger` and of `ids` for new entries."""
+    """Return the rows of `ledger` and of `ids` for new entries."""
     rows, ids = list[LedgerRow](), list[IdRow]()
     for market, _, new in appended:
         before = new.before
@@ -93,7 +93,7 @@ def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[Ledger
 
 
 def index_keys(entry: Entry) -> tuple[str, ...]:
-    """The keys of an entry in the index; a letter distinguishes ids of requests, events and decisions.
+    """Return the keys of an entry in the index; a letter distinguishes ids of requests, events and decisions.
 
     >>> index_keys(ledger.Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
     ('e:click-9', 'l:3')
@@ -124,7 +124,7 @@ def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
 
 
 def checked_lines(first: int, before: bytes, after: bytes, text: str) -> tuple[list[bytes], list[bytes]]:
-    """The lines of a stored block and the hash after each; an error if they are not those that were stored."""
+    """Return the lines of a stored block and the hash after each; raise an error if they are not as stored."""
     lines = text.encode().split(b"\n")
     hashes = list(ledger.chain_hashes(before, lines))
     if hashes[-1] != after:
@@ -140,13 +140,13 @@ def _broken_chain(first: int, count: int) -> ServeError:
 
 
 def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
-    """The rows of `ids` for the entries of a block."""
+    """Return the rows of `ids` for the entries of a block."""
     keys = [key for entry in entries for key in index_keys(entry)]
     return [(hash_, place) for hash_ in hash_keys(market, keys)]
 
 
 class Storage(ABC):
-    """What the service asks of a storage, in SQL; abstract methods differ between SQLite and PostgreSQL."""
+    """Storage of a service, in SQL; abstract methods differ between SQLite and PostgreSQL."""
 
     ids_query: str  # by a list of hashes, which is one parameter
     blocks_query: str  # place, hash before, hash after and lines, by a list of places
@@ -179,11 +179,11 @@ class Storage(ABC):
 
     @abstractmethod
     def _rows(self, statement: str, *values: object) -> list[Any]:
-        """The rows of a query, in the storage's thread."""
+        """Return the rows of a query, in the storage's thread."""
 
     @abstractmethod
     def _read(self, statement: str, *values: object) -> list[Any]:
-        """The rows of a query, in another thread than the storage's."""
+        """Return the rows of a query, in another thread than the storage's."""
 
     @abstractmethod
     def _write(self, statement: str, *values: object) -> None:
@@ -212,7 +212,7 @@ class Storage(ABC):
         return markets
 
     def _head_of_snapshot(self, market: int, name: str, entry: int, body: object) -> Head:
-        """The head of a snapshot that is intact, else that of an empty ledger; its entry is the last of a block."""
+        """Return the head of an intact snapshot, else that of an empty ledger; its entry is the last of a block."""
         found = ledger.unseal(body) if isinstance(body, bytes) else None  # SQLite stores anything anywhere
         if found is None or found.head.n != entry:
             log.warning("the snapshot of market %r is damaged; the market is rebuilt from its ledger", name)
@@ -237,7 +237,7 @@ class Storage(ABC):
         return found.head
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        """The lines after a head, each block checked."""
+        """Yield the lines after a head, each block checked."""
         expected = head.hash
         for first, before, after, text in self._blocks(market, head.n + 1):
             lines, _ = checked_lines(first, before, after, text)
@@ -265,7 +265,7 @@ class Storage(ABC):
             place = rows[-1][0] + 1
 
     def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
-        """The stored entries with these ids, of any age, by market; a refusal for a market that cannot be read."""
+        """Find the stored entries with these ids, of any age, by market; a refusal for a market that cannot be read."""
         found: dict[int, Known | Refused] = {}
         for market, asked in wanted.items():
             try:
@@ -298,7 +298,7 @@ class Storage(ABC):
         return known
 
     def _candidates(self, hashes: Sequence[int]) -> list[IdRow]:
-        """The rows of `ids` with these hashes."""
+        """Return the rows of `ids` with these hashes."""
         return self._rows(self.ids_query, self._list(hashes))
 
     @staticmethod
@@ -374,7 +374,7 @@ class SharedStorage(Storage):
 
     @abstractmethod
     def begin(self) -> list[RemoteBlock]:
-        """The next blocks that others appended; after the last of them this process has the turn, else call again."""
+        """Return the next blocks that others appended; after the last one this process has the turn, else ask again."""
 
     @abstractmethod
     def release(self) -> None:

@@ -36,7 +36,7 @@ _held: Final = set[tuple[int, int]]()  # files locked here: opening and closing 
 
 
 class FileLock:
-    """The lock of one file, which is created if missing, readable by its owner; refused if another process has it."""
+    """Lock of one file, which is created if missing, readable by its owner; refused if another process has it."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -297,7 +297,7 @@ class SqliteStorage(Storage):
         return super().markets()
 
     def _tail(self, market: int, head: Head) -> Iterator[bytes]:
-        """The lines after the snapshot; then adds the ids that are not in the table."""
+        """Yield the lines after the snapshot; then add the ids that are not in the table."""
         yield from super()._tail(market, head)
         self._count(self._heads[market] - head.n)
         for first, before, after, text in self._blocks(market, self._indexed[market] + 1):
