@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from typer.main import get_command
 
-from cloneproof.cli import serve as module
+from cloneproof.cli import serve
 from cloneproof.cli.app import app
 from cloneproof.cli.serve import settings
 from support.command import run
@@ -85,7 +85,7 @@ def served(monkeypatch, tmp_path):
             (tmp_path / "c.toml").write_text(config)
             arguments = ("--config", "c.toml", *arguments)
         ran, logs = [], []
-        monkeypatch.setattr(module, "service_package", lambda: SimpleNamespace(run=lambda *given: ran.extend(given)))
+        monkeypatch.setattr(serve, "service_package", lambda: SimpleNamespace(run=lambda *given: ran.extend(given)))
         monkeypatch.setattr("cloneproof.serve.http.monitoring.configure_log", lambda *form: logs.append(form))
         done = run("serve", *arguments)
         return (*ran[:4], *logs) if ran else (done.returncode, done.stderr)

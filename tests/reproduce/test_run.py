@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cloneproof.reproduce import findings as row_module
+from cloneproof.reproduce import findings
 from cloneproof.reproduce.findings import rows
 from cloneproof.reproduce.run_rows import reproduce
 from support.sizes import LONG
@@ -19,8 +19,8 @@ from support.sizes import LONG
 HERE = Path(__file__).parent
 SCRIPT = """
 import sys
-import cloneproof.reproduce.findings as row
-row.ROWS_PACKAGE = "planted_rows"
+from cloneproof.reproduce import findings
+findings.ROWS_PACKAGE = "planted_rows"
 from cloneproof.reproduce.run_rows import reproduce
 reproduce(sys.argv[1])
 """
@@ -33,7 +33,7 @@ def started(out):
 
 @pytest.fixture
 def planted(monkeypatch):
-    monkeypatch.setattr(row_module, "ROWS_PACKAGE", "planted_rows")
+    monkeypatch.setattr(findings, "ROWS_PACKAGE", "planted_rows")
     rows.cache_clear()
     yield
     rows.cache_clear()

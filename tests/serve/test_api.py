@@ -12,7 +12,7 @@ from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES
 from cloneproof.serve.http.service import RateLimit
-from cloneproof.serve.market import live as declaration
+from cloneproof.serve.market import live
 from cloneproof.serve.messages import DecisionReply
 from support.service import SEED, TERMS, Desk, open_market, sqlite
 
@@ -382,8 +382,8 @@ def test_what_cannot_be_carried_is_one_refusal_and_nobody_else_is_concerned(chan
     [("ucb1", {}, 1, 3), ("thompson", {}, 2, 2), ("h-etc-r", TERMS["parameters"], 1, 5), ("h-ucb", {}, 2, 4)],
 )
 def test_registrations_end_where_a_decision_would_take_too_long(mechanism, parameters, agents, room, monkeypatch):
-    monkeypatch.setattr(declaration, "MOST_COMPARED", 3)
-    monkeypatch.setattr(declaration, "MOST_REGISTERED", 5)
+    monkeypatch.setattr(live, "MOST_COMPARED", 3)
+    monkeypatch.setattr(live, "MOST_REGISTERED", 5)
     with Desk() as desk:
         assert desk.post(
             "/v1/markets", TERMS | {"mechanism": mechanism, "parameters": parameters, "max_agents": agents}

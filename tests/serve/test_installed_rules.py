@@ -11,8 +11,8 @@ import pytest
 
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
-from cloneproof.serve.writer import writer as writing
 from cloneproof.serve.writer.commands import Decide, Do
+from cloneproof.serve.writer.writer import REST
 from support.service import Desk, open_market
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
@@ -128,7 +128,7 @@ def test_a_rule_that_is_slow_leaves_nine_tenths_of_the_time_to_others():
             for number in range(40):
                 (reply,) = await writer.submit(Decide("small", [f"{number}"]))
                 assert reply.decision == number + 1
-            rested = (time.monotonic() - begun) / (0.02 * writing.REST)
+            rested = (time.monotonic() - begun) / (0.02 * REST)
             assert round(spent[0] / 0.02) <= 1 + rested
             return await asyncio.gather(*slow)
 

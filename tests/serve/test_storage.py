@@ -181,11 +181,11 @@ def test_the_lock_keeps_another_process_out(tmp_path):
     path, kept = tmp_path / "a.db", sqlite(tmp_path / "a.db")
     pid = os.fork()
     if pid == 0:
-        from cloneproof.serve.storage import sqlite as file_lock
+        from cloneproof.serve.storage.sqlite import FileLock, _held
 
-        file_lock._held.clear()  # what another process does not know
+        _held.clear()  # what another process does not know
         try:
-            file_lock.FileLock(str(path))
+            FileLock(str(path))
         except ServeError:
             os._exit(7)
         os._exit(0)

@@ -13,8 +13,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import _clock
-from cloneproof.analysis.audit import strategies as exact
-from cloneproof.analysis.audit import strategies as sampling
+from cloneproof.analysis.audit import strategies
 from cloneproof.analysis.audit.strategies import payoffs
 from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
@@ -32,8 +31,8 @@ def one_agent(prior, horizon, originals=2, rewards="bernoulli"):
 @pytest.fixture
 def samples_only(monkeypatch):
     """No exact engine and no elementary argument: what an audit does where neither applies."""
-    monkeypatch.setattr(exact, "honest_evaluations", lambda cases, seconds=None: None)
-    monkeypatch.setattr(sampling, "elementary", lambda case: None)
+    monkeypatch.setattr(strategies, "honest_evaluations", lambda cases, seconds=None: None)
+    monkeypatch.setattr(strategies, "elementary", lambda case: None)
 
 
 def test_planted_weaknesses_are_found_by_samples_among_harmless_ones(samples_only):
@@ -266,7 +265,7 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
         return found
 
     monkeypatch.setattr(_clock, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0]))
-    monkeypatch.setattr(exact, "payoffs", slow)
+    monkeypatch.setattr(strategies, "payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
     ]

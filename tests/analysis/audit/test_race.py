@@ -3,7 +3,7 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit import race_state as state
+from cloneproof.analysis.audit import race_state
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import RaceEntry, confirmation_level
@@ -24,7 +24,7 @@ def sampling(monkeypatch):
         calls.append((agent, copies[agent], options))
         return sampled_gain(market, mechanism, agent, copies, options)
 
-    monkeypatch.setattr(state, "sampled_gain", counted)
+    monkeypatch.setattr(race_state, "sampled_gain", counted)
     return calls
 
 

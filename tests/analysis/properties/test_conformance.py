@@ -13,7 +13,7 @@ from cloneproof._randomness import uniform
 from cloneproof.analysis.properties import conformance
 from cloneproof.analysis.properties.conformance import CHECKS, biased_events, least_bias, reservoir
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online import state as epoch_state
+from cloneproof.mechanisms.online import state
 from cloneproof.mechanisms.online.levels import Level
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
@@ -275,14 +275,14 @@ class LaterChampion(TwoLevelState):
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "mechanism"),
+    ("name", "peeking", "mechanism"),
     [
         ("SlotState", LongerTests, FLAT),
         ("SlotState", LargeAgentsFirst, FLAT),
         ("TwoLevelState", LaterChampion, CONTEST),
     ],
 )
-def test_a_state_that_peeks_is_caught(monkeypatch, name, state, mechanism):
-    monkeypatch.setattr(epoch_state, name, state)
+def test_a_state_that_peeks_is_caught(monkeypatch, name, peeking, mechanism):
+    monkeypatch.setattr(state, name, peeking)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
     assert [result.name for result in cp.check_mechanism(mechanism).failed] == ["reservoir"]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof import _randomness as randomness
-from cloneproof.engines.monte_carlo import compiling as hashing
+from cloneproof import _randomness
+from cloneproof.engines.monte_carlo import compiling
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs, run_streams
 from cloneproof.engines.reference import drawn_means
 from support.strategies import markets
@@ -14,8 +14,8 @@ from support.strategies import markets
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**40))
 def test_the_compiled_hash_is_the_hash(stream, index):
-    assert int(hashing.word(np.uint64(stream), np.uint64(index))) == randomness.word(stream, index)
-    assert hashing.uniform(np.uint64(stream), np.uint64(index)) == randomness.uniform(stream, index)
+    assert int(compiling.word(np.uint64(stream), np.uint64(index))) == _randomness.word(stream, index)
+    assert compiling.uniform(np.uint64(stream), np.uint64(index)) == _randomness.uniform(stream, index)
 
 
 @given(markets(), st.integers(0, 2**63 - 1), st.integers(0, 1000))
@@ -25,7 +25,7 @@ def test_means_are_those_of_the_reference(market, seed, first):
     for row, run in zip(means, range(first, first + 3), strict=True):
         assert row.tolist() == [mean for drawn in drawn_means(market, seed, run).values() for mean in drawn]
     assert [int(s) for s in run_streams(seed, first, 3)] == [
-        randomness.substream(0, seed, r) for r in range(first, first + 3)
+        _randomness.substream(0, seed, r) for r in range(first, first + 3)
     ]
 
 

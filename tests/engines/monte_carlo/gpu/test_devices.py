@@ -7,7 +7,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.replay_record import replay, replay_record
-from cloneproof.engines.monte_carlo import sampler as devices
+from cloneproof.engines.monte_carlo import sampler
 from cloneproof.engines.monte_carlo.gpu import launch, records
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
@@ -105,15 +105,15 @@ def test_a_wrong_bonus_would_be_noticed(monkeypatch):
 def test_auto_stays_on_the_cpu_where_nothing_is_installed():
     job = Job(MARKET, cp.mechanism("ucb1"), {"ana": (1, 1), "bo": (1,)})
     assert records.refusal(job) is None
-    assert devices.run_source("cpu", [job], None).notes == ()
+    assert sampler.run_source("cpu", [job], None).notes == ()
 
 
 def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
     """Whether `auto` takes a card that is there, on a machine of two cores."""
-    monkeypatch.setattr(devices, "find_spec", lambda name: name)
-    monkeypatch.setattr(devices, "available_threads", lambda: 2)
+    monkeypatch.setattr(sampler, "find_spec", lambda name: name)
+    monkeypatch.setattr(sampler, "available_threads", lambda: 2)
     job = Job(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
-    return devices.run_source("auto", [job], runs).notes != ()
+    return sampler.run_source("auto", [job], runs).notes != ()
 
 
 @needs_compiler
