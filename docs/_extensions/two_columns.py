@@ -1,7 +1,7 @@
 """Docstrings that list names and meanings in two columns: to Sphinx a definition list, which renders as one.
 
 agent           whose deviations; None: everybody's
-max_copies      every vector with up to so many of each original is tried,
+max_copies      every vector with up to this many of each original is tried,
                 besides the ladders
 """
 

@@ -63,7 +63,7 @@ def ungrouped(text: str) -> str:
 
 
 def is_one_line(text: str) -> bool:
-    r"""Whether a text has no control character and no line break.
+    r"""Return whether a text has no control character and no line break.
 
     >>> is_one_line("Zoë & co"), is_one_line("an\na"), is_one_line("a\u2028b")
     (True, False, False)

@@ -103,7 +103,7 @@ def unlimited() -> Iterator[None]:
 
 
 def is_counted() -> bool:
-    """Whether work is counted and time does not matter."""
+    """Return whether work is counted and time does not matter."""
     clock = _CLOCK.get()
     return clock is not None and clock.work is not None
 

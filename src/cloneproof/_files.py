@@ -33,12 +33,12 @@ def check_place(path: str | Path, error: type[CloneproofError] = FileError) -> N
 
 
 def _is_special(place: Path) -> bool:
-    """Whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
+    """Return whether it is there and neither a file nor a folder: a device, a pipe, a socket."""
     return place.exists() and not place.is_file() and not place.is_dir()
 
 
 def _takes_files(folder: Path) -> bool:
-    """Whether a file can be made there; permissions alone do not tell, as in /proc."""
+    """Return whether a file can be made there; permissions alone do not tell, as in /proc."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             return True

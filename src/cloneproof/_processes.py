@@ -10,7 +10,7 @@ from multiprocessing import get_context, parent_process
 
 
 def process_pool(count: int) -> ProcessPoolExecutor:
-    """A pool of spawned processes; threads and compiled code do not survive a fork."""
+    """Return a pool of spawned processes; threads and compiled code do not survive a fork."""
     return ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin)
 
 

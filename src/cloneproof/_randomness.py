@@ -49,5 +49,5 @@ def substream(stream: Stream, *indices: int) -> Stream:
 
 
 def uniform(stream: Stream, index: int) -> float:
-    """A number strictly between 0 and 1, uniform on the odd multiples of 2**-53."""
+    """Return a number strictly between 0 and 1, uniform on the odd multiples of 2**-53."""
     return ((word(stream, index) >> 12) + 0.5) * 2.0**-52

@@ -50,7 +50,7 @@ def code_version() -> str:
 
 
 def worker_digest(root: Path) -> str:
-    """A digest of the sources that the results of a sweep depend on; `root` is a copy of the package."""
+    """Return a digest of the sources that the results of a sweep depend on; `root` is a copy of the package."""
     return source_digest([*sources(WORKER, root).values(), *(root / _KERNELS).glob("*")], root)
 
 

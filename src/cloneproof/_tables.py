@@ -17,7 +17,7 @@ LATEX = {
 
 
 def to_data(value: Any) -> Any:  # noqa: ANN401
-    """A value as JSON: a result as its `to_dict()`, a tuple as a list, an infinity as None.
+    """Convert a value to JSON: a result to its `to_dict()`, a tuple to a list, an infinity to None.
 
     >>> to_data({"copies": (2, 1), "gain": float("inf")})
     {'copies': [2, 1], 'gain': None}
@@ -93,7 +93,7 @@ def _is_number(value: object) -> bool:
 
 
 def _text(value: object, digits: int) -> str:
-    """A cell: numbers to some digits, lists with commas, nothing for None."""
+    """Write a cell: numbers to some digits, lists with commas, nothing for None."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -31,7 +31,7 @@ def mabwiser(
     first_pulls: int = 1,
     name: str = "",
 ) -> BlackBox:
-    """A black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
+    """Return a black box that starts every run with a new `MAB` of that learning policy, seeded by the run.
 
     A `MAB` predicts only after a first `fit`, and its UCB1 never comes to an arm that it has no data of. So each arm is
     pulled `first_pulls` times in the order of registration, which counts like all other rounds; then comes one `fit`,
@@ -94,7 +94,7 @@ class _MabwiserPolicy:
 
 
 def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is optional)
-    """A black box that starts every run with a fresh clone of that policy.
+    """Return a black box that starts every run with a fresh clone of that policy.
 
     Parameters
     ----------

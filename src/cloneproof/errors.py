@@ -84,7 +84,7 @@ class Refused(CloneproofError):  # noqa: N818 (it is an answer, not a fault)
 
 
 def brief(value: object) -> str:
-    """A value for use in a message, cut short.
+    """Shorten a value for use in a message.
 
     >>> brief("x" * 100)
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.."

@@ -141,7 +141,7 @@ FEW_LEVELS = 12  # of one of several items of which the best counts
 def wrong_declarations(
     market: Market, made: Mechanism, limits: SamplingLimits, informed: bool = False
 ) -> tuple[WrongDeclaration, ...]:
-    """Each way in which a declaration may be wrong, with the regret and the largest gain."""
+    """Return each way in which a declaration may be wrong, with the regret and the largest gain."""
     found = [_mistake(what, truth, made, limits) for what, truth in true_markets(market)]
     if informed:  # and know only the odds after all
         what = "providers know only the odds of their items"
@@ -265,7 +265,7 @@ def _if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> Wro
 
 
 def market_of_bests(market: Market) -> Market:
-    """Each agent with one item, as good as the best of its originals."""
+    """Return the market in which each agent has one item, as good as the best of its originals."""
     agents = [Agent(agent.name, 1, _law_of_best(agent.priors)) for agent in market.agents]
     return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
 

@@ -323,7 +323,7 @@ def _compared(
 
 
 def _lacks_gap(market: Market, made: Mechanism | BlackBox, audited: Audit) -> bool:
-    """Whether nothing is promised because the hold-out theorems need a gap and the market has none."""
+    """Return whether nothing is promised because the hold-out theorems need a gap and the market has none."""
     capped = isinstance(made, Mechanism) and made.scoring.max_arms is not None
     return capped and audited.verdict == "undecided" and market.gap is None and market.most_originals > 1
 
@@ -341,7 +341,7 @@ def _at_most(audited: Audit) -> float:
 def _regret(
     market: Market, made: Mechanism | BlackBox, copies: Copies | None, seconds: float, seed: int
 ) -> tuple[bool, Estimate]:
-    """Whether the closed form applies, and the regret by it or by runs, with its 99 % interval, asymptotic."""
+    """Return whether the closed form applies, and the regret by it or by runs, with its 99 % interval, asymptotic."""
     try:
         regret = evaluate(market, made, copies, engine="closed-form").regret
         if not regret.heuristic:  # as by a quadrature of continuous priors, whose error runs beat

@@ -61,7 +61,7 @@ class PairedSampling:
     device: DeviceName = "cpu"
 
     def is_decided(self, totals: RunTotals) -> bool:
-        """Whether the sign of the gain is known."""
+        """Return whether the sign of the gain is known."""
         width, mean = float(totals.half_widths(1 - self.confidence, self.bounds)[0]), float(totals.means[0])
         return mean - width > 0 or mean + width <= 0
 

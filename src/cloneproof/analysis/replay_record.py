@@ -248,7 +248,7 @@ def _name(agent: str, copies: tuple[int, ...], horizon: int) -> dict[str, Any]:
 
 
 def _made_by(data: dict[str, Any]) -> str:
-    """A hint if other versions made the record."""
+    """Return a hint if other versions made the record."""
     made = data.get("made_by", {}).get("cloneproof") if isinstance(data.get("made_by"), dict) else None
     return "" if made == package_versions("cloneproof")["cloneproof"] else f" (it was made by cloneproof {made})"
 

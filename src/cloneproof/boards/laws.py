@@ -114,7 +114,7 @@ def best_of(laws: Sequence[CountLaw]) -> CountLaw:
 
 
 def _hopes(laws: Sequence[CountLaw]) -> list[bool]:
-    """Whether each count can be the largest: not if its window ends before another one begins."""
+    """Return whether each count can be the largest: not if its window ends before another one begins."""
     least = max(law.low for law in laws)
     return [law.low + len(law.mass) > least for law in laws]
 

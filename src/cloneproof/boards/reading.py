@@ -156,7 +156,7 @@ def _points(winner: str | None, left: str, right: str, spelling: Mapping[str, fl
 
 
 def _ratings(table: LogSource, found: Mapping[str, str], owners: object, *, sure: bool) -> Board:
-    """A table of ratings, or of win rates against one reference."""
+    """Return a table of ratings, or of win rates against one reference."""
     meanings = [name for name in MEANINGS if name in found and not name.startswith(("first", "second", "winner"))]
     rows = _texts(table, [found[meaning] for meaning in meanings])
     if not rows:

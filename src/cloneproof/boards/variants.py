@@ -44,7 +44,7 @@ class VariantGain:
 
 
 def signed(gain: float) -> str:
-    """A gain with its sign, unless it rounds to 0.
+    """Return a gain with its sign, unless it rounds to 0.
 
     >>> signed(0.128), signed(-0.001)
     ('+0.13', '0')

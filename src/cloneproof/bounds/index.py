@@ -150,7 +150,7 @@ class Cells(NamedTuple):
     mass: FloatArray
     mean_low: FloatArray
     mean_high: FloatArray
-    narrow: int  # the first so many are disjoint and rising
+    narrow: int  # this many first cells are disjoint and rising
     numbers: dict[tuple[int, int], int]  # of the cell that consists of the narrow ones from the first up to the second
 
     def choices(self, originals: int) -> Iterator[tuple[int, ...]]:

@@ -54,7 +54,7 @@ def pairs_apply(
     tail: TailBound = "chernoff",
     spread: float = 0.5,
 ) -> bool:
-    """Whether e_m(u, v) T v <= m (v - u) / L for every two values: the pairs theorem's condition.
+    """Return whether e_m(u, v) T v <= m (v - u) / L for every two values: the pairs theorem's condition.
 
     If it holds, it holds for every shorter horizon and every larger m (docs/textbook/hold-out.md).
 

@@ -165,7 +165,7 @@ def read_ledger(places: Sequence[str], market: str | None, season: int | None, c
 
 
 def _is_database(place: str) -> bool:
-    """Whether a place is an SQLite file or the address of a PostgreSQL database."""
+    """Return whether a place is an SQLite file or the address of a PostgreSQL database."""
     if "://" in place:
         service_package()
         from cloneproof.serve.storage import is_postgres

@@ -22,7 +22,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
-    """An option of a command; its metavar is None for a flag, and N for a whole number."""
+    """Declare an option of a command; its metavar is None for a flag, and N for a whole number."""
     if metavar == "N":
         more["parser"] = parsed_count
     return typer.Option(*names, metavar=metavar, help=help_text, **more)

@@ -56,7 +56,7 @@ def print_wrapped(text: str, **options: Any) -> None:  # noqa: ANN401 (textwrap'
 
 
 def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:
-    """A plain table, right-aligned from column `right` on."""
+    """Return a plain table, right-aligned from column `right` on."""
     table = PlainTable(title=printable(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
         side: JustifyMethod = "right" if number >= right else "left"
@@ -68,7 +68,7 @@ def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence
 
 
 def progress_bar() -> Progress:
-    """A progress bar on stderr; silent if that is not a terminal."""
+    """Return a progress bar on stderr; silent if that is not a terminal."""
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -93,7 +93,7 @@ def command_progress() -> Iterator[Progress]:
 
 @contextmanager
 def working(description: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar for one piece of work; yields a callback (done, total, what)."""
+    """Show a progress bar for one piece of work; yields a callback (done, total, what)."""
     with command_progress() as bar:
         task = bar.add_task(description, total=None)
         yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)

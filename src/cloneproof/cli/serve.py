@@ -63,7 +63,7 @@ def config_values(command: CliCommand, path: str) -> dict[str, Any]:
 
 
 def _setting(name: str, metavar: str, help_text: str, **more: Any) -> Any:  # noqa: ANN401 (typer's own)
-    """An option that the environment variable CLONEPROOF_SERVE_NAME can set too."""
+    """Declare an option that the environment variable CLONEPROOF_SERVE_NAME can set too."""
     return option(metavar, help_text, envvar=f"CLONEPROOF_SERVE_{name}", **more)
 
 

@@ -103,7 +103,7 @@ def interrupts_raised() -> Iterator[None]:
 
 
 def raises_interrupts() -> bool:
-    """Whether the caller handles Ctrl-C."""
+    """Return whether the caller handles Ctrl-C."""
     return _INTERRUPTS.get()
 
 

@@ -69,7 +69,7 @@ def drawn_means(market: Market, seed: int, run: int) -> Means:
 def simulate(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
 ) -> Iterator[Record]:
-    """One run, round by round, by the reference simulator.
+    """Simulate one run, round by round, by the reference simulator.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def simulate(
 def simulate_run(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
 ) -> Run:
-    """One run, as its outcome."""
+    """Simulate one run, and return its outcome."""
     live, arms = _open_session(market, mechanism, copies, checked_seed(seed), run)
     losses = []
     for record in _steps(live, arms):

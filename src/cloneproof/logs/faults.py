@@ -34,7 +34,7 @@ class Fault:
 
 
 def row_faults(log: LogRows) -> list[Fault]:
-    """Why rows cannot be used: for each kind, how many and the first."""
+    """Return why rows cannot be used: for each kind, how many and the first."""
     source, columns = log.source, log.columns
     value, low, high = columns.value, float(log.scale.low), float(log.scale.high)
     shown: dict[str, str] = {}

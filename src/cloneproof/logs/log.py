@@ -110,11 +110,11 @@ class Log(Tabular):
         return float(sum((arm.total for arm in self.arms), Fraction(0)) / rounds) if rounds else 0.0
 
     def unscaled(self, reward: float) -> float:
-        """A mean in [0, 1] in the unit of the log."""
+        """Return a mean in [0, 1] in the unit of the log."""
         return float(self.low) + reward * float(self.high - self.low)
 
     def of(self, agent: str) -> tuple[LoggedArm, ...]:
-        """An agent's arms."""
+        """Return an agent's arms."""
         return tuple(arm for arm in self.arms if arm.agent == agent)
 
     @property
@@ -123,7 +123,7 @@ class Log(Tabular):
         return sum(fault.count for fault in self.faults if fault.unit != "arm")
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """A line an arm: agent, arm, rounds, total, mean, first, last."""
+        """Return one row for each arm: agent, arm, rounds, total, mean, first, last."""
         names = ("agent", "arm", "rounds", "total", "mean", "first", "last")
         columns: dict[str, list[Any]] = {name: [getattr(arm, name) for arm in self.arms] for name in names}
         return columns | {"total": [float(total) for total in columns["total"]]}

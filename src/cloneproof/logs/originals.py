@@ -112,7 +112,7 @@ def _unlike(first: LoggedArm, second: LoggedArm) -> tuple[float, float]:
 
 
 def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
-    """As many owners as a market can be computed with: those with copies, then those with the most rounds.
+    """Choose as many owners as a market can be computed with: those with copies, then those with the most rounds.
 
     Limits the items of each, so that the owner with the most items does not fill the market.
     """
@@ -182,7 +182,7 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
 
 
 def common_levels(fitted: FittedPriors, levels: int) -> tuple[dict[str, Prior], Prior, int]:
-    """Each agent's prior and the market's on a common support, and how many levels merged.
+    """Return each agent's prior and the market's on a common support, and how many levels merged.
 
     The levels are the means of equally probable slices of the market's prior; nearly equal ones merge. An agent's
     weights are its own prior's probabilities of the slices.

@@ -261,7 +261,7 @@ def _moment(value: object) -> Moment:
 
 
 def _feature(value: object) -> Feature | None:
-    """A text or a vector; a text that is a JSON list of numbers is a vector."""
+    """Return a text or a vector; a text that is a JSON list of numbers is a vector."""
     if isinstance(value, str) and value.startswith("[") and value.endswith("]"):
         try:
             value = json.loads(value)

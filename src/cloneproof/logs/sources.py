@@ -207,7 +207,7 @@ class LogSource:
 
 
 def open_connection(threads: int | None = None) -> DuckDBPyConnection:
-    """An in-memory database that neither spills to disk nor downloads anything."""
+    """Return an in-memory database that neither spills to disk nor downloads anything."""
     try:
         import duckdb
     except ImportError:
@@ -224,7 +224,7 @@ def open_connection(threads: int | None = None) -> DuckDBPyConnection:
 
 
 def text_literal(text: object) -> str:
-    """A text in SQL.
+    """Quote a text for SQL.
 
     >>> text_literal("it's")
     "'it''s'"
@@ -233,7 +233,7 @@ def text_literal(text: object) -> str:
 
 
 def identifier(name: str) -> str:
-    """A name in SQL.
+    """Quote a name for SQL.
 
     >>> identifier('a"b')
     '"a""b"'

@@ -50,7 +50,7 @@ class ArmSums:
 
 
 def number_of(column: LogColumn, what: str) -> str:
-    """A column as a number; NULL if it is not one."""
+    """Return a column as a number; NULL if it is not one."""
     if column.kind == "BOOLEAN":
         return f"CAST({column.sql} AS TINYINT)"
     if column.kind in NUMBERS:
@@ -61,14 +61,14 @@ def number_of(column: LogColumn, what: str) -> str:
 
 
 def key_of(column: LogColumn, what: str) -> str:
-    """A column as a name; empty text is NULL."""
+    """Return a column as a name; empty text is NULL."""
     if column.kind not in KEYS:
         raise LogError(f"expected names or numbers for {what}, got a column of type {column.type}; name another one")
     return f"NULLIF({column.sql}, '')" if column.kind == "VARCHAR" else column.sql
 
 
 def time_of(column: LogColumn, source: LogSource) -> str | None:
-    """A column as a time: a number or a date, else NULL. For text the first rows decide; or None."""
+    """Return a column as a time: a number or a date, else NULL. For text the first rows decide; or None."""
     if column.kind in NUMBERS:
         return column.sql
     if column.kind.startswith(("DATE", "TIMESTAMP")):
@@ -196,7 +196,7 @@ class PropensitySums:
 
 
 def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[PropensitySums, ...]:
-    """A second pass, if the log has propensities.
+    """Read the log a second time, if it has propensities.
 
     For a target policy that serves arm a with probability q(a), the estimators of a backtest are functions of these
     sums (`backtest`). Even and odd rows are kept separate, so that a policy chosen on one half is judged on the other.

@@ -303,7 +303,7 @@ class _Asked:
         self.notes.append(f"there was no time for {what}: give more --seconds")
 
     def seconds(self, share: float) -> float:
-        """A share of the whole budget, or what is left if that is less."""
+        """Return a share of the whole budget, or what is left if that is less."""
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
@@ -335,7 +335,7 @@ def _judged(asked: _Asked, longest: int) -> LogVerdict | None:
 
 
 def _compared(asked: _Asked) -> list[ComparedMechanism]:
-    """As many mechanisms as time allows, the fastest first."""
+    """Compare as many mechanisms as time allows, the fastest first."""
     if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
         asked.leave("a comparison of mechanisms")
         return []

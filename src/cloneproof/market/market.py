@@ -24,7 +24,7 @@ FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everyth
 Means = dict[str, tuple[float, ...]]
 Delays = Literal["none", "independent"]
 Ends = Literal["at-horizon", "at-random"]
-LONGEST = 37  # a market that ends at random lasts at most so many times its mean: 2**-53 is the least uniform number
+LONGEST = 37  # a market that ends at random lasts at most this multiple of its mean: 2**-53 is the least uniform number
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class Discrete:
 
 
 def discrete_from(values: Iterable[float], weights: Iterable[float]) -> Discrete:
-    """A discrete prior with sorted values; merges equal values and clips rounding errors to [0, 1].
+    """Return a discrete prior with sorted values; merges equal values and clips rounding errors to [0, 1].
 
     >>> discrete_from([0.2, 0.2, 1.0 + 1e-16], [0.25, 0.25, 0.5])
     Discrete(values=(0.2, 1.0), weights=(0.5, 0.5))
@@ -209,8 +209,8 @@ class Empirical:
     samples : sequence of float
         The qualities of past items, each in [0, 1].
     bins : int, optional
-        Replaces the samples by the means of so many groups of equal size. Two samples that nearly coincide would make a
-        tiny gap, with which the paper's theorems say nothing. Warns if fewer values than bins are left because many
+        Replaces the samples by the means of this many groups of equal size. Two samples that nearly coincide would make
+        a tiny gap, with which the paper's theorems say nothing. Warns if fewer values than bins are left because many
         samples are equal.
 
     Examples

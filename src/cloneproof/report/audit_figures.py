@@ -207,7 +207,7 @@ def gain_over_horizons(audit: Audit) -> Picture | None:
 
 
 def gain_over_thresholds(audit: Audit) -> Picture | None:
-    """An upper bound of the gain for every score that opponents may set; None without a sweep."""
+    """Return an upper bound of the gain for every score that opponents may set; None without a sweep."""
     points = sorted((point for point in audit.thresholds if math.isfinite(point[0])), key=lambda point: point[0])
     if len(points) < 2:
         return None

@@ -20,7 +20,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "
 
 
 def printable(name: object) -> str:
-    r"""A name with unprintable characters replaced.
+    r"""Replace unprintable characters in a name.
 
     >>> printable("ana\x00")
     'ana\ufffd'
@@ -29,7 +29,7 @@ def printable(name: object) -> str:
 
 
 def shorten(name: str, most: int) -> str:
-    """A name cut to a length.
+    """Cut a name to a length.
 
     >>> shorten("a-very-long-name", 8), shorten("ana", 8)
     ('a-very-…', 'ana')
@@ -48,7 +48,7 @@ def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:
-    """A number with the digits that a reader can use.
+    """Write a number with the digits that a reader can use.
 
     >>> number(1955.04), number(316.5034), number(0.25, sign=True), number(-0.000123)
     ('1,955', '316.5', '+0.25', '\u22120.000123')
@@ -69,7 +69,7 @@ def number(value: Estimate | float, sign: bool = False) -> str:
 
 
 def power_of_ten(value: float, up: bool = True) -> str:
-    """A number of any size in two digits; an error bound is rounded up.
+    """Write a number of any size in two digits; an error bound is rounded up.
 
     >>> power_of_ten(5.37e-11)
     '5.4·10⁻¹¹'
@@ -113,7 +113,7 @@ def percent(witness: Witness | InformedGain | CopyLimit) -> str:
 
 
 def relative_words(relative: float) -> str:
-    """A relative gain: a percentage, or a factor from ten times on; a gain from zero has neither.
+    """Write a relative gain as a percentage, or as a factor from ten times on; a gain from zero has neither.
 
     >>> [relative_words(gain).replace(NARROW, " ") for gain in (0.053, 4e-16, math.inf, 50.4)]
     ['+5.3 %', '0 %', 'from nothing', '51 times as much']
@@ -130,7 +130,7 @@ def relative_words(relative: float) -> str:
 
 
 def copies_words(copies: Sequence[int]) -> str:
-    """A vector of copies.
+    """Write a vector of copies.
 
     >>> copies_words((2, 1))
     '(2, 1)'
@@ -174,7 +174,7 @@ def prior_words(prior: Prior) -> str:
 
 
 def agent_words(agent: Agent) -> str:
-    """An agent's originals and what it knows of them."""
+    """Describe an agent's originals and what it knows of them."""
     kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
     if len(kinds) == 1:
         return ("one original with " if agent.count == 1 else f"{agent.count} originals, each with ") + kinds[0]
@@ -220,7 +220,7 @@ def printable_lines(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """A text that begins and ends like a sentence.
+    """Make a text begin and end like a sentence.
 
     >>> sentence("copies of ana, up to 4 of each")
     'Copies of ana, up to 4 of each.'
@@ -229,7 +229,7 @@ def sentence(text: str) -> str:
 
 
 def regret_words(regret: Estimate | None) -> str:
-    """A regret, with its error where that can be seen."""
+    """Write a regret, with its error where that can be seen."""
     if regret is None:
         return "not computed"
     visible = regret.error > 0.005 * abs(regret.value)
@@ -244,7 +244,7 @@ def exploring_words(each: AssessedMechanism) -> str:
 
 
 def gain_words(gain: float) -> str:
-    """A relative gain."""
+    """Write a relative gain."""
     from cloneproof.advice.assessment import TOLERANCE  # late: `import cloneproof` loads this module
 
     if not math.isfinite(gain):
@@ -342,7 +342,7 @@ def price_sentence(found: Recommendation) -> str:
 
 
 def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
-    """A row of the ranking: the regret, also relative to random play, the exploration, and the gains."""
+    """Return a row of the ranking: the regret, also relative to random play, the exploration, and the gains."""
     part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
     return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 

@@ -13,7 +13,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 
 def all_of(answers: Sequence[bool | None]) -> bool | None:
-    """Whether all hold: no where one does not, open where one is open.
+    """Return whether all hold: no where one does not, open where one is open.
 
     >>> all_of([True, None]), all_of([None, False]), all_of([])
     (None, False, True)
@@ -24,7 +24,7 @@ def all_of(answers: Sequence[bool | None]) -> bool | None:
 
 
 def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
-    """Whether the number is above the bound: open where its interval contains the bound.
+    """Return whether the number is above the bound: open where its interval contains the bound.
 
     >>> above(Estimate(1.0, 0.5, "proven", "")), above(Estimate(1.0, 2.0, "proven", ""))
     (True, None)
@@ -33,12 +33,12 @@ def above(estimate: Estimate, bound: float = 0.0) -> bool | None:
 
 
 def at_most(estimate: Estimate, bound: float = 0.0, rounding: float = 0.0) -> bool | None:
-    """Whether the number is at most the bound; an interval that sticks out by no more than `rounding` counts."""
+    """Return whether the number is at most the bound; an interval that sticks out by no more than `rounding` counts."""
     return True if estimate.high <= bound + rounding else False if estimate.low > bound else None
 
 
 def agrees(estimate: Estimate, expected: float, slack: float = 0.0) -> bool:
-    """Whether an expected number lies in the interval, widened by the slack that the expectation itself has."""
+    """Return whether an expected number lies in the interval, widened by the slack that the expectation itself has."""
     return estimate.low - slack <= expected <= estimate.high + slack
 
 
@@ -47,12 +47,12 @@ AUDITED = {"clone-proof": True, "exploitable": False, "undecided": None}  # whet
 
 
 def scaled(estimate: Estimate, factor: float) -> Estimate:
-    """A multiple of an estimate."""
+    """Return a multiple of an estimate."""
     return replace(estimate, value=estimate.value * factor, error=estimate.error * abs(factor))
 
 
 def part_of(estimate: Estimate, whole: float, rounding: float = 0.0) -> Estimate:
-    """An estimate as a part of a number."""
+    """Return an estimate as a part of a number."""
     return replace(estimate, value=estimate.value / whole, error=estimate.error / whole + rounding)
 
 
@@ -62,7 +62,7 @@ def size(estimate: Estimate) -> Estimate:
 
 
 def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated", method: str = "floats") -> Estimate:
-    """A number whose only error is that part of it."""
+    """Return a number whose only error is that part of it."""
     return Estimate(value, relative * abs(value), kind, method)
 
 

@@ -145,7 +145,7 @@ def _table(table: FindingsTable) -> dict[str, Any]:
 
 
 def cell_words(value: TableCell) -> str:
-    """A number as a reader wants it: an estimate with its error, unless that is no more than rounding.
+    """Return a number as a reader wants it: an estimate with its error, unless that is no more than rounding.
 
     >>> cell_words(Estimate(0.25, 1e-12, "proven", "")), cell_words(7000)
     ('0.25', '7,000')

@@ -219,7 +219,7 @@ def rule_c(arms: Sequence[Fraction], horizon: int) -> Fraction:
 
 
 def best_or_uniform(arms: Sequence[Fraction], horizon: int, best: Fraction) -> Fraction:
-    """Each arm once, then the best one with that chance, else a uniform one; sure rewards."""
+    """Play each arm once, then the best one with that chance, else a uniform one; sure rewards."""
     average = sum(arms, Fraction(0)) / len(arms)
     explored = min(horizon, len(arms))
     return explored * average + (horizon - explored) * (best * max(arms) + (1 - best) * average)

@@ -63,7 +63,7 @@ def withdraw_arm(name: str, agent: str, arm: str) -> Call[m.WithdrawalReply]:
 
 
 def agent(name: str, agent_name: str) -> Call[m.AgentView]:
-    """One agent."""
+    """Ask for one agent."""
     return Call("GET", _market(name, "agents", agent_name), m.AgentView)
 
 
@@ -83,7 +83,7 @@ def open_season(name: str, season: int) -> Call[m.MarketView]:
 
 
 def seasons(name: str) -> Call[m.Seasons]:
-    """All seasons of a market."""
+    """Ask for all seasons of a market."""
     return Call("GET", _market(name, "seasons"), m.Seasons)
 
 
@@ -93,7 +93,7 @@ def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
 
 
 def decide_batch(name: str, request_ids: Iterable[str]) -> Call[m.Decisions]:
-    """Up to 1,000 decisions."""
+    """Ask for up to 1,000 decisions."""
     items = [m.DecisionRequest(request_id) for request_id in request_ids]
     return Call("POST", _market(name, "decisions", "batch"), m.Decisions, m.DecisionBatch(items))
 
@@ -105,13 +105,13 @@ def reward(name: str, event_id: str, served: m.DecisionReply, value: float) -> C
 
 
 def reward_batch(name: str, items: Iterable[tuple[str, m.DecisionReply, float]]) -> Call[m.Rewards]:
-    """Up to 1,000 rewards, as (event id, decision, value)."""
+    """Send up to 1,000 rewards, as (event id, decision, value)."""
     rewards = [m.RewardItem(event, served.decision, served.request_id, value) for event, served, value in items]
     return Call("POST", _market(name, "rewards", "batch"), m.Rewards, m.RewardBatch(rewards))
 
 
 def ledger(name: str, after: int | str = 0, limit: int = 1000) -> Call[m.LedgerPage]:
-    """A page of the ledger."""
+    """Ask for a page of the ledger."""
     return Call("GET", f"{_market(name, 'ledger')}?after={after}&limit={limit}", m.LedgerPage)
 
 

@@ -48,7 +48,7 @@ class StoredLedger(NamedTuple):
     snapshot: tuple[int, bytes] | None = None
 
     def lines(self) -> LedgerLines:
-        """Each line, with the stored hash after it at the end of a block."""
+        """Yield each line, with the stored hash after it at the end of a block."""
         before = ledger.GENESIS
         for hash_before, hash_after, text in self.blocks():
             lines = text.encode().split(b"\n")
@@ -159,7 +159,7 @@ def stored_ledgers(place: str) -> Iterator[dict[str, StoredLedger]]:
 
 @contextmanager
 def _reading(place: str) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A function that runs queries, all in one consistent view."""
+    """Yield a function that runs queries, all in one consistent view."""
     if is_postgres(place):
         with postgres_module().reading(place) as rows:
             yield rows
@@ -175,7 +175,7 @@ def _reading(place: str) -> Iterator[Callable[..., Iterable[Any]]]:
 
 
 def open_for_reading(place: str) -> sqlite3.Connection:
-    """A connection that cannot write."""
+    """Return a connection that cannot write."""
     if not os.path.isfile(place):
         raise ServeError(f"expected the file of a service, got {place!r}, which is no file; check the path")
     file = os.path.realpath(place)

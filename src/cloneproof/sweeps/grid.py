@@ -233,7 +233,7 @@ def _check(question: str, market: Market, mechanism: Mechanism, options: Mapping
 
 
 def _counted(key: str, value: Any) -> Any:  # noqa: ANN401
-    """A whole number as one: 1e4 runs are 10000, and the same point."""
+    """Return a whole number as one: 1e4 runs are 10000, and the same point."""
     number = whole(value) if key in ("seed", "runs", "max_copies") else None
     return value if number is None else number
 
@@ -299,7 +299,7 @@ def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict
 
 
 def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
-    """A market as it is given; of a pattern such as `markets/*.toml`, every file, by name."""
+    """Return a market as it is given; of a pattern such as `markets/*.toml`, every file, by name."""
     if not isinstance(market, str) or "*" not in market:
         return [market]
     try:

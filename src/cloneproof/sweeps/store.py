@@ -169,7 +169,7 @@ class Need(NamedTuple):
     runs: int
 
     def by_sampling(self, refused: bool | None) -> bool:
-        """Whether runs are needed, as far as is known: not while the whole part may still make them unnecessary.
+        """Return whether runs are needed, as far as is known: not while the whole part may still make them unnecessary.
 
         >>> Need("", ("ab",), 100).by_sampling(refused=None)
         True
@@ -197,7 +197,7 @@ class Index:
         return gaps(((chunk.first, chunk.stop) for chunk in self.chunks.get(key, ())), runs)
 
     def missing(self, needs: Iterable[Need]) -> Missing:
-        """Each key of which something is missing, and what."""
+        """Return each key of which something is missing, and what."""
         runs: dict[str, int] = {}
         missing: Missing = {}
         for need in needs:

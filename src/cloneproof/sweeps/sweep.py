@@ -79,7 +79,7 @@ class Agenda:
         return Chunk(key, first, taken)
 
     def finish(self, asked: Chunk, done: Chunk) -> None:
-        """A chunk is back: what it left out goes on the agenda again."""
+        """Take a chunk back: what it left out goes on the agenda again."""
         if done.stop < asked.stop:
             self.waiting.appendleft(Chunk(asked.key, done.stop, asked.stop - done.stop))
 
@@ -203,7 +203,7 @@ def this_machine(number: int, sampled_only: bool) -> Iterator[Place]:
 
 
 def given_place(executor: Executor, workers: int | None) -> Place:
-    """An executor that is the caller's, who also ends it; its size is asked for anew, as a cluster may grow.
+    """Use the caller's executor, which the caller also ends; its size is asked for anew, as a cluster may grow.
 
     Executors have no public size. Where one hides it otherwise than Dask and the standard library do, it is `workers`.
     """
@@ -309,7 +309,7 @@ class Driver:
             self._sample_instead(chunk.key)
 
     def _sample_instead(self, key: str) -> None:
-        """An exact engine refused: the runs of the points that asked are missing now."""
+        """Note that an exact engine refused: the runs of the points that asked are missing now."""
         needs = [need._replace(whole="") for need in self.after.get(key, ())]
         for fresh, ranges in self.index.missing(needs).items():
             if fresh not in self.left:

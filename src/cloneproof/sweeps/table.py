@@ -86,7 +86,7 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
 
 
 class StoredRuns:
-    """Outcomes of a part's runs, read from its chunks; the last chunk is kept at hand."""
+    """Outcomes of a part's runs, read from its chunks; the last chunk is kept in memory."""
 
     def __init__(self, index: Index, key: str, columns: int) -> None:
         self.store, self.columns = index.store, columns
@@ -114,7 +114,7 @@ class StoredRuns:
 
 
 def _evaluation(point: GridPoint, data: dict[str, Any], refusals: list[str]) -> Evaluation:
-    """An exact evaluation as it was stored, with why other engines were passed over."""
+    """Return an exact evaluation as it was stored, with why other engines were passed over."""
     stored = Evaluation.from_dict(data)
     outside = with_notes(replace(stored, notes=()), point.market, point.mechanism, dict(point.copies), []).notes
     return replace(stored, notes=(*outside, *refusals, *stored.notes[len(outside) :]))

@@ -487,7 +487,7 @@ def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:
 
 
 def _fraction(text: object) -> Fraction:
-    """A fraction in lowest terms, written as text."""
+    """Return a fraction in lowest terms, written as text."""
     found = FRACTION.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise RejectedError(f"{text!r} is not a fraction")

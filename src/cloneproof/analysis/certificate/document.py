@@ -38,7 +38,7 @@ def read_json(path: str | Path) -> Any:  # noqa: ANN401
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are all different, so that all readers agree."""
+    """Return a JSON object whose keys are all different, so that all readers agree."""
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise ValueError(f"{max(keys, key=keys.count)!r} stands twice in one object")
@@ -72,7 +72,7 @@ def require(condition: bool, otherwise: str) -> None:
 
 
 def number(value: object, least: float = 0) -> Fraction:
-    """A number of the file as an exact fraction."""
+    """Return a number of the file as an exact fraction."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise RejectedError(f"{value!r} is not a number")
     require(value >= least, f"{value!r} is too small")
@@ -80,7 +80,7 @@ def number(value: object, least: float = 0) -> Fraction:
 
 
 def whole(value: object, most: int = 10**15, least: int = 1) -> int:
-    """A whole number from 1, or from `least`."""
+    """Return a whole number from 1, or from `least`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise RejectedError(f"{value!r} is not a whole number")
     require(least <= value <= most, f"{value!r} is not from {least} to {most}, which can be checked")
@@ -188,13 +188,13 @@ ARM_KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_scan_argument(data: dict[str, Any]) -> bool:
-    """Whether a clone-proof verdict rests on the scan theorem."""
+    """Return whether a clone-proof verdict rests on the scan theorem."""
     argument = data.get("argument")
     return data.get("verdict") == "clone-proof" and isinstance(argument, dict) and argument.get("kind") == SCAN
 
 
 def scan_name_fits(mechanism: dict[str, Any]) -> bool:
-    """Whether the description is of a scan mechanism with the name it is given."""
+    """Return whether the description is of a scan mechanism with the name it is given."""
     try:
         scan_numbers(mechanism)
     except (KeyError, RejectedError):

@@ -234,7 +234,7 @@ def _how_to_check_all_opponents(case: AuditCase) -> str:
 
 
 def _loosen(bound: float) -> float:
-    """A slightly weaker bound than the one found; at most 0, which still proves the claim."""
+    """Return a slightly weaker bound than the one found; at most 0, which still proves the claim."""
     return min(0.0, bound + ROOM * (1 + abs(bound))) if bound <= 0 else bound
 
 

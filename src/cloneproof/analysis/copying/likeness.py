@@ -222,7 +222,7 @@ def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
 
 
 def _same_words(first: str, second: str) -> bool:
-    """Whether two texts of plain words differ by their order and a letter of a longer word at most.
+    """Return whether two texts of plain words differ by their order and a letter of a longer word at most.
 
     >>> _same_words("red shoes sale", "sale red shoe"), _same_words("organic mug size s", "organic mug size m")
     (True, False)

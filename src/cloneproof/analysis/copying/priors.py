@@ -153,7 +153,7 @@ class FittedWithout:
 
 
 def deal_folds(agents: Sequence[str]) -> IntArray:
-    """A fold for each arm, by its agent, in the order in which agents appear.
+    """Return a fold for each arm, by its agent, in the order in which agents appear.
 
     >>> deal_folds(["ana", "ana", "bo", "ana"]).tolist()
     [0, 0, 1, 0]
@@ -360,7 +360,7 @@ def fit_priors(agents: Sequence[str], likelihood: FloatArray, grid: FloatArray, 
 
 
 def condense(prior: FloatArray, grid: FloatArray, atoms: int, rounded: str) -> Prior:
-    """A prior of few atoms: slices of equal probability, each at its own mean, written in the format `rounded`.
+    """Return a prior of few atoms: slices of equal probability, each at its own mean, written in the format `rounded`.
 
     The mean stays; the spread inside a slice is lost.
 

@@ -163,7 +163,7 @@ def count_realisations(originals: list[CopiedOriginal], ordered: bool) -> int:
 
 
 def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tuple[Fraction, MeanCounts]]:
-    """Each realisation with its probability: runs of (mean, arms), optionally in order of registration."""
+    """Yield each realisation with its probability: runs of (mean, arms), optionally in order of registration."""
     if ordered:
         for atoms in product(*(original.atoms for original in originals)):
             check_time("closed form")
@@ -355,7 +355,7 @@ class Phases:
         return self.mechanism.arm.explore
 
     def order_matters(self, arms: int) -> bool:
-        """Whether the order of registration can matter: only if an exploration by index is cut short."""
+        """Return whether the order of registration can matter: only if an exploration by index is cut short."""
         needed = arms * self.arm_rounds
         return self.mechanism.arm.order == "index" and (self.trial < needed or 0 < self.award < needed)
 

@@ -51,7 +51,7 @@ class Arithmetic:
     proven: bool
 
     def number(self, value: Number | Fraction) -> Number:
-        """A ball, fraction, whole number or float, in this arithmetic."""
+        """Return a ball, fraction, whole number or float, in this arithmetic."""
         if self.proven:
             return value if isinstance(value, arb) else ball(value)
         return float(value)
@@ -449,7 +449,7 @@ class Deterministic:
         return total
 
     def scores(self, sums: Sums, rounds: int) -> tuple[Array, Array, int]:
-        """A score is the exact average rounded once, so that averages that tie in the session tie here."""
+        """Return the scores: exact averages rounded once, so that averages that tie in the session tie here."""
         rounded: dict[float, Number] = {}
         for value, chance in sums.items():
             score = value / (rounds << TICK_BITS)

@@ -81,7 +81,7 @@ class DrawLaws:
 def reservoir_rewards(
     agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
 ) -> tuple[list[Number], int]:
-    """Each agent's expected reward, and a bound on its rounding errors."""
+    """Return each agent's expected reward, and a bound on its rounding errors."""
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
     left = horizon - rule.draws * rule.explore * len(agents)

@@ -127,7 +127,7 @@ def merge_states(states: States, weights: FloatArray) -> tuple[States, FloatArra
 
 
 def _words(states: States) -> list[Ints]:
-    """Each state as one integer, or as few as its numbers fit into."""
+    """Return each state as one integer, or as few as its numbers fit into."""
     words: list[Ints] = []
     used = 64
     for row in states:

@@ -23,7 +23,7 @@ from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
 
 
 def arms_decided(shape: Shape, states: States, level: int) -> Mask:
-    """Where a level of arms needs no further reward."""
+    """Return where a level of arms needs no further reward."""
     if shape.idle[level]:
         return np.ones(states.shape[1], dtype=bool)
     if not shape.mechanism.arm.commits:
@@ -32,13 +32,13 @@ def arms_decided(shape: Shape, states: States, level: int) -> Mask:
 
 
 def is_winner(shape: Shape, states: States, owner: int) -> Mask:
-    """Where the agents' level has committed to this owner."""
+    """Return where the agents' level has committed to this owner."""
     row = shape.row("winner", owner)
     return np.zeros(states.shape[1], dtype=bool) if row is None else states[row] > 0
 
 
 def is_decided(shape: Shape, states: States) -> Mask:
-    """Where no reward can change a later choice."""
+    """Return where no reward can change a later choice."""
     if not shape.may_be_decided:
         return np.zeros(states.shape[1], dtype=bool)
     inner = [arms_decided(shape, states, level) for level in range(len(shape.levels))]
@@ -185,7 +185,7 @@ class RoundStep:
         self._keep(states, weights * success)
 
     def _reveal(self, original: int, states: States, weights: FloatArray, successes: Ints, observe: bool) -> None:
-        """A deterministic reward: known, or one of the prior's atoms."""
+        """Play a deterministic reward: known, or one of the prior's atoms."""
         belief, owner = self.shape.originals[original].belief, self.shape.originals[original].owner
         values = np.array([sum(v * w for v, w in zip(belief.values, belief.weights, strict=True)), *belief.values])
         self.gains[owner] += float((weights * values[successes]).sum())

@@ -79,7 +79,7 @@ def arms_pulled(mechanism: Mechanism, arms: int, horizon: int, reward: float, se
 
 
 def on_a_schedule(runs: Sequence[Sequence[int]]) -> bool:
-    """Whether the runs can come from a fixed schedule that is followed by a single arm.
+    """Return whether the runs can come from a fixed schedule that is followed by a single arm.
 
     >>> on_a_schedule([[0, 1, 0, 0], [0, 1, 1, 1]]), on_a_schedule([[0, 0, 0, 0], [0, 0, 1, 2]])
     (True, False)

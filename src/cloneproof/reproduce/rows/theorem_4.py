@@ -380,7 +380,7 @@ def _claims(setting: Setting) -> tuple[dict[Reading, list[Worst]], dict[Reading,
 
 
 def _holds(cases: Sequence[Worst]) -> bool:
-    """Whether q <= bound everywhere, up to roundings that are a small part of either."""
+    """Return whether q <= bound everywhere, up to roundings that are a small part of either."""
     return all(case.excess <= ROUNDING * max(case.q, case.bound) + 1e-30 for case in cases)
 
 

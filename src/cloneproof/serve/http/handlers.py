@@ -40,12 +40,12 @@ Params = dict[str, str]
 
 
 async def health(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
-    """Whether the process is alive."""
+    """Return whether the process is alive."""
     return 200, m.Health("alive")
 
 
 async def ready(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
-    """Whether calls are accepted: the markets are read and storage can be written to."""
+    """Return whether calls are accepted: the markets are read and storage can be written to."""
     try:
         await service.check_ready()
     except Refused as refusal:
@@ -95,7 +95,7 @@ def _out(market: LiveMarket) -> frozenset[str]:
 
 
 def agent_view(record: AgentRecord, out: frozenset[str]) -> m.AgentView:
-    """An agent with its arms."""
+    """Return an agent with its arms."""
     arms = [
         m.ArmView(
             arm.arm, arm.season, arm.until is not None, arm.decisions, arm.rewards,
@@ -160,7 +160,7 @@ def show_progress(market: LiveMarket, params: Params) -> m.Progress:
 
 @reads
 def list_seasons(market: LiveMarket, params: Params) -> m.Seasons:
-    """All seasons of a market, with the decisions that belong to each; the present season is the last."""
+    """List all seasons of a market, with the decisions that belong to each; the present season is the last."""
     ends = [0, *market.ends]
     views = [m.SeasonView(n, "settled", ends[n - 1] + 1, ends[n]) for n in range(1, len(ends))]
     if market.season == len(ends):
@@ -170,7 +170,7 @@ def list_seasons(market: LiveMarket, params: Params) -> m.Seasons:
 
 @reads
 def show_agent(market: LiveMarket, params: Params) -> m.AgentView:
-    """One agent with its arms, statistics and balance."""
+    """Show one agent with its arms, statistics and balance."""
     return agent_view(market.registry.agent(params["agent"]), _out(market))
 
 
@@ -282,7 +282,7 @@ async def decide(service: Service, caller: KeyRecord, params: Params, body: m.De
 
 
 async def decide_batch(service: Service, caller: KeyRecord, params: Params, body: m.DecisionBatch) -> HttpAnswer:
-    """Up to 1,000 decisions, a result for each."""
+    """Make up to 1,000 decisions, a result for each."""
     requests = [item.request_id for item in body.items]
     return 200, m.Decisions(await service.writer.submit(Decide(params["market"], requests)))
 
@@ -294,7 +294,7 @@ async def reward(service: Service, caller: KeyRecord, params: Params, body: m.Re
 
 
 async def reward_batch(service: Service, caller: KeyRecord, params: Params, body: m.RewardBatch) -> HttpAnswer:
-    """Up to 1,000 rewards, a result for each."""
+    """Enter up to 1,000 rewards, a result for each."""
     return 200, m.Rewards(await service.writer.submit(Reward(params["market"], body.items)))
 
 
@@ -344,7 +344,7 @@ async def _agent_page(service: Service, name: str, agent: str, after: str, limit
 
 
 def _is_shown(entry: Entry, agent: str) -> bool:
-    """Whether a line is about an agent: itself, or a season's end before its last round."""
+    """Return whether a line is about an agent: itself, or a season's end before its last round."""
     return isinstance(entry, Ended) or getattr(entry, "agent", None) == agent
 
 
@@ -354,7 +354,7 @@ def agent_key(secret: bytes, agent: str) -> bytes:
 
 
 def _without_numbers(line: bytes, key: bytes) -> msgspec.Raw:
-    """A line without the numbers that count what others did."""
+    """Return a line without the numbers that count what others did."""
     entry: dict[str, Any] = msgspec.json.decode(line)
     del entry["n"]
     if "id" in entry:
@@ -363,7 +363,7 @@ def _without_numbers(line: bytes, key: bytes) -> msgspec.Raw:
 
 
 def seal_position(key: bytes, n: int) -> str:
-    """A position in the ledger that only the holder of the key can read."""
+    """Return a position in the ledger that only the holder of the key can read."""
     tag = _keyed(key, b"tag", n)
     return f"{tag.hex()}{n ^ int.from_bytes(_keyed(key, tag), 'big'):016x}"
 
@@ -395,7 +395,7 @@ async def create_key(service: Service, caller: KeyRecord, params: Params, body: 
 
 
 async def list_keys(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
-    """All keys, without their secrets."""
+    """List all keys, without their secrets."""
     return 200, m.Keys([_key(record) for record in service.keys.records.values()])
 
 

@@ -164,7 +164,7 @@ class LogLines(logging.Formatter):
 
 
 def text_line(data: dict[str, Any]) -> str:
-    """A line of text, with control characters escaped.
+    """Return a line of text, with control characters escaped.
 
     >>> text_line({"time": "t", "level": "info", "message": "call", "market": "feed", "error": "a b"})
     't info call market=feed error="a b"'

@@ -23,7 +23,7 @@ LEAST_SEED: Final = 1 << 48
 
 
 def make_secret(seed: int | None) -> bytes:
-    """A market's secret: 256 random bits, or derived from a seed that is too large to be guessed."""
+    """Return a market's secret: 256 random bits, or derived from a seed that is too large to be guessed."""
     if seed is None:
         return secrets.token_bytes(32)
     if seed < LEAST_SEED:
@@ -48,7 +48,7 @@ def season_keys(secret: bytes, season: int) -> list[bytes]:
 
 
 def registration_digest(key: bytes, declared: list[dict[str, Any]]) -> str:
-    """A hash of all registrations that nobody can guess them from until the season's key is published."""
+    """Return a hash of all registrations that nobody can guess them from until the season's key is published."""
     return blake2b(msgspec.json.encode(declared), key=key, digest_size=32, person=b"cloneproof arms").hexdigest()
 
 

@@ -282,15 +282,15 @@ class LiveMarket:
         self.chain.append(*decided)
 
     def awaits(self, decision: int) -> bool:
-        """Whether a decision awaits its reward."""
+        """Return whether a decision awaits its reward."""
         return self.session is not None and decision - self.before in self.session.pending
 
     def asked(self, decision: int, request: str) -> bool:
-        """Whether a decision awaits its reward and was made for this request."""
+        """Return whether a decision awaits its reward and was made for this request."""
         return self.requests.get(decision - self.before) == request
 
     def allows(self, value: float) -> bool:
-        """Whether a reward is possible in this market."""
+        """Return whether a reward is possible in this market."""
         return self._family.allows(value) and value >= self.least
 
     def _checked(self, value: float) -> float:
@@ -325,7 +325,7 @@ class LiveMarket:
     def _enter_late(
         self, event: str, decision: int, value: float, at: int, defaulted: ledger.Defaulted | None
     ) -> ledger.Late:
-        """A reward for a decision that does not await one."""
+        """Enter a reward for a decision that does not await one."""
         if not 1 <= decision <= self.decisions:
             raise Refused(
                 404,
@@ -352,7 +352,7 @@ class LiveMarket:
         ]
 
     def overdue(self, at: int) -> bool:
-        """Whether a wait window is over."""
+        """Return whether a wait window is over."""
         return self.session is not None and self.windows.any_over(self.session.round, self.time(at))
 
     def expire(self, at: int) -> Iterator[ledger.Defaulted]:

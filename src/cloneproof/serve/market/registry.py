@@ -64,7 +64,7 @@ class Registry:
         return self.agents[name]
 
     def check_room_for_arm(self, agent: str, arm: str) -> bool:
-        """Whether the arm is new, or was withdrawn; refuse one more than the quota."""
+        """Return whether the arm is new, or was withdrawn; refuse one more than the quota."""
         left = [record.arm for record in self.agent(agent).arms if record.until is None]
         if arm in left:
             return False
@@ -192,7 +192,7 @@ class WaitWindows:
             starts.append([now + self._step if self._step > 1 else now, last_round])
 
     def any_over(self, last_round: int, now: int) -> bool:
-        """Whether a window is over; its rounds may have their rewards already."""
+        """Return whether a window is over; its rounds may have their rewards already."""
         in_time = not self.starts or now < self.starts[0][0] + self._length
         return not in_time or last_round - self.oldest >= self._rounds
 

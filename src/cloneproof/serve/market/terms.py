@@ -85,7 +85,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def invalid(message: str) -> Refused:
-    """A refusal of an invalid declaration or call."""
+    """Return a refusal of an invalid declaration or call."""
     return Refused(422, "invalid", message)
 
 

@@ -10,12 +10,12 @@ from cloneproof.serve.storage.sqlite import SqliteStorage
 
 
 def is_postgres(place: str) -> bool:
-    """Whether a place is the address of a PostgreSQL database."""
+    """Return whether a place is the address of a PostgreSQL database."""
     return place.startswith(("postgresql://", "postgres://"))
 
 
 def display_place(place: str) -> str:
-    """A place without its password, for printing."""
+    """Return a place without its password, for printing."""
     shown: str = postgres_module().without_password(place) if is_postgres(place) else place
     return shown
 

@@ -72,7 +72,7 @@ def make_tables(connection: psycopg.Connection) -> None:
 
 
 def has_tables(connection: psycopg.Connection) -> bool:
-    """Whether the database has our tables; raises an error for another program's schema or another version."""
+    """Return whether the database has our tables; raises an error for another program's schema or another version."""
     row = connection.execute("SELECT to_regnamespace('cloneproof'), to_regclass('cloneproof.schema')").fetchone()
     assert row is not None
     if row[0] is None:
@@ -198,7 +198,7 @@ def _end_hanging_turn(connection: psycopg.Connection) -> bool:
 
 
 def without_password(address: str) -> str:
-    """An address as it may be shown and logged.
+    """Return an address as it may be shown and logged.
 
     >>> without_password("postgresql://ana:secret@db/market?sslmode=require")
     'postgresql://ana@db/market'
@@ -345,7 +345,7 @@ class PostgresStorage(SharedStorage):
 
 @contextmanager
 def reading(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A function that runs queries in one consistent view and reads their rows a page at a time."""
+    """Yield a function that runs queries in one consistent view and reads their rows a page at a time."""
     try:
         with psycopg.connect(address, connect_timeout=CONNECT_SECONDS) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

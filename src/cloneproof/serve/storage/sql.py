@@ -114,7 +114,7 @@ def _wanted_keys(wanted: Wanted) -> list[str]:
 
 
 def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
-    """A signed hash of 64 bits for each key of a market."""
+    """Return a signed hash of 64 bits for each key of a market."""
     base, digests = blake2b(b"%d:" % market, digest_size=8), []
     for key in keys:
         digest = base.copy()  # faster than a new one
@@ -191,7 +191,7 @@ class Storage(ABC):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Statements]:
-        """A transaction: all statements or none."""
+        """Run a transaction: all statements or none."""
 
     @abstractmethod
     def _list(self, values: Iterable[int]) -> object:

@@ -137,7 +137,7 @@ Connection = Any  # of `sqlite3` or of `apsw`
 
 
 def is_service_file(connection: Connection) -> bool:
-    """Whether a file was made by the service; raises an error if by another version."""
+    """Return whether a file was made by the service; raises an error if by another version."""
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         return False
     found = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -323,7 +323,7 @@ class SqliteStorage(Storage):
 
     @staticmethod
     def _store_ids(database: Connection, rows: Sequence[IdRow], indexed: Sequence[tuple[int, int]]) -> bool:
-        """Whether the ids could be stored; if a page of the table is damaged, they stay in memory."""
+        """Return whether the ids could be stored; if a page of the table is damaged, they stay in memory."""
         database.execute("SAVEPOINT ids")
         try:
             database.executemany("INSERT INTO ids VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
