@@ -153,7 +153,7 @@ def log(
 
 
 def read_ledger(places: Sequence[str], market: str | None, season: int | None, clock: Deadline) -> LedgerRows | None:
-    """The rewards of a live market, if the place is the database of a service; None if it has files of rows."""
+    """Read the rewards of a live market, if the place is the database of a service; None if it has files of rows."""
     if market is None and season is None and not any(map(_is_database, places)):
         return None
     if len(places) > 1:
@@ -178,7 +178,7 @@ def _is_database(place: str) -> bool:
 
 
 def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows | None) -> tuple[StudiedPolicy, str]:
-    """The policy to judge and its name: as asked for, or else what the live market runs."""
+    """Return the policy to judge and its name: as asked for, or else what the live market runs."""
     if name is None:
         return (None, "") if ledger is None else (lambda _fitted: ledger.mechanism, ledger.spec.mechanism)
     if ":" in name:
@@ -218,7 +218,7 @@ def exit_code(study: LogStudy) -> int:
 
 
 def parsed_range(text: str | None) -> tuple[float, float]:
-    """The range of `1:5`.
+    """Parse a range such as `1:5`.
 
     >>> parsed_range("1:5"), parsed_range(None)
     ((1.0, 5.0), (0.0, 1.0))

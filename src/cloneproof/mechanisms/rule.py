@@ -43,7 +43,7 @@ Chance = Callable[..., Numbers]
 
 
 class PriorityInputs(NamedTuple):
-    """What the priority of a candidate depends on, besides the parameters of its rule.
+    """Inputs of a candidate's priority, besides the parameters of its rule.
 
     Parameters
     ----------
@@ -186,12 +186,12 @@ class Rule:
 
     @property
     def draws(self) -> int:
-        """The slots of each agent; 0 if the candidates are its arms."""
+        """Number of slots of each agent; 0 if the candidates are its arms."""
         return self.slots.draws
 
     @property
     def index(self) -> IndexKind:
-        """The kind of index that the priority declares to be; "own" for a user's function, which can only be called."""
+        """Kind of index that the priority declares; "own" for a user's function, which can only be called."""
         kind: IndexKind = formula_of(self.priority)
         return kind
 
@@ -233,7 +233,7 @@ class Rule:
         return self.order != "index"
 
     def to_dict(self) -> dict[str, Any] | None:
-        """The rule as data for `rule_from_dict`; None if it is a user's own.
+        """Return the rule as data for `rule_from_dict`; None if it is a user's own.
 
         The rule of an installed package has a name. One imported as MODULE:NAME has none, since a file must not cause
         an import.
@@ -245,7 +245,7 @@ class Rule:
 
 
 def rule_names() -> list[str]:
-    """The names of all rules, including those of installed packages (entry points of the group `cloneproof.rules`)."""
+    """List all rules by name, with those of installed packages (entry points of the group `cloneproof.rules`)."""
     return sorted({*factories(RULES_PACKAGE), *installed_rules()})
 
 
@@ -286,7 +286,7 @@ def installed_rules() -> dict[str, str]:
 
 
 def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with those left at their defaults, so that a file records them all."""
+    """Return the options with those left at their defaults, so that a file records them all."""
     defaults = {key: each.default for key, each in inspect.signature(factory).parameters.items()}
     plain = {key: value for key, value in defaults.items() if isinstance(value, bool | int | float | str)}
     return plain | dict(options)
@@ -335,7 +335,7 @@ def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
 
 
 def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:
-    """The error for a rule that returned something other than a number, or raised."""
+    """Return the error for a rule that returned something other than a number, or raised."""
     if isinstance(got, Exception):
         outcome = f"but it raised {type(got).__name__}: {got}"
     else:
@@ -347,7 +347,7 @@ def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) ->
 
 
 def checked_chances(rule: Rule, clock: Numbers, pulls: Numbers, means: Numbers, outstanding: Numbers) -> FloatArray:
-    """The probabilities that a rule declares, one for each candidate of each state, or an error."""
+    """Return the probabilities that a rule declares, one for each candidate of each state, or an error."""
     assert rule.chance is not None
     try:
         chances = np.asarray(rule.chance(clock, pulls, means, outstanding, *rule.parameters), dtype=float)

@@ -1,4 +1,4 @@
-"""How a level spreads over its candidates in many states at once: `mechanisms.online.levels` without random numbers.
+"""Choices of a level among its candidates, in many states at once: `mechanisms.online.levels` without random numbers.
 
 Statistics. A mean is the exact sum of rewards, in the session's ticks of 2^-60, divided by the pulls and rounded once,
 so equal averages are equal floats.
@@ -50,6 +50,10 @@ def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
 
 
 def _highest_index(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
+    """Return which candidates (rows) have the highest UCB index in each state (columns), ties included."""
+    # Floats decide wherever one index is clearly ahead. Where several are within rounding of the highest and not all of
+    # them have equal statistics, `exceeds` compares them in balls, one after the other, and finds the leader. Only
+    # candidates with the leader's statistics tie with it: different ones never do, since ln t is transcendental.
     slow = rule.index == "slow-ucb"
     scale = rule.parameters[0] * (np.sqrt(clock) * _ln(clock) if slow else _ln(clock))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -103,7 +107,7 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
 
 
 def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
-    """The scalar priority, once for each different (clock, pulls, mean)."""
+    """Call the scalar priority once for each different (clock, pulls, mean)."""
     if rule.siblings:
         return _call_among(rule, clock, pulls, mean)
     means, which = np.unique(mean, return_inverse=True)
@@ -117,7 +121,7 @@ def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Fl
 
 
 def _call_among(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
-    """The priority of a rule that looks at siblings, once for each different candidate of each different state."""
+    """Call the priority of a rule that looks at siblings, once for each different candidate of each state."""
     values, known = np.empty(pulls.shape), dict[tuple[object, ...], float]()
     clocks = np.broadcast_to(clock, pulls.shape[1:]).tolist()
     for column, (time, numbers, means) in enumerate(zip(clocks, pulls.T.tolist(), mean.T.tolist(), strict=True)):
@@ -150,7 +154,7 @@ def _value(
 
 
 def _ln(clock: Ints) -> FloatArray:
-    """The logarithms of whole numbers from 1."""
+    """Return the logarithms of whole numbers from 1."""
     return np.asarray(_logarithms(int(clock.max(initial=1)).bit_length())[clock])
 
 
@@ -163,7 +167,7 @@ def _logarithms(bits: int) -> FloatArray:
 def spread(
     rule: Rule, explore: int, clock: Ints, pulls: Ints, mean: FloatArray, decided: Ints, chosen: Mask | None
 ) -> tuple[FloatArray, Mask]:
-    """The probability of each candidate (rows) in each state (columns), and where a commitment is made now.
+    """Return the probability of each candidate (rows) in each state (columns), and where a commitment is made now.
 
     Exploration comes first: least-pulled with ties uniform, block after block in random order, or by registration. Then
     the highest priority, ties uniform.
@@ -218,7 +222,7 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
 
 
 def _sure_reward(shape: Shape, states: States, arm: int) -> FloatArray:
-    """What each pull of an arm pays where rewards are deterministic; 0 where that is not known yet."""
+    """Return what each pull of an arm pays where rewards are deterministic; 0 where that is not known yet."""
     original = shape.arms[arm]
     values = np.array([0.0, *(ticks(v) / ONE for v in shape.originals[original].belief.values)])
     return np.asarray(values[shape.successes(states, original)])
@@ -247,7 +251,7 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArr
 
 
 def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
-    """The rewards that a partial score counts so far: after the rounds that it skips, until it is full.
+    """Return the rewards that a partial score counts so far: after the rounds that it skips, until it is full.
 
     A score of fresh rewards starts with the round that commits. If an index over agents keeps counting after the arms
     were cleared, the rounds of their second exploration do not count either.
@@ -276,7 +280,7 @@ def _score_statistics(shape: Shape, states: States, decided: Ints) -> tuple[Ints
 
 
 def _exact_mean(shape: Shape, states: States, originals: list[int], observations: list[Ints]) -> FloatArray:
-    """The mean of different deterministic rewards, in whole numbers of any size where floats are inexact."""
+    """Return the mean of different deterministic rewards, in whole numbers of any size where floats are inexact."""
     coarse = all((v * 2**20).is_integer() for o in originals for v in shape.originals[o].belief.values)
     kind = np.float64 if coarse else object
     total = np.zeros(states.shape[1], dtype=kind)

@@ -39,7 +39,7 @@ class RewardFamily:
 
     @property
     def law(self) -> FamilyLaw:
-        """The law that the quantile declares; "own" for a user's function, which can only be called."""
+        """Law that the quantile declares; "own" for a user's function, which can only be called."""
         law: FamilyLaw = formula_of(self.quantile)
         return law
 

@@ -1,4 +1,4 @@
-"""The terms of a market, declared before anybody registers.
+"""Terms of a market, declared before anybody registers.
 
 A season goes open -> running -> settled, as in the paper's protocol: the principal commits to a mechanism, agents
 register arms, the mechanism runs, shares are paid. Registration closes at the start, and latecomers wait for the next
@@ -75,12 +75,12 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def share_micro(self) -> int:
-        """What a reward of 1 pays, in micro-units."""
+        """Pay for a reward of 1, in micro-units."""
         return round(self.share * MICRO)
 
     @property
     def family(self) -> RewardFamily:
-        """The law that says which rewards are possible."""
+        """Reward family, which says which rewards are possible."""
         return BOUNDED if self.rewards is None else reward_family(self.rewards)
 
 
@@ -90,7 +90,7 @@ def invalid(message: str) -> Refused:
 
 
 def complete(spec: MarketSpec) -> MarketSpec:
-    """The spec with every parameter of its mechanism filled in, or a refusal."""
+    """Return the spec with every parameter of its mechanism filled in, or a refusal."""
     if abs(spec.share * MICRO - spec.share_micro) > 1e-9 * MICRO or spec.share_micro < 1:
         raise invalid(f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
@@ -106,7 +106,7 @@ def complete(spec: MarketSpec) -> MarketSpec:
 
 
 def _least_reward(declared: float | None, family: RewardFamily) -> float:
-    """The default for a missing reward: the lowest possible one, so that withholding a reward does not pay.
+    """Return the default for a missing reward: the lowest possible one, so that withholding a reward does not pay.
 
     For a family without a lowest reward it must be declared, and the market refuses rewards below it.
     """
@@ -131,7 +131,7 @@ def _least_reward(declared: float | None, family: RewardFamily) -> float:
 
 
 def build_mechanism(spec: MarketSpec) -> Mechanism:
-    """The mechanism, from its parameters or else from its theorem and the declared bounds.
+    """Return the mechanism, from its parameters or else from its theorem and the declared bounds.
 
     Its name is in the catalogue, or is that of a rule, built in or of an installed package, for one level of all arms.
     """

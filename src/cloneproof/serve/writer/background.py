@@ -65,7 +65,7 @@ class Threads:
 
 
 class Background:
-    """The threads and tasks beside the groups; they wake the writer when there is something for it to do."""
+    """Threads and tasks beside the groups; they wake the writer when there is something for it to do."""
 
     def __init__(self, queue: RoundRobin, tick: float) -> None:
         self.threads, self.tick = Threads(), tick
@@ -96,7 +96,7 @@ class Background:
             self.wake.set()
 
     def take_released(self, markets: ServedMarkets) -> list[tuple[str, LiveMarket]]:
-        """The markets to be released now; without those that were replaced, as all of them were read back meanwhile."""
+        """Return the markets to release now, without those that were replaced, as all were read back meanwhile."""
         released = [(name, market) for of, name, market in self._released if of is markets]
         self._released.clear()
         return released

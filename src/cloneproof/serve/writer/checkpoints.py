@@ -18,7 +18,7 @@ from cloneproof.serve.writer.markets import ServedMarkets
 
 
 class Checkpoint:
-    """The snapshots of one checkpoint, as far as they are taken."""
+    """Snapshots of one checkpoint, as far as they are taken."""
 
     def __init__(self, markets: ServedMarkets) -> None:
         self.markets, self._names = markets, sorted(markets.changed, reverse=True)
@@ -27,7 +27,7 @@ class Checkpoint:
         self.complete = False
 
     def take_next(self) -> str | None:
-        """The market whose snapshot is taken next, if none is being taken; called between two groups."""
+        """Return the market whose snapshot is taken next, if none is being taken; called between two groups."""
         while self.held is None and self._names:
             name = self._names.pop()
             if self.markets.snapshot_possible(name):  # else it stays among the changed ones, for the next checkpoint
@@ -39,7 +39,7 @@ class Checkpoint:
 
 
 class Checkpoints:
-    """The checkpoint under way, if any, and how it goes on beside the groups."""
+    """Checkpoint under way, if any, and how it goes on beside the groups."""
 
     def __init__(self, storage: Storage, background: Background) -> None:
         self._storage, self._background = storage, background

@@ -43,11 +43,11 @@ class Command:
         return 1
 
     def part(self, start: int, most: int) -> Self:
-        """The command for at most so many of its items from `start` on; itself if it cannot be divided."""
+        """Return the command for at most `most` of its items from `start` on; itself if it cannot be divided."""
         return self
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        """The ids whose old entries must be known."""
+        """Return the ids whose old entries must be known."""
         return None
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
@@ -184,7 +184,7 @@ class Reward(Batch[RewardItem]):
 
 
 def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Known) -> Sequence[int]:
-    """The positions of items that can be entered at once, before the others.
+    """Return the positions of items that can be entered at once, before the others.
 
     An item that shares its event or decision with an earlier one is left for later, so that their order decides.
     """

@@ -28,7 +28,7 @@ Joined = Sequence[tuple[Command, list[int]]]  # commands, each with the position
 
 
 def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
-    """The commands with decisions and rewards of a market joined, each with the positions of its parts."""
+    """Join the commands with decisions and rewards of a market, each with the positions of its parts."""
     for _, run in groupby(range(len(commands)), lambda at: -1 if isinstance(commands[at], Batch) else at):
         places: dict[tuple[type, str], list[int]] = {}
         for at in run:
@@ -39,7 +39,7 @@ def merge(commands: Sequence[Any]) -> Iterator[tuple[Command, list[int]]]:
 
 
 def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN401
-    """The reply to each of several joined commands, by their sizes."""
+    """Yield the reply to each of several joined commands, by their sizes."""
     cut = isinstance(reply, Unfinished)
     if len(sizes) == 1 or isinstance(reply, Exception) or (cut and not reply.replies):
         yield from [reply] * len(sizes)
@@ -52,7 +52,7 @@ def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN
 
 
 class Fault(Refused):
-    """The reply to a command that failed by a fault of the service or of an installed rule."""
+    """Reply to a command that failed by a fault of the service or of an installed rule."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class GroupRun:
         return replies
 
     def _run_command(self, command: Command, seconds: float) -> Any:  # noqa: ANN401
-        """The reply of a command; while a market is being settled, by any process, only its settlement runs."""
+        """Run a command and return its reply; while any process settles a market, only its settlement runs."""
         market = self.markets.by_name.get(command.market)
         if market is not None and market.settling and not isinstance(command, Settle):
             return Unfinished()

@@ -18,7 +18,7 @@ KnownEntries = defaultdict[int, Known]  # by the number of a market
 
 
 class ServedMarkets:
-    """The markets by name; each has a permanent number, from 1."""
+    """Markets by name; each has a permanent number, from 1."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, LiveMarket] = {}
@@ -97,7 +97,7 @@ class ServedMarkets:
                 market.ahead = others.by_name[name].ahead
 
     def expire(self, at: int, known: KnownEntries, names: Iterable[str], most: int = 1000) -> set[str]:
-        """Enter at most so many default rewards in markets with a window that is over; those that may have more."""
+        """Enter at most `most` default rewards in markets with an overdue window; return those that may have more."""
         overdue = [name for name in names if self.by_name[name].overdue(at) and name not in self.held]
         more, share = set[str](), max(1, most // max(1, len(overdue)))
         for name in overdue:
@@ -113,7 +113,7 @@ class ServedMarkets:
         self.stored.add(name)
 
     def take(self) -> list[tuple[int, str, Appended]]:
-        """The new entries of all markets since the last call."""
+        """Return the new entries of all markets since the last call."""
         appended, touched = [], sorted(self._touched & self.by_name.keys())
         self._touched.clear()
         for name in touched:

@@ -25,7 +25,7 @@ BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How much a group takes, and how much may wait."""
+    """Limits of how much a group takes, and how much may wait."""
 
     group_items: int = 3000
     share_items: int = 750  # of one market in a group, while others wait
@@ -60,7 +60,7 @@ Group = list[tuple[QueuedCall, Command]]  # with the part of its command that is
 
 
 class Lane:
-    """The waiting calls of one market, in the order of arrival."""
+    """Waiting calls of one market, in the order of arrival."""
 
     __slots__ = ("calls", "held", "items", "listed")
 
@@ -70,7 +70,7 @@ class Lane:
         self.listed = self.held = False
 
     def take(self, group: Group, room: int, most_calls: int) -> int:
-        """Move at most so many items into the group, and return how many."""
+        """Move items into the group, as far as there is room, and return how many."""
         taken = 0
         while self.calls and taken < room and len(group) < most_calls:
             # A call counts as done from here on, and `put_back` subtracts what the group has left unfinished. One that
@@ -89,7 +89,7 @@ class Lane:
 
 
 class RoundRobin:
-    """The lanes of all markets; calls that concern no market have their own."""
+    """Lanes of all markets; calls that concern no market have their own."""
 
     def __init__(self, capacity: Capacity | None = None) -> None:
         self._capacity = capacity or Capacity()
@@ -116,7 +116,7 @@ class RoundRobin:
             self._round.appendleft(lane)
 
     def next_group(self) -> Group:
-        """The work of the next transaction: a share of each market, as long as there is room."""
+        """Return the work of the next transaction: a share of each market, as long as there is room."""
         group: Group = []
         most = self._capacity
         room, share = most.group_items, most.share_items if len(self._round) > 1 else most.group_items

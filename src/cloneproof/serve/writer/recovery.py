@@ -54,7 +54,7 @@ async def read_market(storage: Storage, background: Background, markets: ServedM
 
 
 def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
-    """The market after the next lines of its ledger; None stands for no market yet."""
+    """Return the market after the next lines of its ledger; None stands for no market yet."""
     market = go_on(market, [decode(line.line) for line in lines], secret)
     if market.chain.hash != lines[-1].hash:
         raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {lines[-1].n}; replay it")

@@ -21,7 +21,7 @@ from cloneproof.serve.writer.writer import TICK, Writer, steady_milliseconds
 
 
 class SharedWriter(Writer):
-    """The one task of this process that changes markets, in turns with those of other processes."""
+    """A process's only task that changes markets, in turns with those of other processes."""
 
     storage: SharedStorage
 
@@ -30,7 +30,7 @@ class SharedWriter(Writer):
         self._missed: list[RemoteBlock] = []  # of markets that are read back at the moment
 
     def _times(self) -> tuple[int, int | None]:
-        """The database's clock, which all processes share, unless another one is given."""
+        """Return the database's clock, which all processes share, unless another one is given."""
         return self.storage.turn_time if self._clock is steady_milliseconds else self._clock(), None
 
     def _overdue(self) -> bool:
@@ -96,5 +96,5 @@ def make_writer(
     wall: Callable[[], int] | None = None,
     tick: float = TICK,
 ) -> Writer:
-    """The writer that fits a storage: shared or alone."""
+    """Return the writer that fits a storage: shared or alone."""
     return (SharedWriter if isinstance(storage, SharedStorage) else Writer)(storage, clock, wall, tick)

@@ -1,4 +1,4 @@
-"""The writer: gather calls into a group, run them, commit one durable transaction, then send all replies.
+"""Writer: gather calls into a group, run them, commit one durable transaction, then send all replies.
 
 Everything that changes a market happens in this one task, so nothing needs a lock. While storage writes in its own
 thread, the next group gathers. To follow a call, read `submit`, `_run`, `_write_group` and `_send_replies`; what
@@ -38,17 +38,17 @@ log = logging.getLogger("cloneproof.serve")
 
 
 def milliseconds() -> int:
-    """The wall clock's time, which may be set."""
+    """Return the wall clock's time, which may be set."""
     return time.time_ns() // 1_000_000
 
 
 def steady_milliseconds() -> int:
-    """The time of a clock that cannot be set."""
+    """Return the time of a clock that cannot be set."""
     return time.monotonic_ns() // 1_000_000
 
 
 class Writer:
-    """The one task that changes markets."""
+    """A service's only task that changes markets."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Writer:
         return replies
 
     async def _find_known(self, commands: Sequence[Command]) -> tuple[KnownEntries, dict[str, Refused]]:
-        """The old entries that commands need, and the markets whose entries cannot be read."""
+        """Return the old entries that commands need, and the markets whose entries cannot be read."""
         wanted: defaultdict[int, Wanted] = defaultdict(Wanted)
         for command in commands:
             number, asked = self.markets.numbers.get(command.market), command.wanted(self.markets)
@@ -165,7 +165,7 @@ class Writer:
                 self._queue.put_first(Settle(name, lambda market: None), future)
 
     def _times(self) -> tuple[int, int | None]:
-        """The times of the steady clock, which commands get, and of the wall clock."""
+        """Return the times of the steady clock, which commands get, and of the wall clock."""
         return self._clock(), self._wall()
 
     def _overdue(self) -> bool:
