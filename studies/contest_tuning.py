@@ -2,9 +2,10 @@
 
     python studies/contest_tuning.py [MARKET ..]
 
-Pulls and draws are multiplied by 0.5 to 2 in all pairs (the threshold keeps its level), and so is the threshold. All
-candidates play the same worlds with the same rewards. A first look finds the two that seem best; these and the tuned
-numbers then play fresh worlds until 2.58 standard errors of the paired differences are below 5 % of the regret.
+Pulls and draws are multiplied by 0.5 to 2 in all pairs (the threshold keeps its level), and so are the threshold and
+the constant of the contest. All candidates play the same worlds with the same rewards. A first look finds the two that
+seem best; these and the tuned numbers then play fresh worlds until 2.58 standard errors of the paired differences are
+below 5 % of the regret.
 """
 
 import itertools
@@ -26,37 +27,40 @@ MARKETS = {
     "beta": cp.Market([cp.Agent(name, 3, cp.Beta(2, 60)) for name in "abcde"], horizon=10**5),
     "uniform": cp.Market([cp.Agent(name, 3, cp.Uniform(0.1, 0.9)) for name in "abcde"], horizon=10**5),
     "creators": cp.load_market(Path(__file__).parents[1] / "examples" / "creators.toml"),
+    "8 of 1": cp.Market([cp.Agent(name, 1, cp.Uniform(0, 0.2)) for name in "abcdefgh"], horizon=3 * 10**4),
+    "20 of 1": cp.Market([cp.Agent(f"a{k}", 1, cp.Beta(2, 60)) for k in range(20)], horizon=10**5),
 }
-Numbers = tuple[int, int, int]  # pulls, draws, threshold
+Numbers = tuple[int, int, int, float]  # pulls, draws, threshold, constant
 
 
 def regrets(market: cp.Market, numbers: Numbers, first: int, runs: int, seed: int) -> np.ndarray:
     """The regret of each run."""
-    pulls, draws, threshold = numbers
-    made = cp.mechanism("reservoir-contest", rounds=pulls, draws=draws, threshold=threshold, horizon=market.horizon)
+    given = dict(zip(("rounds", "draws", "threshold", "constant"), numbers, strict=True))
+    made = cp.mechanism("reservoir-contest", horizon=market.horizon, **given)
     return outcomes(Job(market, made, full_copies(market.agents, None), seed), first, runs).regret
 
 
 def grid(tuned: Numbers) -> list[Numbers]:
     """The tuned numbers and those around them."""
-    pulls, draws, threshold = tuned
+    pulls, draws, threshold, constant = tuned
 
     def scaled(number: float, most: float = np.inf) -> int:
         return int(max(1, min(round(number), most)))
 
     pairs = [
-        (scaled(pulls * a), scaled(draws * b), scaled(threshold * a, scaled(pulls * a)))
+        (scaled(pulls * a), scaled(draws * b), scaled(threshold * a, scaled(pulls * a)), constant)
         for a, b in itertools.product(FACTORS, FACTORS)
     ]
-    levels = [(pulls, draws, scaled(threshold * factor, pulls)) for factor in FACTORS]
-    return list(dict.fromkeys([tuned, *pairs, *levels]))
+    levels = [(pulls, draws, scaled(threshold * factor, pulls), constant) for factor in FACTORS]
+    constants = [(pulls, draws, threshold, round(constant * factor, 3)) for factor in FACTORS]
+    return list(dict.fromkeys([tuned, *pairs, *levels, *constants]))
 
 
 def row(name: str) -> str:
     """The row of a market."""
     market, start = MARKETS[name], time.process_time()
     given = cp.mechanism("reservoir-contest", market=market).parameters
-    tuned = given["rounds"], given["draws"], given["threshold"]
+    tuned = given["rounds"], given["draws"], given["threshold"], given["constant"]
     looks = {numbers: regrets(market, numbers, 0, LOOKS, 1).mean() for numbers in grid(tuned)}
     others = [numbers for numbers in looks if looks[numbers] != looks[tuned]]  # as where no test passes either way
     kept = [tuned, *sorted(others, key=lambda numbers: looks[numbers])[:KEPT]]

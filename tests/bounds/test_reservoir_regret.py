@@ -50,7 +50,9 @@ def test_tuned_numbers_for_several_agents(values, agents, horizon, most):
     assert tuned.too_low > tuned.regret
     assert tuned.too_high > tuned.regret
     assert market.regret(reservoir_numbers(values, 3, horizon)) < market.horizon * market.best_mean
-    assert tune_contest(market).draws >= 1
+    numbers, constant = tune_contest(market)
+    assert numbers.draws >= 1
+    assert 0.1 <= constant <= 1
 
 
 @pytest.mark.parametrize("threshold", [1, 4, 6])

@@ -134,7 +134,8 @@ class UniformDraws:
 
         `scores` are the probabilities of a score below some, and of that score, for each value, with weights.
         """
-        law, last = np.zeros((self.count, len(self.values))), draws - 1
+        law, best = np.zeros((2, self.count, len(self.values)))
+        last = draws - 1
         raised = powers((1 - passes)[None, :], last)
         for part, mean in _windows(last):
             shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
@@ -153,8 +154,9 @@ class UniformDraws:
                 others = group.all_but_one(alone, np.multiply, np.ones(1))
                 for values, weights in zip(others, group.shares, strict=True):
                     rest = np.moveaxis(_coefficients(values)[:, :, last::-1], 0, 2)
-                    law[group.places] += draws * weights * np.einsum("c,cv,cva->av", share, at, own @ rest)
-        return law
+                    best[group.places] += draws * weights * np.einsum("c,cv,cva->av", share, at, own @ rest)
+        left = np.maximum(0.0, 1 - law.sum(axis=1)) / np.maximum(best.sum(axis=1), 1e-300)
+        return np.asarray(law + best * left[:, None])  # the quadrature over scores may miss a part
 
 
 def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:

@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from cloneproof._clock import time_is_over
-from cloneproof.bounds.contest import contest_cost
+from cloneproof.bounds.contest import contest_constant, contest_cost
 from cloneproof.bounds.draws import weights_of
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.errors import MechanismError
@@ -90,13 +90,15 @@ def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> R
     return ReservoirNumbers(pulls, draws, max(1, min(pulls, round(pulls * _between(low, high)))))
 
 
-def tune_contest(market: ReservoirMarket) -> ReservoirNumbers:
-    """Pulls, draws and threshold with which agents find their champions before a contest.
+def tune_contest(market: ReservoirMarket) -> tuple[ReservoirNumbers, float]:
+    """Pulls, draws and threshold with which agents find their champions, and the constant of the contest among them.
 
-    Tuned exactly on exploration and the quality of champions; the contest's own regret depends little on them.
+    The numbers are tuned exactly on exploration and the quality of champions, since the contest's own regret depends
+    little on them; the constant on an approximation of that regret (`bounds.contest`).
     """
     searched = _coarse(market)
-    return _tuned(searched, lambda numbers: contest_cost(searched, numbers))[0]
+    numbers, _ = _tuned(searched, lambda numbers: contest_cost(searched, numbers))
+    return numbers, contest_constant(market, numbers)
 
 
 def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> tuple[ReservoirNumbers, _Search]:

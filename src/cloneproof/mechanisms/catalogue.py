@@ -259,7 +259,8 @@ def reservoir_contest(
     """Every agent finds a champion in draws * rounds rounds; the champions then compete on fresh rewards.
 
     For platforms that cannot name one threshold for all agents. The contest is steady KL-UCB or steady UCB, whose
-    indices depend only on an agent's own fresh rewards. With `coins=False` steady UCB sums Gaussian rewards.
+    indices depend only on an agent's own fresh rewards, for any constant; with a market the constant is tuned, since
+    one below 1 often costs less. With `coins=False` steady UCB sums Gaussian rewards.
     """
     arm = _slots(rounds, draws, threshold, choose, "best", coins)
     before = arm.draws * arm.explore

@@ -76,7 +76,7 @@ def reservoir_contest_parameters(
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
-    """Pulls, draws and threshold by which agents find champions; the contest knows the horizon."""
+    """Pulls, draws and threshold by which agents find champions, and the constant of their contest."""
     horizon = given.get("horizon")
     if isinstance(horizon, str):
         return _in_epochs("reservoir-contest", market, given, horizon, originals, rates)
@@ -86,8 +86,11 @@ def reservoir_contest_parameters(
         raw |= {"contest": "ucb", "constant": 4 * market.family.spread**2}
     parameters: dict[str, Any] = raw if rounds is None else raw | {"horizon": rounds}
     if {"rounds", "draws"} - given.keys():
-        tuned = tune_contest(_tuning_market("reservoir-contest", market, agents, horizon, originals, rates, COARSE))
-        parameters |= _unless_given(tuned, given)
+        tuning = _tuning_market("reservoir-contest", market, agents, horizon, originals, rates, COARSE)
+        numbers, constant = tune_contest(tuning)
+        parameters |= _unless_given(numbers, given)
+        if given.get("contest", "kl-ucb") == "kl-ucb":
+            parameters |= {"constant": constant}
     return Derived(parameters, (CONTEST_CLONE_PROOF,))
 
 
