@@ -51,7 +51,7 @@ def split_reply(reply: Any, sizes: Sequence[int]) -> Iterator[Any]:  # noqa: ANN
         start += size
 
 
-class Fault(Refused):
+class Failed(Refused):
     """Reply to a command that failed by a fault of the service or of an installed rule."""
 
 
@@ -92,7 +92,7 @@ class GroupRun:
                 replies[at] = part
         if self.faulty:  # its market is read back, and what earlier calls of this group did there is done again
             for at, (_, part) in enumerate(group):
-                if part.market in self.faulty and not isinstance(replies[at], Fault):
+                if part.market in self.faulty and not isinstance(replies[at], Failed):
                     replies[at] = Unfinished()
         return replies
 
@@ -114,7 +114,7 @@ class GroupRun:
             if command.market in self.markets.by_name:
                 self.faulty.add(command.market)
             by_rule = isinstance(problem, MechanismError)  # an installed one
-            return Fault(500, "internal", str(problem) if by_rule else "this is a fault of the service; see its log")
+            return Failed(500, "internal", str(problem) if by_rule else "this is a fault of the service; see its log")
         finally:
             if market is not None and _has_installed_rule(market) and (took := stopwatch() - begun) > GROUP_SECONDS:
                 self.slow[command.market] = took
