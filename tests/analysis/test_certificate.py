@@ -22,8 +22,9 @@ THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
 MARKET = cp.Market([cp.Agent("ana", 2, THREE), cp.Agent("bo", 1, cp.Point(0.6))], horizon=600, share=0.5)
 
 
-def audited(mechanism, market=MARKET, **options):
-    return dominance(audit_case(market, mechanism, market.agents[0].name), **options)
+def audited(mechanism, market=MARKET, tolerance=0.0, max_copies=4):
+    search = cp.Search(copies=max_copies)
+    return cp.audit(market, mechanism, agent=market.agents[0].name, opponents="any", tolerance=tolerance, search=search)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,7 @@ def still_true(data):
     mechanism = mechanism_from_dict(data["mechanism"])
     if data["verdict"] == "clone-proof":
         case = audit_case(market_of(data["market"]), mechanism, data["agent"])
-        return dominance(case, 4, data["tolerance"]).verdict
+        return "clone-proof" if dominance(case, 4, data["tolerance"]).argument.settles else "undecided"
     market, copies = market_of(data["witness"]["market"]), data["witness"]["copies"]
     payoffs = [
         cp.evaluate(market, mechanism, {**copies, data["agent"]: own}, arithmetic="ball").payoff[data["agent"]]

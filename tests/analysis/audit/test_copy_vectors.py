@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
+from cloneproof.analysis.audit.arguments import ceiling
 from cloneproof.analysis.audit.copy_vectors import (
     OriginalKinds,
     all_below,
@@ -18,7 +19,6 @@ from cloneproof.analysis.audit.copy_vectors import (
     of_sum,
     withholding_vectors,
 )
-from cloneproof.analysis.audit.coverage import ceiling
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import elementary, theorem
 

@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import of_sum
-from cloneproof.analysis.audit.dominance import best_opponents, dominance, enclosed_witness
+from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, deviations, threshold_grid, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS
@@ -16,6 +16,11 @@ from cloneproof.errors import EngineError
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])
+
+
+def against_any(market, mechanism, agent, copies=4, tolerance=0.0):
+    search = cp.Search(copies=copies)
+    return cp.audit(market, mechanism, agent=agent, opponents="any", tolerance=tolerance, search=search)
 
 
 def sweep_of(market, mechanism, copies, arithmetic=BALLS):
@@ -131,7 +136,7 @@ GRID = [
 def test_hold_out_is_clone_proof_at_the_theorems_m(prior, originals, agents, horizon, more):
     market = cp.Market([cp.Agent(f"a{i}", originals, prior) for i in range(agents)], horizon=horizon)
     mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=originals + more)
-    found = dominance(audit_case(market, mechanism, "a0"))
+    found = against_any(market, mechanism, "a0")
     assert found.verdict == "clone-proof", found.scope
     assert "step" in found.scope
     assert found.worst.gain.high <= 0
@@ -143,17 +148,17 @@ def test_hold_out_is_clone_proof_at_the_theorems_m(prior, originals, agents, hor
 def test_where_the_others_do_not_matter(name):
     agents = [cp.Agent("ana", 2, THREE)] + ([cp.Agent("bo", 1, cp.Uniform())] if name == "uniform-etc" else [])
     market = cp.Market(agents, horizon=400, gap=0.5)
-    found = dominance(audit_case(market, cp.mechanism(name, market=market), "ana"))
+    found = against_any(market, cp.mechanism(name, market=market), "ana")
     assert found.verdict == "clone-proof", found.scope
     small = cp.mechanism(name, market=market, arm_rounds=1)
-    assert dominance(audit_case(market, small, "ana")).verdict == "exploitable"
+    assert against_any(market, small, "ana").verdict == "exploitable"
 
 
 def test_no_award_at_a_short_horizon():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=20)
     mechanism = cp.mechanism("holdout-h-etc", market=market)
     assert mechanism.at_horizon(2, 20) is mechanism.fallback
-    found = dominance(audit_case(market, mechanism, "ana"))
+    found = against_any(market, mechanism, "ana")
     assert found.verdict == "clone-proof"
     assert len(found.thresholds) == 1
 
@@ -162,7 +167,7 @@ def test_cut_exploration_is_exploitable_where_a_witness_exists():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=2000)
     for m in (1, 2, 3):
         mechanism = cp.mechanism("holdout-h-etc", arm_rounds=m, score_rounds=4, max_arms=4)
-        found = dominance(audit_case(market, mechanism, "ana"))
+        found = against_any(market, mechanism, "ana")
         assert found.verdict == "exploitable"
         witness = found.worst
         assert witness.gain.kind == "proven"
@@ -178,7 +183,7 @@ def test_cut_exploration_is_exploitable_where_a_witness_exists():
 def test_h_etc_r_of_the_paper_is_exploitable():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.1))]
     market = cp.Market(agents, horizon=4000, rewards="deterministic")
-    found = dominance(audit_case(market, cp.mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), "ana"))
+    found = against_any(market, cp.mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), "ana")
     assert found.verdict == "exploitable"
     assert found.worst.gain.value >= 955 - 1e-6  # fact 3: one copy, against a mean of 0.6
 
@@ -186,7 +191,7 @@ def test_h_etc_r_of_the_paper_is_exploitable():
 def test_h_etc_r_with_a_long_trial_falls_to_many_copies():
     agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.1))]
     market = cp.Market(agents, horizon=10**6, rewards="deterministic")
-    found = dominance(audit_case(market, cp.mechanism("h-etc-r", market=market), "ana"))
+    found = against_any(market, cp.mechanism("h-etc-r", market=market), "ana")
     assert found.verdict == "exploitable"
     assert sum(found.worst.copies) > 30
 
@@ -207,25 +212,25 @@ def test_undecided_says_what_is_not_ruled_out():
     prior = cp.Discrete([0.3, 0.8], [0.5, 0.5])
     market = cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], horizon=196)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=4, score_rounds=2, max_arms=4)
-    found = dominance(audit_case(market, mechanism, "ana"))
+    found = against_any(market, mechanism, "ana")
     assert found.verdict == "undecided"
     assert found.worst.copies == (2, 2)
     assert found.worst.gain.low > 0.2
     assert "not ruled out" in found.scope
-    assert dominance(audit_case(market, mechanism, "ana"), tolerance=0.1).verdict == "clone-proof"
+    assert against_any(market, mechanism, "ana", tolerance=0.1).verdict == "clone-proof"
 
 
 def test_tolerance_forgives_up_to_itself():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=2000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=4, max_arms=4)
-    part = dominance(audit_case(market, mechanism, "ana"), max_copies=2).worst.relative_gain
-    assert dominance(audit_case(market, mechanism, "ana"), max_copies=2, tolerance=part * 0.9).verdict == "exploitable"
-    assert dominance(audit_case(market, mechanism, "ana"), max_copies=2, tolerance=1.0).verdict == "clone-proof"
+    part = against_any(market, mechanism, "ana", copies=2).worst.relative_gain
+    assert against_any(market, mechanism, "ana", copies=2, tolerance=part * 0.9).verdict == "exploitable"
+    assert against_any(market, mechanism, "ana", copies=2, tolerance=1.0).verdict == "clone-proof"
 
 
 def test_more_copies_of_a_score_of_all_rewards_stay_open():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=100)
-    few = dominance(audit_case(market, cp.mechanism("h-etc-r", arm_rounds=8, agent_rounds=36), "ana"), max_copies=2)
+    few = against_any(market, cp.mechanism("h-etc-r", arm_rounds=8, agent_rounds=36), "ana", copies=2)
     assert few.verdict != "clone-proof"
     assert few.verdict == "exploitable" or "arms or more" in few.scope
 
@@ -252,7 +257,7 @@ def test_refusals(change, words):
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
     asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9)} | change
     with pytest.raises(EngineError, match=words):
-        dominance(audit_case(asked["market"], asked["mechanism"], "ana"))
+        against_any(asked["market"], asked["mechanism"], "ana")
 
 
 @pytest.mark.parametrize("max_arms", [1, 3])
@@ -261,5 +266,5 @@ def test_losing_the_score_of_a_single_original_is_not_left_open(max_arms):
     agents = [cp.Agent(name, 1, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in ("ana", "bo")]
     market = cp.Market(agents, horizon=10_000)
     mechanism = cp.mechanism("holdout-h-etc", arm_rounds=1, score_rounds=250, max_arms=max_arms)
-    found = dominance(audit_case(market, mechanism, "ana"))
+    found = against_any(market, mechanism, "ana")
     assert (found.verdict, found.worst.gain.high) == ("clone-proof", 0.0)

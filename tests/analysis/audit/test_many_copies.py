@@ -5,7 +5,7 @@ from math import comb
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.coverage import arms_in_play, limit_worlds, worlds_that_suffice
+from cloneproof.analysis.audit.arguments import arms_in_play, limit_worlds, worlds_that_suffice
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.evaluate import exact_evaluations
 

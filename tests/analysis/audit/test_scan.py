@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.coverage import UNBOUNDED, ceiling
+from cloneproof.analysis.audit.arguments import UNBOUNDED, ceiling
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.scan import is_scan, scan_theorem
 from cloneproof.analysis.audit.theorems import elementary, theorem

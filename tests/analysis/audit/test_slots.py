@@ -10,8 +10,10 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._discovery import factories
-from cloneproof.analysis.audit.coverage import slot_concavity
+from cloneproof.analysis.audit.arguments import Evidence, slot_concavity
 from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.results import SearchResult
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market.rewards import FAMILIES_PACKAGE, RewardFamily
@@ -166,7 +168,8 @@ def test_a_rule_on_slots_that_can_be_gamed_is_found():
     assert audit.worst.copies != (1, 1)
     assert audit.also["withholding"].gain.value > audit.worst.gain.value
     case = audit_case(market, GAMEABLE, "ana")
-    assert slot_concavity(case, audit.worst.honest, 0.0) is None
+    result = SearchResult((case,), "tree", {12: audit.worst.honest})
+    assert slot_concavity(Evidence(case, 0.0, Deadline(None), result)) is None
 
 
 def test_originals_of_different_priors_are_not_covered():

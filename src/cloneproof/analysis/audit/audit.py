@@ -1,12 +1,13 @@
 """The audit: whether an agent can profit from registering copies, and how sure that is.
 
 1. `question` turns the arguments into cases, one for each agent and horizon.
-2. The first strategy that applies answers them: `by_theorem` if the scan theorem covers everything, `by_dominance`
+2. `before_search` asks the list of `arguments` why no copies can pay in each case.
+3. The first strategy that applies finds deviations: `by_theorem` if the scan theorem covers everything, `by_dominance`
    against any opponents, `exact` (vectors of copies by exact engines), or `sampled` (paired runs).
-3. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
-   argument covers every number of copies (`coverage`, `theorems`, `scan`), or else `undecided`. It also says under
-   which delays of rewards the verdict holds.
 4. `beside` adds other deviations, which do not change the verdict.
+5. `after_search` asks the list again, with what was found.
+6. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
+   argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from dataclasses import replace
 from functools import partial
 
 from cloneproof._clock import budget_clock
+from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.beside import Beside, beside
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
-from cloneproof.analysis.audit.results import FoundDeviations
+from cloneproof.analysis.audit.results import FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.search import SEARCH, Search
@@ -30,7 +32,7 @@ from cloneproof.market.market import Market
 
 INTERRUPTED = "interrupted: this is what was found by then"
 SECONDS = 60.0  # of counted work, where nothing else says when to stop
-Strategy = Callable[[Question, Search, Deadline], FoundDeviations | Audit | None]
+Strategy = Callable[[Question, KnownArguments, Search, Deadline], FoundDeviations | None]
 
 
 def audit(
@@ -114,9 +116,11 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     """
     strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, enclose=enclose), sampled)
     with interrupts_raised():
-        found = next(each for strategy in strategies if (each := strategy(question, search, clock)) is not None)
-        if clock.interrupted and not (isinstance(found, Audit) or any(result.evaluated for result in found.results)):
+        known = before_search(question, clock)
+        found = next(each for find in strategies if (each := find(question, known, search, clock)) is not None)
+        if clock.interrupted and not any(result.evaluated for result in found.results):
             raise KeyboardInterrupt  # before there was anything to tell
         besides = Beside() if clock.interrupted else beside(question, found, search, clock)
-    audit = conclude(question, found, besides, search.copies, clock)
+    covered = after_search(question, found.results, clock)
+    audit = conclude(question, found, covered, besides, search.copies, clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -27,7 +27,6 @@ from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, Hori
 from cloneproof.analysis.audit.scan import is_scan
 from cloneproof.analysis.audit.strategies import enclose, payoffs, search, witnesses
 from cloneproof.analysis.audit.verdict import (
-    Audit,
     InformedGain,
     InformedResponse,
     Witness,
@@ -222,10 +221,8 @@ class Beside:
         return {name: note.removeprefix(f"{name}: ") for name, note in why.items()}
 
 
-def beside(question: Question, found: FoundDeviations | Audit, limits: Search, clock: Deadline) -> Beside:
+def beside(question: Question, found: FoundDeviations, limits: Search, clock: Deadline) -> Beside:
     """The deviations other than copies that the question asks for."""
-    if isinstance(found, Audit):
-        return Beside()
     exact = [result for result in found.results if isinstance(result, ExactResult)]
     by_engine = question.also & {"withholding", "splitting"} - ({"withholding"} if found.by_scan else set())
     answer = Beside()

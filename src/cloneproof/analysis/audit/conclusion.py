@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.beside import Beside
-from cloneproof.analysis.audit.coverage import Coverage, copy_limits, coverage
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, SearchResult, for_exchangeable
-from cloneproof.analysis.audit.scan import SCAN_SCOPE, index_ceiling, scan_theorem
+from cloneproof.analysis.audit.results import (
+    BoundedDeviation,
+    ExactResult,
+    FoundDeviations,
+    KnownArguments,
+    SearchResult,
+    for_exchangeable,
+    largest_of,
+)
+from cloneproof.analysis.audit.scan import SCAN_SCOPE, scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
 from cloneproof.analysis.audit.verdict import (
     NEARLY,
@@ -25,11 +33,8 @@ from cloneproof.analysis.audit.verdict import (
     Verdict,
     Witness,
     best_of,
-    pays,
-    relative_gain_at_most,
     simplest_of,
 )
-from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
@@ -43,10 +48,12 @@ def scope_of(
     verdict: Verdict,
     worst: Witness,
     results: Sequence[SearchResult],
-    covered: Mapping[tuple[str, int], Coverage],
+    covered: Mapping[tuple[str, int], Argument],
     limits: Sequence[CopyLimit],
 ) -> str:
     """The scope as one paragraph; `covered` has the argument of each case, by agent and horizon."""
+    if any(result.against == "any" for result in results):
+        return _against_any(question, results)
     reasons = Counter(why for result in results for why in result.left_out.values())
     left_out = [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
     parts = [_who(question), _tried(copies, results), *_added(results), *left_out]
@@ -57,6 +64,15 @@ def scope_of(
         parts += _reasons(question.agents, covered)
     parts += [limit.words for limit in limits[:MOST_LIMITS]]
     return "; ".join(parts) + "."
+
+
+def _against_any(question: Question, results: Sequence[SearchResult]) -> str:
+    """What dominance says of each agent."""
+    found = {result.agent: argument.words for result in results for argument in result.arguments.values()}
+    if len(question.agents) == 1:
+        return "".join(found.values())
+    twins = [f"{name} stands as {like} does" for name, like in question.representatives.items() if name != like]
+    return " ".join([*(f"{name}: {words}" for name, words in found.items()), *twins])
 
 
 def _who(question: Question) -> str:
@@ -118,24 +134,24 @@ def _evidence(worst: Witness) -> str:
     )
 
 
-def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
+def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument]) -> list[str]:
     """The argument for each agent, or what was not ruled out."""
     words = []
     for agent in agents:
         at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
         number = len(at_horizon)
-        arguments = [each.argument for each in at_horizon.values() if each.argument is not None]
+        arguments = [each for each in at_horizon.values() if each.settles]
         words_of = [_general(argument) if number > 1 else argument.words for argument in arguments]
         for argument, count in list(Counter(words_of).items())[:3]:
             at = "" if number == 1 else f" at {count} of {number} horizons"
             words.append(f"complete for {agent}{at}: {argument}")
-        incomplete = {horizon: each for horizon, each in at_horizon.items() if each.argument is None}
+        incomplete = {horizon: each for horizon, each in at_horizon.items() if not each.settles}
         if incomplete:
-            horizon = max(incomplete, key=lambda h: incomplete[h].not_ruled_out)
+            horizon = max(incomplete, key=lambda h: incomplete[h].most)
             at = "" if number == 1 else f" at {len(incomplete)} of {number} horizons"
             words.append(
-                f"not complete for {agent}{at}: {incomplete[horizon].why_not}, so a gain of up to "
-                f"{incomplete[horizon].not_ruled_out:.4g} at horizon {horizon} is not ruled out"
+                f"not complete for {agent}{at}: {incomplete[horizon].words}, so a gain of up to "
+                f"{incomplete[horizon].most:.4g} at horizon {horizon} is not ruled out"
             )
     return words
 
@@ -151,88 +167,73 @@ def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-BoundedDeviation = tuple[Witness, float | None]
-
-
-def conclude(question: Question, found: FoundDeviations | Audit, beside: Beside, copies: int, clock: Deadline) -> Audit:
-    """The audit from what a strategy found with so many copies at most, and the findings beside it.
-
-    A dominance check is already an audit.
-    """
-    if isinstance(found, Audit):
-        audit = found
-    else:
-        seconds = clock.elapsed
-        audit = _concluded(question, found, copies, clock)
-        notes = (*found.notes, *beside.notes, *audit.notes)
-        also, missing = beside.deviations, beside.missing(question.also)
-        audit = replace(audit, also=also, informed=beside.informed, not_computed=missing, notes=notes, seconds=seconds)
+def conclude(
+    question: Question, found: FoundDeviations, covered: KnownArguments, beside: Beside, copies: int, seconds: float
+) -> Audit:
+    """The audit from what a strategy found with so many copies at most, the arguments, and the findings beside it."""
+    audit = _concluded(question, found, covered, copies)
+    notes = (*found.notes, *beside.notes, *audit.notes)
+    also, missing = beside.deviations, beside.missing(question.also)
+    audit = replace(audit, also=also, informed=beside.informed, not_computed=missing, notes=notes, seconds=seconds)
     return audit if question.box is not None else under_delays(audit, question)
 
 
-def _concluded(question: Question, found: FoundDeviations, copies: int, clock: Deadline) -> Audit:
+def _concluded(question: Question, found: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
     """The verdict from the results of one agent of each kind."""
     results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
-    if not tried:
+    bounds = [bounded for result in results for bounded in result.bounds()]
+    if not bounds:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
         raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
-    of_searched = {
-        (result.agent, case.horizon): coverage(case, result, question.tolerance, clock)
-        for result in found.results
-        for case in result.cases
-        if case.horizon in result.honest
-    }
-    covered = {
-        (name, horizon): of_searched[representative, horizon]
+    of_agents = {
+        (name, case.horizon): covered[case]
         for name, representative in question.representatives.items()
-        for horizon in question.horizons
-        if (representative, horizon) in of_searched
+        for case in question.cases[representative]
+        if case in covered
     }
-    bounds = [bounded for result in results for bounded in _bounds(result)]
-    paying = [witness for witness in tried if pays(witness, question.tolerance)]
-    cases, arguments = sum(map(len, question.cases.values())), [each.argument for each in covered.values()]
+    paying = [witness for result in results for witness in result.paying(question.tolerance)]
+    asked, arguments = sum(map(len, question.cases.values())), of_agents.values()
     verdict: Verdict
     if paying:
         verdict, worst = "exploitable", _shown(paying)
-    elif len(covered) == cases and None not in arguments:
-        sampled = [witness for result in results if result.samples for witness in result.witnesses]
-        verdict, worst = "clone-proof", best_of(sampled or tried)  # what was computed, rather than argued about
+    elif len(arguments) == asked and all(argument.settles for argument in arguments):
+        computed = [result for result in results if result.samples] or [result for result in results if result.bounds()]
+        verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
     else:
         verdict, worst = "undecided", max(bounds, key=_relative_gain_not_ruled_out)[0]
     limits = tuple(limit for result in results for limit in copy_limits(result))
-    deciding = next(case for case in question.cases[worst.agent] if case.horizon == worst.horizon)
+    cases = question.cases[worst.agent]
+    deciding = next((case for case in cases if case.horizon == worst.horizon), cases[-1])  # or an epoch of it
+    against_market = [witness for result in results if result.against == "market" for witness in result.witnesses]
     audit = Audit(
         mechanism=deciding.mechanism,
-        market=question.market,
+        market=question.market if len(cases) > 1 else deciding.market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, copies, verdict, worst, results, covered, limits),
-        tried_at_most=_largest(bound for _, bound in bounds),
+        scope=scope_of(question, copies, verdict, worst, results, of_agents, limits),
+        tried_at_most=largest_of(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
-        by_horizon=_by_horizon(tried),
-        notes=tuple(_contradictions(paying, covered)),
+        by_horizon=_by_horizon(against_market),
+        thresholds=next((each.thresholds for each in results if each.thresholds and each.worst is worst), ()),
+        notes=tuple(_contradictions(paying, of_agents)),
         samples=tuple(sample for result in results for sample in result.samples.values()),
         limits=limits,
         sampled_proof=verdict == "clone-proof"
-        and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments if argument is not None),
-        gain_at_most=_ceiling(question, clock),
+        and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
+        gain_at_most=_ceiling(question, covered),
     )
     if found.by_scan and verdict != "exploitable":
-        first = next(iter(covered.values()))
-        said = first.why_not if first.argument is None else first.argument.words
-        return replace(audit, scope=_scan_scope(question, found.results, said))
+        return replace(audit, scope=_scan_scope(question, found.results, next(iter(arguments)).words))
     return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
 
 
-def _ceiling(question: Question, clock: Deadline) -> Estimate | None:
+def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     """The largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
-    if question.box is not None:
-        return None
-    ceilings = [index_ceiling(case, clock) for cases in question.searched for case in cases]
-    known = [each for each in ceilings if each is not None]
-    return max(known, key=lambda each: each.high) if len(known) == len(ceilings) else None
+    asked = [covered.get(case) for cases in question.searched for case in cases]
+    known = [each.ceiling for each in asked if each is not None and each.ceiling is not None]
+    return max(known, key=lambda each: each.high) if len(known) == len(asked) else None
 
 
 def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) -> str:
@@ -247,27 +248,13 @@ def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) 
     )
 
 
-def _bounds(result: SearchResult) -> list[BoundedDeviation]:
-    """The deviations of a result with relative gains that all of them together do not exceed."""
-    if result.at_most:
-        largest = _largest(result.at_most.values())  # which bounds the candidates that have no bound of their own
-        return [(one, result.at_most.get(vector, largest)) for vector, (one,) in result.evaluated.items()]
-    return [(witness, relative_gain_at_most(witness)) for witness in result.witnesses]
-
-
-def _largest(bounds: Iterable[float | None]) -> float | None:
-    """The largest of them; None if one is unknown."""
-    known = list(bounds)
-    return None if None in known else max(bound for bound in known if bound is not None)
-
-
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
     """The findings for all agents, from those for one of each kind."""
     return [
         result if result.agent == name else for_exchangeable(result, question.cases[name])
         for name, representative in question.representatives.items()
         for result in searched
-        if result.agent == representative
+        if result.agent == representative and (result.against == "market" or representative == name)
     ]
 
 
@@ -292,14 +279,14 @@ def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:
     return {horizon: best_of(together[horizon]) for horizon in sorted(together)}
 
 
-def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Coverage]) -> list[str]:
+def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Argument]) -> list[str]:
     """Notes on arguments that contradict a deviation that pays, which would be a bug."""
-    against = [(witness, covered[witness.agent, witness.horizon].argument) for witness in paying]
+    against = [(witness, covered[witness.agent, witness.horizon]) for witness in paying]
     return [
         f"contradiction, please report: copies {witness.copies} of {witness.agent} pay at horizon {witness.horizon}, "
         f"against this argument: {argument.words}"
         for witness, argument in against
-        if argument is not None
+        if argument.settles
     ][:3]
 
 

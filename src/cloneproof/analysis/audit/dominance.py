@@ -25,6 +25,8 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.results import DominanceResult, Evaluated, FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.audit.two_phase_game import (
     NEVER,
     NOBODY,
@@ -36,7 +38,7 @@ from cloneproof.analysis.audit.two_phase_game import (
     threshold_grid,
     two_phase_game,
 )
-from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness, best_of
+from cloneproof.analysis.audit.verdict import ThresholdGains, Witness
 from cloneproof.analysis.search import Search
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, UNIT, Array, Number, ball, tie_nodes
@@ -177,10 +179,9 @@ SHOWN = 20  # vectors swept for the reader's sake though a bound covers them
 MOST_LADDER_ARMS = 4096
 FLOAT_ERROR = 1e-9  # of the payoffs in a float sweep, generously; no verdict rests on it
 INDEPENDENT = "do not depend on which of the agent's originals is better, nor on how good they are"
-ORDER: tuple[Verdict, ...] = ("clone-proof", "undecided", "exploitable")
 
 
-def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> Audit:
+def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> DominanceResult:
     """Whether some copies pay the agent against some opponents: any means, any strategies, a fixed number of agents.
 
     The score to beat is assumed independent of the agent's means.
@@ -188,30 +189,48 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> A
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
     >>> market = Market([Agent(name, 2, Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
-    >>> dominance(audit_case(market, mechanism("holdout-h-etc", market=market), "ana")).verdict
-    'clone-proof'
+    >>> dominance(audit_case(market, mechanism("holdout-h-etc", market=market), "ana")).argument.settles
+    True
     """
     game = two_phase_game(case)
     vectors, unsearched = deviations(game, max_copies)
     sweeps, notes = _float_sweeps(game, vectors)
-    witness = _attack(game, sweeps, tolerance)
-    if witness is None and game.contested and game.max_arms is None and not game.level:
+    attack = _attack(game, sweeps, tolerance)
+    if attack is None and game.contested and game.max_arms is None and not game.level:
         most = min(case.horizon, MOST_LADDER_ARMS // case.kinds.count)
-        more, skipped = _float_sweeps(game, (vector for rungs in ladders(case.kinds, most) for vector in rungs))
-        witness, notes = _attack(game, more, tolerance), notes + skipped
+        further = dict.fromkeys(vector for rungs in ladders(case.kinds, most) for vector in rungs)
+        more, skipped = _float_sweeps(game, (vector for vector in further if vector not in vectors))
+        attack, notes = _attack(game, more, tolerance), notes + skipped
         sweeps += more
-    if witness is not None:
-        scope = (
+    if attack is not None:
+        words = (
             f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
             f"opponents that the rewards can realise; searched {len(sweeps)} copies vectors, and there may be better "
             "attacks"
         )
-        tried = tuple(at_worst(game, sweep, 0.0) for sweep in sweeps)
-        audit = Audit(case.mechanism, case.market, "exploitable", witness, scope, tolerance, tried)
+        tried = [at_worst(game, sweep, 0.0) for sweep in sweeps]
+        result = _result(case, words, tried, attack, attack=attack)
     else:
-        audit = _proof(game, vectors, unsearched, sweeps, tolerance)
-    thresholds = audit.thresholds or threshold_gains(game, sweeps)
-    return replace(audit, thresholds=thresholds, notes=(*audit.notes, *notes))
+        result = _proof(game, vectors, unsearched, sweeps, tolerance)
+    thresholds = result.thresholds or threshold_gains(game, sweeps)
+    return replace(result, thresholds=thresholds, notes=(*result.notes, *notes))
+
+
+def _result(
+    case: AuditCase,
+    words: str,
+    tried: Sequence[Witness],
+    closest: Witness,
+    settles: bool = False,
+    attack: Witness | None = None,
+) -> DominanceResult:
+    """The findings of one case, with the sentence that says what they come to."""
+    argument = Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high)
+    evaluated: Evaluated = {}
+    for witness in tried:
+        evaluated.setdefault(witness.copies, []).append(witness)
+    known = {case.horizon: closest.honest}, {case.horizon: argument}
+    return DominanceResult((case,), "dominance", *known, evaluated, closest=closest, attack=attack)
 
 
 def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:
@@ -253,7 +272,7 @@ def _proof(
     unsearched: int,
     float_sweeps: list[ThresholdSweep],
     limit: float,
-) -> Audit:
+) -> DominanceResult:
     """Clone-proof if ball arithmetic proves it, else undecided with the largest gain that is not ruled out."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
     honest = profiler.profile(game.case.kinds.honest)
@@ -276,19 +295,18 @@ def _proof(
     below = [sweep for sweep in sweeps if sum(sweep.copies) < covered]
     largest = max([rest, *below], key=lambda sweep: _most(sweep, tolerance))
     case = game.case
+    thresholds = threshold_gains(game, sweeps)
     if _most(largest, tolerance) <= 0:
-        worst = max(tried, key=lambda witness: witness.gain.high) if tried else at_worst(game, rest, tolerance)
-        scope = clone_proof_scope(game, len(below), covered)
-        audit = Audit(case.mechanism, case.market, "clone-proof", worst, scope, limit, tuple(tried))
-    else:
-        worst = at_worst(game, largest, tolerance)
-        scope = (
-            f"no attack of {case.name!r} was proven, but a gain of up to {worst.gain.high:.6g} is not ruled out at "
-            "some threshold (an upper bound over all opponents"
-            f", for {f'every vector of {covered} arms or more' if largest is rest else f'copies {largest.copies}'})"
-        )
-        audit = Audit(case.mechanism, case.market, "undecided", worst, scope, limit, tuple(tried), notes=tuple(notes))
-    return replace(audit, thresholds=threshold_gains(game, sweeps))
+        closest = max(tried, key=lambda witness: witness.gain.high) if tried else at_worst(game, rest, tolerance)
+        words = clone_proof_words(game, len(below), covered)
+        return replace(_result(case, words, tried, closest, settles=True), thresholds=thresholds)
+    closest = at_worst(game, largest, tolerance)
+    words = (
+        f"no attack of {case.name!r} was proven, but a gain of up to {closest.gain.high:.6g} is not ruled out at "
+        "some threshold (an upper bound over all opponents"
+        f", for {f'every vector of {covered} arms or more' if largest is rest else f'copies {largest.copies}'})"
+    )
+    return replace(_result(case, words, tried, closest), thresholds=thresholds, notes=tuple(notes))
 
 
 def _cover_rest(
@@ -317,7 +335,7 @@ def _upper(value: Number) -> float:
     return 0.0 if top == 0 else math.nextafter(float(top), math.inf) if top > 0 else float(top)
 
 
-def clone_proof_scope(game: TwoPhaseGame, proven: int, covered: int) -> str:
+def clone_proof_words(game: TwoPhaseGame, proven: int, covered: int) -> str:
     """The argument in words."""
     case = game.case
     whom = ""
@@ -365,7 +383,7 @@ def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Wi
     return Witness(case.name, sweep.copies, before, after, gained, market, copies)
 
 
-def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> tuple[tuple[float, Estimate], ...]:
+def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> ThresholdGains:
     """The largest gain at each threshold; "never" is infinity, "no other agent has a score" minus infinity."""
     if not sweeps:
         return ()
@@ -403,34 +421,32 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
     return Estimate(middle, error, "proven", f"balls, {where}")
 
 
-def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> Audit:
+def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> DominanceResult:
     """Whether some copies pay the agent against some opponents, for a mechanism that restarts in epochs."""
-    audits = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
-    not_proof = [number for number, audit in enumerate(audits) if audit.verdict != "clone-proof"]
-    worst_of_each = tuple(audit.worst for audit in audits)
-    last = replace(audits[-1], mechanism=case.mechanism, market=case.market, thresholds=())
-    if not not_proof:
-        scope = f"in each of {len(audits)} epochs, and so in their sum; the last of them: {last.scope}"
-        return replace(last, scope=scope, tried=worst_of_each)
-    for number in reversed(not_proof):
-        if audits[number].verdict != "exploitable":
+    results = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
+    tried, last = [result.worst for result in results], results[-1]
+    unsettled = [number for number, result in enumerate(results) if not result.argument.settles]
+    if not unsettled:
+        words = f"in each of {len(results)} epochs, and so in their sum; the last of them: {last.argument.words}"
+        return replace(_result(case, words, tried, last.worst, settles=True), notes=last.notes)
+    for number in reversed(unsettled):
+        found, attack = results[number].attack, None
+        if found is None:
             continue
-        found = audits[number].worst
-        attack = None
         with suppress(EngineError):  # the same deviation against the same opponents, over all epochs
             attack = _enclosed(case, found.market.with_horizon(case.horizon), found.all_copies, tolerance)
         if attack is not None:
-            scope = (
+            words = (
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
                 "both payoffs of the whole run in ball arithmetic; there may be better attacks"
             )
-            return replace(last, verdict="exploitable", worst=attack, scope=scope, tried=(attack,))
-    number = not_proof[-1]
-    scope = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
-    return replace(last, verdict="undecided", worst=audits[number].worst, scope=scope, tried=worst_of_each)
+            return replace(_result(case, words, [attack], attack, attack=attack), notes=last.notes)
+    number = unsettled[-1]
+    words = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
+    return replace(_result(case, words, tried, results[number].worst), notes=last.notes)
 
 
-def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit | None:
+def by_dominance(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations | None:
     """A strategy: dominance against all others, one agent at a time; None if not asked for."""
     if question.opponents != "any":
         return None
@@ -439,39 +455,24 @@ def by_dominance(question: Question, limits: Search, clock: Deadline) -> Audit |
             "opponents='any' expects one horizon and nothing else to be asked for (withholding, splitting, informed, "
             "copy-cost); ask for those against the market"
         )
-    audits: dict[str, Audit] = {}
+    results: list[DominanceResult] = []
     with clock.for_engines():
         for (case,) in question.searched:
             try:
                 check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
-                audits[case.name] = check(case, limits.copies, question.tolerance)
+                results.append(check(case, limits.copies, question.tolerance))
             except OutOfTimeError:
-                audits[case.name] = _out_of_time(case, question.tolerance, clock)
-    joined = next(iter(audits.values())) if len(question.agents) == 1 else _join(audits, question.representatives)
-    return replace(joined, seconds=clock.elapsed)
+                results.append(_out_of_time(case, clock))
+    notes = dict.fromkeys(text for result in results for text in result.notes)
+    return FoundDeviations(tuple(results), tuple(notes))
 
 
-def _out_of_time(case: AuditCase, tolerance: float, clock: Deadline) -> Audit:
+def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
     """The trivial bounds: payoffs are between nothing and all rewards."""
     half = case.market.share * case.horizon / 2  # means lie in [0, 1]
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
     witness = Witness(case.name, copies, anything, anything, nothing, case.market, case.copies(copies))
-    scope = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
-    return Audit(case.mechanism, case.market, "undecided", witness, scope, tolerance)
-
-
-def _join(audits: dict[str, Audit], representatives: dict[str, str]) -> Audit:
-    """Join the audits of several agents; agents of equal priors share one."""
-    verdict = max((audit.verdict for audit in audits.values()), key=ORDER.index)
-    deciding = [audit for audit in audits.values() if audit.verdict == verdict]
-    worst = best_of(audit.worst for audit in deciding)
-    twins = [f"{name} stands as {like} does" for name, like in representatives.items() if name != like]
-    return replace(
-        next(audit for audit in deciding if audit.worst is worst),
-        verdict=verdict,
-        scope=" ".join([*(f"{name}: {audit.scope}" for name, audit in audits.items()), *twins]),
-        tried=tuple(witness for audit in audits.values() for witness in audit.tried),
-        notes=tuple(dict.fromkeys(text for audit in audits.values() for text in audit.notes)),
-    )
+    words = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
+    return _result(case, words, [], witness)

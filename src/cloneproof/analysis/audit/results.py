@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import AgentCases
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, OpponentsName
 from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.audit.verdict import SampledDeviation, Witness
+from cloneproof.analysis.audit.verdict import (
+    SampledDeviation,
+    ThresholdGains,
+    Witness,
+    best_of,
+    pays,
+    relative_gain_at_most,
+)
 from cloneproof.analysis.evaluate import ExactEngine
-from cloneproof.engines.estimate import ErrorKind, Estimate
+from cloneproof.engines.estimate import Estimate
 
 HorizonPayoffs = dict[int, Estimate]
 Evaluated = dict[CopyVector, list[Witness]]  # for each vector of copies, a witness at each horizon
-EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument"]
+KnownArguments = dict[AuditCase, Argument]
+BoundedDeviation = tuple[Witness, float | None]  # and a bound of its relative gain, if one is known
+EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument", "dominance"]
 
 
 @dataclass(frozen=True)
@@ -24,16 +33,22 @@ class SearchResult:
 
     engine     what evaluated them; "argument" if nothing was evaluated
     honest     the honest payoff at each horizon
-    arguments  at some horizons: why no copies can pay, known before the search
+    arguments  at some horizons: why no copies can pay, known without what was evaluated
     left_out   the vectors that were not evaluated, and why
 
     Of a race, which has one case:
 
     at_most    relative gains whose largest bounds those of all candidates together
     worlds     worlds without some originals, played only as bounds
-    covers     whether the worlds and deviations of `at_most` bound every replication (`coverage.arms_in_play`)
+    covers     whether the worlds and deviations of `at_most` bound every replication (`arguments.arms_in_play`)
     added      the vectors that were added where the gain rose, in the order in which they were tried
+
+    Against any opponents (`against`):
+
+    thresholds  the largest gain at each score that must be beaten
     """
+
+    against: ClassVar[OpponentsName] = "market"
 
     cases: AgentCases
     engine: EngineUsed
@@ -46,6 +61,7 @@ class SearchResult:
     worlds: dict[CopyVector, Witness] = field(default_factory=dict)
     covers: bool = False
     added: tuple[CopyVector, ...] = ()
+    thresholds: ThresholdGains = ()
 
     @property
     def agent(self) -> str:
@@ -54,6 +70,22 @@ class SearchResult:
     @property
     def witnesses(self) -> list[Witness]:
         return [witness for witnesses in self.evaluated.values() for witness in witnesses]
+
+    @property
+    def worst(self) -> Witness:
+        """The best deviation tried."""
+        return best_of(self.witnesses)
+
+    def paying(self, tolerance: float) -> list[Witness]:
+        """The deviations that surely gain more than the tolerance."""
+        return [witness for witness in self.witnesses if pays(witness, tolerance)]
+
+    def bounds(self) -> list[BoundedDeviation]:
+        """The deviations with relative gains that all of them together do not exceed."""
+        if self.at_most:
+            largest = largest_of(self.at_most.values())  # which bounds the candidates that have no bound of their own
+            return [(one, self.at_most.get(vector, largest)) for vector, (one,) in self.evaluated.items()]
+        return [(witness, relative_gain_at_most(witness)) for witness in self.witnesses]
 
     def with_witnesses(self, better: Iterable[Witness]) -> Self:
         """The result with these witnesses in place of those of the same copies at the same horizon."""
@@ -72,6 +104,45 @@ class ExactResult(SearchResult):
     engine: ExactEngine
 
 
+@dataclass(frozen=True)
+class DominanceResult(SearchResult):
+    """Deviations of one agent in one case, each against the opponents at which it gains most.
+
+    A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
+
+    closest     the deviation that the argument is about
+    attack      a deviation and opponents with a proven gain
+    notes       remarks for the reader
+    """
+
+    against = "any"
+
+    closest: Witness = field(kw_only=True)
+    attack: Witness | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> Witness:
+        return self.attack or self.closest
+
+    @property
+    def argument(self) -> Argument:
+        """Why no copies pay, or what was found instead."""
+        return self.arguments[self.cases[0].horizon]
+
+    def paying(self, tolerance: float) -> list[Witness]:
+        return [] if self.attack is None else [self.attack]
+
+    def bounds(self) -> list[BoundedDeviation]:
+        return [(self.worst, None)]
+
+
+def largest_of(bounds: Iterable[float | None]) -> float | None:
+    """The largest of them; None if one is unknown."""
+    known = list(bounds)
+    return None if None in known else max(bound for bound in known if bound is not None)
+
+
 def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> SearchResult:
     """The first copy in each case as a witness that needed no evaluation."""
     witnesses = []
@@ -80,10 +151,10 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
         half = case.market.share * case.horizon / 2  # means lie in [0, 1]
         payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
         argument = arguments[case.horizon]
-        if argument.most > 0:
-            kind: ErrorKind = "proven" if argument.basis is Basis.SCAN else "estimated"
+        most = argument.ceiling
+        if most is not None and most.high > 0:
             words = "at most the ceiling of the index on slots"
-            gain = Estimate(argument.most - half, half, kind, words, heuristic=kind == "estimated")
+            gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
         elif argument.basis is Basis.SCAN:
             gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
         else:

@@ -10,7 +10,6 @@ contest rest on our own proof. `index_theorem` and `index_ceiling` are about the
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -20,6 +19,7 @@ import scipy
 
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.theorems import Argument, Basis, in_every_epoch, same_prior
+from cloneproof.analysis.audit.verdict import most_earned
 from cloneproof.bounds.index import expected_gain_ceiling
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
@@ -100,27 +100,34 @@ INDEX_WORDS = (
 )
 
 
-def index_theorem(case: AuditCase, tolerance: float, clock: Deadline) -> Argument | None:
-    """Why copies gain no more than the tolerance under the index on slots; None if unknown.
+def index_theorem(case: AuditCase, tolerance: float, clock: Deadline, honest: Estimate | None) -> Argument | None:
+    """How much copies gain at most under the index on slots, and whether that is within the tolerance.
 
     They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
-    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds. A ceiling that
-    is not proven is within no tolerance but an infinite one, with which the ceiling itself is asked for.
+    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds; for others
+    there must be an honest payoff that a search evaluated. A ceiling that is not proven is within no tolerance.
     """
-    if not _is_index(case):
+    ceiling = index_ceiling(case, clock)
+    if ceiling is None:
         return None
     agent, market = case.agent, case.market
     if min(agent.count, case.running.arm.draws) <= 2:
-        return Argument(Basis.SCAN, f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained")
-    most = index_ceiling(case, clock)
-    if most is None or any(each.priors != agent.priors for each in market.agents):
+        words = f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained"
+        return Argument(Basis.SCAN, words, ceiling=ceiling)
+    alike = all(each.priors == agent.priors for each in market.agents)
+    if not alike and honest is None:
         return None
-    earned = market.share * case.horizon * agent.priors[0].mean / case.agents
-    proven = most.kind == "proven"
-    words = f"{INDEX_WORDS}; {ceiling_words(most)}, of an honest payoff of at least {earned:.4g}"
-    if tolerance < math.inf and not (proven and most.high <= tolerance * earned):
-        return None
-    return Argument(Basis.SCAN if proven else Basis.COMPUTED, words, most.high)
+    earned = market.share * case.horizon * agent.priors[0].mean / case.agents if alike else 0.0
+    least = max(earned, 0.0 if honest is None else honest.low)
+    proven = ceiling.kind == "proven"
+    words = f"{INDEX_WORDS}; {ceiling_words(ceiling)}"
+    if proven and ceiling.high <= tolerance * least:
+        words = f"{words}, of an honest payoff of at least {least:.4g}" if tolerance else words
+        return Argument(Basis.SCAN, words, most=ceiling.high, ceiling=ceiling)
+    if proven:
+        return Argument(Basis.SCAN, f"{words}; set a tolerance above 0 to allow this", False, ceiling.high, ceiling)
+    room = most_earned(market, case.name) - (0.0 if honest is None else max(0.0, honest.low))
+    return Argument(Basis.COMPUTED, words, False, room, ceiling)
 
 
 def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:

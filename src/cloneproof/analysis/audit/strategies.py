@@ -14,8 +14,8 @@ from itertools import chain, count
 from typing import Any
 
 from cloneproof._clock import now
+from cloneproof.analysis.audit.arguments import limit_worlds, more_vectors, worlds_that_suffice
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
-from cloneproof.analysis.audit.coverage import limit_worlds, more_vectors, worlds_that_suffice
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
@@ -24,11 +24,11 @@ from cloneproof.analysis.audit.results import (
     ExactResult,
     FoundDeviations,
     HorizonPayoffs,
+    KnownArguments,
     SearchResult,
     argued_result,
 )
-from cloneproof.analysis.audit.scan import index_theorem, scan_theorem
-from cloneproof.analysis.audit.theorems import Argument, elementary, theorem
+from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.audit.verdict import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
 from cloneproof.analysis.search import Search
@@ -77,7 +77,9 @@ def _too_many_states(cases: AgentCases) -> bool:
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
-def exact(question: Question, limits: Search, clock: Deadline, enclose: bool = True) -> FoundDeviations | None:
+def exact(
+    question: Question, known: KnownArguments, limits: Search, clock: Deadline, enclose: bool = True
+) -> FoundDeviations | None:
     """A strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
 
     Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
@@ -89,7 +91,7 @@ def exact(question: Question, limits: Search, clock: Deadline, enclose: bool = T
         return None
     shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
     results = [
-        exact_result(cases, *honest, limits.copies, question.tolerance, clock.share(parts))
+        exact_result(cases, *honest, known, limits.copies, question.tolerance, clock.share(parts))
         for cases, parts in zip(agents, shares, strict=True)
     ]
     if not any(result.evaluated for result in results):
@@ -106,13 +108,15 @@ def exact_result(
     cases: AgentCases,
     honest: dict[int, Evaluation],
     engine: ExactEngine,
+    known: KnownArguments,
     copies: int,
     tolerance: float,
     clock: Deadline,
 ) -> ExactResult:
     """Evaluate every vector up to the cap, those that make the search complete, and the ladders."""
     payoffs = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in honest.items()}
-    arguments = {case.horizon: argument for case in cases if (argument := elementary(case)) is not None}
+    elementary = _elementary(known)
+    arguments = {case.horizon: elementary[case] for case in cases if case in elementary}
     kinds = cases[0].kinds
     vectors, _ = grid(kinds, copies)
     vectors = list(dict.fromkeys([*vectors, *more_vectors(cases, payoffs, arguments, tolerance)]))
@@ -254,26 +258,22 @@ MANY_COPIES = 1000
 MOST_EVALUATED = 1000  # horizons of an agent; at earlier ones the theorem speaks alone
 
 
-def by_theorem(question: Question, limits: Search, clock: Deadline) -> FoundDeviations | None:
+def by_theorem(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations | None:
     """A strategy: a few deviations, if the scan theorem covers every agent and horizon, against any opponents.
 
     The verdict rests on the theorem. The deviations show what copies cost; one that pays would be a bug.
     """
-    if question.box is not None or (question.opponents == "any" and question.also - {"withholding"}):
+    if question.opponents == "any" and question.also - {"withholding"}:
         return None
-    tolerance = 0.0 if question.opponents == "any" else question.tolerance  # any opponents may leave next to nothing
     results: list[SearchResult] = []
     for cases in question.searched:
-        found = {case.horizon: scan_theorem(case) or index_theorem(case, math.inf, clock) for case in cases}
-        arguments = {horizon: argument for horizon, argument in found.items() if argument is not None}
-        if len(arguments) < len(cases):
+        arguments = {case.horizon: known[case] for case in cases if case in known}
+        on_draws = [argument.basis in (Basis.SCAN, Basis.COMPUTED) for argument in arguments.values()]
+        if sum(on_draws) < len(cases):
             return None
         vector = few_vectors(cases[0].kinds)[0]
         if any(argument.most > 0 for argument in arguments.values()):
-            result = argued_result(cases, vector, arguments)
-            passing = {case.horizon for case in cases if scan_theorem(case) or index_theorem(case, tolerance, clock)}
-            settled = {horizon: arguments[horizon] for horizon in arguments if horizon in passing}
-            results.append(replace(result, arguments=settled))
+            results.append(argued_result(cases, vector, arguments))
             continue
         results += [argued_result((case,), vector, arguments) for case in cases[:-MOST_EVALUATED]]
         results.append(_few_deviations(cases[-MOST_EVALUATED:], arguments, clock))
@@ -310,23 +310,24 @@ TRIED = 64  # rounds of a black box before processes are started
 FASTEST = 10**8  # rounds a second, more than any kernel plays
 
 
-def sampled(question: Question, limits: Search, clock: Deadline) -> FoundDeviations:
+def sampled(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations:
     """A strategy: one race of all agents and horizons, except those that an elementary argument covers."""
     agents = question.searched
     if question.box is not None:
         short = question.market.with_horizon(min(TRIED, question.market.horizon))
         evaluate(short, question.box, search=Search(runs=1))  # here: what it does wrong at once is told at once
         with black_box_runs(available_threads(), clock.left) as play:
-            return FoundDeviations(tuple(sampled_results(agents, question.tolerance, limits, clock, play)))
+            return FoundDeviations(tuple(sampled_results(agents, known, question.tolerance, limits, clock, play)))
     every = [case for cases in agents for case in cases]
     jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in every]
     source = run_source(limits.device, jobs, None)
-    results = sampled_results(agents, question.tolerance, limits, clock, source.ahead())
+    results = sampled_results(agents, known, question.tolerance, limits, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
 
 
 def sampled_results(
     agents: Sequence[AgentCases],
+    known: KnownArguments,
     tolerance: float,
     limits: Search,
     clock: Deadline,
@@ -338,17 +339,15 @@ def sampled_results(
             f"expected at most {MOST_SAMPLED_HORIZONS} horizons where no exact engine applies, got "
             f"{len(agents[0])}; ask for fewer, or for shorter ones"
         )
+    elementary = _elementary(known)
     argued: list[SearchResult] = []
     candidates: list[RaceEntry] = []
-    arguments: dict[AuditCase, Argument] = {}
     complete: dict[AuditCase, list[CopyVector]] = {}
     implied: set[RaceEntry] = set()
     for case in (case for cases in agents for case in cases):
-        vectors, argument = _vectors(case, limits.copies), elementary(case)
-        if argument is not None:
-            arguments[case] = argument
-        if argument is not None and case.running.scoring.max_arms is None:
-            argued.append(argued_result((case,), vectors[0], {case.horizon: argument}))
+        vectors = _vectors(case, limits.copies)
+        if case in elementary and case.running.scoring.max_arms is None:
+            argued.append(argued_result((case,), vectors[0], {case.horizon: elementary[case]}))
             continue
         worlds, enough = limit_worlds(case), worlds_that_suffice(case)
         wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
@@ -358,28 +357,33 @@ def sampled_results(
             implied |= {RaceEntry(case, vector) for vector in wanted if vector not in enough}
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.budget is None or clock.left is None else max(clock.left, 1e-3)
-    if budget is not None and all(theorem(case) is not None for case in {entry.case for entry in candidates}):
-        budget *= CHECKED  # the verdict rests on a theorem, which the samples only check
+    if budget is not None and all(entry.case in known and known[entry.case].settles for entry in candidates):
+        budget *= CHECKED  # the verdict rests on arguments, which the samples only check
     raced = race(candidates, tolerance, limits, clock, budget, play=play, implied=frozenset(implied))
-    return [*argued, *(_with_arguments(result, arguments, complete) for result in raced)]
+    return [*argued, *(_with_argument(result, known, complete) for result in raced)]
 
 
-def _with_arguments(
-    result: SearchResult, arguments: Mapping[AuditCase, Argument], complete: Mapping[AuditCase, list[CopyVector]]
+def _with_argument(
+    result: SearchResult, known: KnownArguments, complete: Mapping[AuditCase, list[CopyVector]]
 ) -> SearchResult:
     """The result with the argument of its case, and whether it covers every vector.
 
-    A case that a theorem covers and of which nothing was played in time is argued, as it would be with more time.
+    A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
     """
     (case,) = result.cases
-    known = {case.horizon: arguments[case]} if case in arguments else {}
-    argument = arguments.get(case) or (None if result.honest else theorem(case))
-    if argument is not None and not result.honest:
+    argument = known.get(case)
+    if argument is not None and argument.settles and not result.honest:
         first, *others = result.left_out
         argued = argued_result((case,), first, {case.horizon: argument})
         return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
     covers = case in complete and all(vector in result.at_most for vector in complete[case])
-    return replace(result, arguments=known, covers=covers)
+    arguments = {each.horizon: found for each, found in _elementary(known).items() if each is case}
+    return replace(result, arguments=arguments, covers=covers)
+
+
+def _elementary(known: KnownArguments) -> KnownArguments:
+    """The arguments that no evaluation is preferred to."""
+    return {case: argument for case, argument in known.items() if argument.basis is Basis.ELEMENTARY}
 
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:

@@ -18,6 +18,7 @@ from cloneproof.analysis.audit.question import AuditCase, epoch_cases
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
 from cloneproof.engines.closed_form.exact_payoffs import epochs
+from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import smallest_gap
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -43,15 +44,25 @@ class Basis(Enum):
     SEARCH = auto()  # every vector of fewer arms was evaluated, and more explore too long
     SAMPLED_WORLDS = auto()  # which stand for every vector; holds at 99 %
     COMPUTED = auto()  # without a guarantee, so that no verdict rests on it
+    DOMINANCE = auto()  # a complete check against all opponents
 
 
 @dataclass(frozen=True)
 class Argument:
-    """Why no copies can pay in a case: its basis, a sentence, and the gain in rewards that it leaves open."""
+    """Why no copies can pay in a case, or how much they may gain.
+
+    basis    what it rests on
+    words    a sentence
+    settles  whether it rules out gains above the tolerance
+    most     the gain in rewards that it leaves open
+    ceiling  a bound on all gains of copies and withholding, if it has one (the index on slots)
+    """
 
     basis: Basis
     words: str
+    settles: bool = True
     most: float = 0.0
+    ceiling: Estimate | None = None
 
 
 def elementary(case: AuditCase) -> Argument | None:

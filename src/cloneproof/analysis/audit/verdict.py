@@ -144,6 +144,7 @@ class InformedGain(Gained):
 
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
+ThresholdGains = tuple[tuple[float, Estimate], ...]  # a score that must be beaten, and the largest gain at it
 
 
 class AuditState(StrEnum):
@@ -294,7 +295,7 @@ class Audit(Tabular):
     tolerance: float
     tried: tuple[Witness, ...] = ()
     by_horizon: dict[int, Witness] = field(default_factory=dict)
-    thresholds: tuple[tuple[float, Estimate], ...] = ()
+    thresholds: ThresholdGains = ()
     also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
     notes: tuple[str, ...] = ()

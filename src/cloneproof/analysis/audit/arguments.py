@@ -1,8 +1,8 @@
-"""Whether a search was complete: the argument that covers what was not searched, for one agent at one horizon.
+"""Why no copies pay one agent at one horizon: the list of arguments, asked once before and once after a search.
 
-Tried in this order: an elementary argument; sampled worlds that stand for all vectors; a computation (no vector of
-fewer than k arms pays, and vectors of k or more cannot because of their ceiling); a theorem; for a rule on slots, the
-concavity check.
+`ARGUMENTS` has them in the order in which they are asked. Those of `scan` and `theorems` need the case alone; those
+here need what a search found: sampled worlds that stand for all vectors; a complete search (no vector of fewer than k
+arms pays, and vectors of k or more cannot because of their ceiling); for a rule on slots, the concavity check.
 
 *A ceiling.* While an ETC (or any rule that gives every arm m rounds first) explores k arms of exchangeable originals, a
 round is worth the prior's mean, whatever is registered. After km rounds it is worth at most the best original. So H
@@ -50,16 +50,16 @@ order, if the rule `floods`, and if a sample of all arms is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.analysis.audit.question import AgentCases, AuditCase
-from cloneproof.analysis.audit.results import HorizonPayoffs, SearchResult
-from cloneproof.analysis.audit.scan import INDEX_WORDS, ceiling_words, index_ceiling, index_theorem, scan_theorem
-from cloneproof.analysis.audit.theorems import Argument, Basis, rounds_are_given, same_prior, theorem
-from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, does_not_pay, most_earned
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
+from cloneproof.analysis.audit.results import HorizonPayoffs, KnownArguments, SearchResult
+from cloneproof.analysis.audit.scan import index_theorem, scan_theorem
+from cloneproof.analysis.audit.theorems import Argument, Basis, elementary, rounds_are_given, same_prior, theorem
+from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, Witness, does_not_pay, most_earned
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
@@ -146,9 +146,12 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
     return closed_form(market, mechanism, {case.name: copies}, "ball").payoff[case.name].high
 
 
-def slot_concavity(case: AuditCase, honest: Estimate, tolerance: float) -> Argument | None:
-    """A sentence if the concavity check proves that no registration gains more than the tolerance; else None."""
+def slot_concavity(known: Evidence) -> Argument | None:
+    """The concavity check, if it proves that no registration gains more than the tolerance."""
+    case, honest, tolerance = known.case, known.honest, known.tolerance
     mechanism, market = case.running, case.market
+    if honest is None:
+        return None
     if not mechanism.arm.draws or mechanism.clearing.planned_epochs or not same_prior(case.agent):
         return None
     if market.ends == "at-random":  # a tree to some 14 times the mean, once for each way to share slots
@@ -256,15 +259,6 @@ MOST_MORE = 200  # vectors beyond the grid that a search takes in for the sake o
 MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """Why nothing was missed, or if something may have been, `why_not` and the gain that was not ruled out."""
-
-    argument: Argument | None
-    not_ruled_out: float = 0.0
-    why_not: str = ""
-
-
 def more_vectors(
     cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
 ) -> list[CopyVector]:
@@ -276,68 +270,59 @@ def more_vectors(
     return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
 
 
-def coverage(case: AuditCase, result: SearchResult, tolerance: float, clock: Deadline) -> Coverage:
-    """The argument for one case of a search."""
-    if case.horizon in result.arguments:
-        return Coverage(result.arguments[case.horizon])
-    if result.covers:
-        return _by_worlds(case, result, tolerance)
-    honest = result.honest[case.horizon]
+def complete_search(known: Evidence) -> Argument | None:
+    """Every vector of few arms was evaluated and does not pay, and more arms explore too long."""
+    case, result, honest = known.case, known.result, known.honest
+    if result is None or honest is None or result.covers:
+        return None
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
-    at_horizon = [witness for witness in result.witnesses if witness.horizon == case.horizon]
-    unclear = [witness for witness in at_horizon if not does_not_pay(witness, tolerance)]
-    finite = bound <= honest.low * (1 + tolerance)
-    if finite and not unclear:
-        words = (
-            f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
-            f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
-        )
-        return Coverage(Argument(Basis.SEARCH, words))
-    proof = scan_theorem(case) or index_theorem(case, tolerance, clock) or theorem(case)
-    proof = proof or slot_concavity(case, honest, tolerance)
-    known = Coverage(proof) if proof is not None else _under_ceiling(case, honest, tolerance, clock)
-    if known is not None:
-        return known
-    doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
-    if finite:
-        return Coverage(None, doubtful, f"{len(unclear)} of the gains are too near the tolerance to tell")
-    most = min(bound, most_earned(case.market, case.name))
-    tried = "" if unclear else "none of those tried pays, but "
-    return Coverage(None, max(doubtful, most - max(0.0, honest.low)), f"{tried}no argument covers {arms} or more arms")
-
-
-def _under_ceiling(case: AuditCase, honest: Estimate, tolerance: float, clock: Deadline) -> Coverage | None:
-    """The argument for the index on slots: whether its ceiling is within the tolerance."""
-    most = index_ceiling(case, clock)
-    if most is None:
+    if bound > honest.low * (1 + known.tolerance) or known.unclear:
         return None
-    words = f"{INDEX_WORDS}; {ceiling_words(most)}"
-    if most.kind != "proven":
-        return Coverage(None, most_earned(case.market, case.name) - max(0.0, honest.low), words)
-    if most.high <= tolerance * max(0.0, honest.low):
-        return Coverage(Argument(Basis.SCAN, words))
-    return Coverage(None, most.high, f"{words}, which a tolerance above 0 may let pass")
+    words = (
+        f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
+        f"commitment that never errs they would earn at most {bound:.6g}, honesty earns {honest.value:.6g}"
+    )
+    return Argument(Basis.SEARCH, words)
 
 
-def _by_worlds(case: AuditCase, result: SearchResult, tolerance: float) -> Coverage:
-    """The argument by the corollary of `arms_in_play`, from simultaneous bounds."""
+def sampled_worlds(known: Evidence) -> Argument | None:
+    """The corollary of `arms_in_play`, from simultaneous bounds."""
+    case, result, honest, tolerance = known.case, known.result, known.honest, known.tolerance
+    if result is None or honest is None or not result.covers:
+        return None
     most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
-    kinds = {witness.gain.kind for witness in result.witnesses}
-    sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
-    arms = arms_in_play(case)
     if most <= tolerance:
+        kinds = {witness.gain.kind for witness in result.witnesses}
+        sure = "at 99 % in the limit of many runs" if "asymptotic" in kinds else "at 99 %"
+        arms = arms_in_play(case)
         words = (
             f"at most {arms} arms of the agent come into play, a random {arms} of those registered, so every vector of "
             f"more is an average over the {len(result.at_most)} worlds with {arms} arms or fewer that were sampled "
             f"(docs/audit.md; the proof is ours), and none of these gains more than {100 * tolerance:.3g} % of the "
             f"honest payoff, {sure}"
         )
-        return Coverage(Argument(Basis.SAMPLED_WORLDS, words))
-    honest = result.honest[case.horizon]
+        return Argument(Basis.SAMPLED_WORLDS, words)
     room = min(most * max(0.0, honest.high), most_earned(case.market, case.name) - max(0.0, honest.low))
     why = f"of the {len(result.at_most)} worlds that stand for every vector, some may gain more than the tolerance"
-    return Coverage(None, room, why)
+    return Argument(Basis.SAMPLED_WORLDS, why, settles=False, most=room)
+
+
+def not_ruled_out(known: Evidence) -> Argument | None:
+    """What a search leaves open if nothing else covers it."""
+    case, result, honest, unclear = known.case, known.result, known.honest, known.unclear
+    if result is None or honest is None:
+        return None
+    doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
+    arms = first_unsearched(case.kinds, result)
+    bound = ceiling(case, arms)
+    if bound <= honest.low * (1 + known.tolerance):
+        why = f"{len(unclear)} of the gains are too near the tolerance to tell"
+        return Argument(Basis.SEARCH, why, settles=False, most=doubtful)
+    room = min(bound, most_earned(case.market, case.name)) - max(0.0, honest.low)
+    tried = "" if unclear else "none of those tried pays, but "
+    why = f"{tried}no argument covers {arms} or more arms"
+    return Argument(Basis.SEARCH, why, settles=False, most=max(doubtful, room))
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
@@ -377,3 +362,67 @@ def is_flooded(case: AuditCase) -> bool:
     if running.sample is not None:
         return True
     return rule.floods or (rule.explore >= 1 and rule.order != "index")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a case: nothing more before a search, its result afterwards."""
+
+    case: AuditCase
+    tolerance: float
+    clock: Deadline
+    result: SearchResult | None = None
+
+    @property
+    def honest(self) -> Estimate | None:
+        """The honest payoff, if the search evaluated it."""
+        return None if self.result is None else self.result.honest.get(self.case.horizon)
+
+    @property
+    def unclear(self) -> list[Witness]:
+        """The deviations tried that may gain more than the tolerance."""
+        tried = [] if self.result is None else self.result.witnesses
+        at_horizon = (witness for witness in tried if witness.horizon == self.case.horizon)
+        return [witness for witness in at_horizon if not does_not_pay(witness, self.tolerance)]
+
+
+ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
+    lambda known: scan_theorem(known.case),
+    lambda known: index_theorem(known.case, known.tolerance, known.clock, known.honest),
+    lambda known: elementary(known.case),
+    sampled_worlds,
+    complete_search,
+    lambda known: theorem(known.case),
+    slot_concavity,
+    not_ruled_out,
+)
+
+
+def ask(known: Evidence) -> Argument | None:
+    """The first argument that settles the case; if none does, the first that bounds what copies gain."""
+    bounding = None
+    for argument in ARGUMENTS:
+        found = argument(known)
+        if found is not None and found.settles:
+            return found
+        bounding = bounding or found
+    return bounding
+
+
+def before_search(question: Question, clock: Deadline) -> KnownArguments:
+    """The argument of each case of which something is known before a search."""
+    # Against any opponents honesty may earn next to nothing, so that no ceiling is within a tolerance.
+    tolerance = question.tolerance if question.opponents == "market" else 0.0
+    asked = {case: ask(Evidence(case, tolerance, clock)) for cases in question.searched for case in cases}
+    return {case: argument for case, argument in asked.items() if argument is not None}
+
+
+def after_search(question: Question, results: Iterable[SearchResult], clock: Deadline) -> KnownArguments:
+    """The argument of each case whose honest payoff was evaluated: the one its result rests on, or the first found."""
+    covered = {}
+    for result in results:
+        for case in result.cases:
+            if case.horizon in result.honest:
+                known = result.arguments.get(case.horizon)
+                covered[case] = known or ask(Evidence(case, question.tolerance, clock, result))
+    return {case: argument for case, argument in covered.items() if argument is not None}

@@ -1,0 +1,57 @@
+"""The list of arguments: each is asked once before and once after a search, and what it says is used everywhere."""
+
+import sys
+from collections import Counter
+
+import pytest
+
+import cloneproof as cp
+
+TWO_VALUES = cp.Discrete([0.25, 0.75], [0.5, 0.5])
+AT_RANDOM = cp.Market([cp.Agent(name, 3, TWO_VALUES) for name in ("ana", "bo")], horizon=500, ends="at-random")
+INDEX = cp.mechanism("reservoir-index", draws=4, constant=1.0)
+ASKED = ("index_theorem", "index_ceiling", "sampled_worlds", "complete_search", "slot_concavity")
+
+
+def counted_calls(function):
+    """How often each function of the audit was called."""
+    calls = Counter()
+
+    def count(frame, event, _):
+        if event == "call" and "/analysis/audit/" in frame.f_code.co_filename:
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_every_argument_is_asked_at_most_once_before_and_once_after_a_search(tolerance):
+    cases = 1  # both agents are alike
+    for market, mechanism in [
+        (AT_RANDOM, INDEX),
+        (cp.Market(AT_RANDOM.agents, 12), cp.mechanism("h-etc-r", agent_rounds=5, arm_rounds=2)),
+    ]:
+        calls = counted_calls(lambda: cp.audit(market, mechanism, tolerance=tolerance))  # noqa: B023 (called at once)
+        assert all(calls[name] <= 2 * cases for name in ASKED), calls
+        assert calls["index_theorem"] >= cases
+
+
+def test_a_ceiling_is_within_no_tolerance_against_any_opponents():
+    """They may leave the agent next to nothing, of which the ceiling is not a small part."""
+    assert cp.audit(AT_RANDOM, INDEX, tolerance=0.05).verdict == "clone-proof"
+    found = cp.audit(AT_RANDOM, INDEX, tolerance=0.05, opponents="any")
+    assert (found.verdict, found.gain_at_most.kind) == ("undecided", "proven")
+
+
+def test_dominance_tries_each_vector_once():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0, 1], [0.5, 0.5])) for name in ("ana", "bo")], horizon=1000)
+    made = cp.mechanism("h-etc-r", agent_rounds=36, arm_rounds=8)
+    found = cp.audit(market, made, opponents="any", search=cp.Search(copies=2))
+    vectors = [witness.copies for witness in found.tried]
+    assert found.verdict == "exploitable"
+    assert len(set(vectors)) == len(vectors)
