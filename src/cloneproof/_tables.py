@@ -115,3 +115,9 @@ def _latex(text: str) -> str:
 def html(value: object) -> str:
     """Return the value as a piece of HTML for a notebook (`cloneproof.report.notebook` registers how)."""
     raise NotImplementedError
+
+
+@singledispatch
+def in_words(value: object) -> str:
+    """The value in English (`cloneproof.report.words` registers how)."""
+    raise NotImplementedError

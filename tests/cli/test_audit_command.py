@@ -53,7 +53,7 @@ def test_undecided_exits_3_and_json_is_the_library(tmp_path):
     assert done.returncode == 3
     data = json.loads(done.stdout)
     found = cp.audit(market, cp.mechanism("ucb1"))
-    assert (data["verdict"], data["scope"]) == (found.verdict, found.scope)
+    assert (data["verdict"], data["scope"]) == (found.verdict, str(found.scope))
     assert data["worst"]["gain"] == found.worst.gain.to_dict()
     assert len(data["tried"]) == len(found.tried)
 

@@ -57,7 +57,7 @@ def test_dominance_that_was_stopped_is_undecided(monkeypatch):
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
     stopped = cp.audit(MARKET.with_horizon(62), TWO_PHASES, opponents="any", search=cp.Search(seconds=5))
     assert stopped.verdict == "undecided"
-    assert "out of time" in stopped.scope
+    assert "out of time" in str(stopped.scope)
     assert stopped.worst.gain.high == 62.0  # no more than all rounds pay
 
 

@@ -23,7 +23,7 @@ CONTEST = cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=80, conte
 def test_the_scan_theorem_covers_sums(mechanism, opponents):
     audit = cp.audit(MARKET, mechanism, agent="a", opponents=opponents)
     assert audit.verdict == "clone-proof"
-    assert "sums of Gaussian rewards" in audit.scope
+    assert "sums of Gaussian rewards" in str(audit.scope)
     with pytest.raises(CertificateError, match="sums of gaussian rewards"):
         checked_certificate(audit)
 

@@ -242,7 +242,7 @@ def test_epochs_for_a_gap_that_is_too_large_are_caught():
 def test_epochs_are_clone_proof_in_an_audit(opponents, words):
     found = cp.audit(market(3000), own(market=market(1), horizon="unknown"), agent="a0", opponents=opponents)
     assert found.verdict == "clone-proof"
-    assert words in found.scope
+    assert words in str(found.scope)
 
 
 def test_each_epoch_is_clone_proof_against_any_opponents_and_hasty_ones_are_not():

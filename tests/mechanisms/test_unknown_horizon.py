@@ -50,4 +50,4 @@ def test_the_engines_agree_and_copies_do_not_pay(mechanism, engine):
 def test_the_audit_covers_every_epoch(opponents):
     audit = cp.audit(MARKET, CONTEST, agent="a", opponents=opponents)
     assert audit.verdict == "clone-proof"
-    assert "in every epoch" in audit.scope
+    assert "in every epoch" in str(audit.scope)

@@ -94,7 +94,7 @@ def test_an_attack_is_told_with_its_numbers_and_scope(audits, pages):
     text, audit = text_of(pages["exploitable"]), audits["exploitable"]
     for words in ("Exploitable", "316.5", "581.7", "+265.2", "+83.8", "(256, 1)", "the first original 256 times"):
         assert words in text
-    assert audit.scope in text
+    assert str(audit.scope) in text
     assert "trial of 200 rounds" in text
     assert "An upper bound" in text
     assert "proven: the true value lies within the bound" in text

@@ -86,7 +86,7 @@ def test_audits_keep_verdict_witness_and_scope(tmp_path):
     for row, name in zip(table.where(quantity="gain").rows, ("ucb1", "etc"), strict=True):
         mechanism = cp.mechanism(name, **({"arm_rounds": 1} if name == "etc" else {}))
         direct = cp.audit(market, mechanism)
-        assert (row["verdict"], row["scope"]) == (direct.verdict, direct.scope)
+        assert (row["verdict"], row["scope"]) == (direct.verdict, str(direct.scope))
         assert row["copies"] == f"{direct.worst.agent} {','.join(map(str, direct.worst.copies))}"
         assert (row["value"], row["error"]) == (direct.worst.gain.value, direct.worst.gain.error)
 

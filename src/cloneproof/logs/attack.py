@@ -78,7 +78,7 @@ def judge_policy(
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (_has_theorem(made) or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
-        return LogVerdict(found, found.worst, found.scope)
+        return LogVerdict(found, found.worst, str(found.scope))
     clock = Deadline(seconds * SEARCHED)
     horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
     searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
@@ -88,7 +88,7 @@ def judge_policy(
         played = made if isinstance(made, BlackBox) else found.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
             best = _sampled_again(best, played, seconds - clock.seconds, seed)
-    return LogVerdict(found, best, found.scope if found.verdict == "clone-proof" else _scope(searches))
+    return LogVerdict(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches))
 
 
 def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:

@@ -140,7 +140,7 @@ def audit_facts(audit: Audit) -> dict[str, Any]:
         "columns": ["copies", "honest", "deviating", "gain", "relative"],
         "agents": [_row(name, copies_words(w.copies), w) for name, w in _best_of_each_agent(audit) if not w.argued],
         "apart": _beside(audit),
-        "scope": sentence(printable_lines(audit.scope)),
+        "scope": sentence(printable_lines(str(audit.scope))),
         "tolerance": f"{100 * audit.tolerance:g}{NARROW}%" if audit.tolerance else "none: any gain counts",
         "certainty": kind_words(worst.gain),
         "notes": [sentence(printable_lines(note)) for note in audit.notes],

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cloneproof.analysis.audit.verdict import Audit, AuditState, CopyLimit, InformedGain, Witness
+from cloneproof._tables import in_words
+from cloneproof.analysis.audit.verdict import Audit, AuditScope, AuditState, CopyLimit, InformedGain, Reason, Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
 from cloneproof.market.priors import Prior
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+MOST_NAMES = 8  # of agents in a sentence
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -350,3 +352,125 @@ def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
 def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
     """One row for each wrong declaration: the truth, the regret there, what an agent gains."""
     return [(wrong.what, regret_words(wrong.regret), gain_words(wrong.gain)) for wrong in each.wrong]
+
+
+@in_words.register
+def scope_words(scope: AuditScope) -> str:
+    """Describe what an audit tried, what it proved, and against whom, in one paragraph."""
+    wanted = {"scan": _scan_words, "any": _dominance_words, "market": _search_words}
+    return "; ".join([*wanted[scope.against](scope), *_delay_words(scope)]) + "."
+
+
+def _scan_words(scope: AuditScope) -> list[str]:
+    when = "in a market that ends at random" if scope.at_random else "at every horizon"
+    deviations = sum(tried.number * len(tried.agents) for tried in scope.tried)
+    besides = "deviations were evaluated besides, by closed form against honest others with their priors"
+    return [
+        "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
+        f"agent's originals is better, {when}, by {_names(scope.agents)}: {scope.reasons[0].words}",
+        "not covered: an agent that knows which of its originals is better, originals of different priors, second "
+        "accounts",
+        f"{deviations} {besides}" if deviations else "no deviation was evaluated",
+    ]
+
+
+def _dominance_words(scope: AuditScope) -> list[str]:
+    if len(scope.agents) == 1:
+        return [reason.words for reason in scope.reasons]
+    words = [f"{reason.agents[0]}: {reason.words}" for reason in scope.reasons]
+    return words + [f"{twin} stands as {each.agents[0]} does" for each in scope.reasons for twin in each.agents[1:]]
+
+
+def _search_words(scope: AuditScope) -> list[str]:
+    first, last = scope.horizons[0], scope.horizons[-1]
+    when = f"horizon {first}" if first == last else f"{len(scope.horizons)} horizons from {first} to {last}"
+    slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
+    who = f"replications by {_names(scope.agents)} against honest others with the market's priors, {when}{slack}"
+    added = [f"{_listed([*map(str, vectors)])} of {agent}" for agent, vectors in scope.added.items()]
+    words = [scope.about_tried] if scope.about_tried else []
+    words += [who, f"tried: {_tried_words(scope)}, up to {scope.copies} of each and ladders of 2, 4, 8, .."]
+    words += [f"by {_engine_words(scope)}"]
+    words += [f"among them beyond these, where the gain rose: {_listed(added)}"] if added else []
+    words += [f"not tried: {count} vectors ({why})" for why, count in scope.left_out]
+    if scope.attack is not None:
+        words += [_attack_words(scope.attack), "larger gains, with copies that were not tried, are possible"]
+    else:
+        words += [_reason_words(reason, len(scope.horizons)) for reason in scope.reasons]
+    return words + [limit.words for limit in scope.limits]
+
+
+def _tried_words(scope: AuditScope) -> str:
+    """Describe the vectors tried, in a phrase however many agents there are."""
+    most = max(tried.most for tried in scope.tried)
+    if len(scope.tried) <= 2:
+        words = [f"{tried.number} vectors of copies of {_each(tried.agents)}" for tried in scope.tried]
+        return f"{_listed(words)} (up to {most} of an original)"
+    numbers = [tried.number for tried in scope.tried]
+    agents = sum(len(tried.agents) for tried in scope.tried)
+    return (
+        f"{min(numbers)} to {max(numbers)} vectors of copies of each of {agents} agents (up to {most} of an original)"
+    )
+
+
+def _engine_words(scope: AuditScope) -> str:
+    engines = _listed(scope.engines)
+    known = {
+        "closed-form": f"closed form, {'the best and the doubtful ones in balls' if scope.enclosed else 'in floats'}",
+        "tree": "state tree in floats",
+        "sampled": "paired samples",
+        "argument": "argument alone",
+        "argument and sampled": "argument, and paired samples",
+    }
+    return known.get(engines, engines)
+
+
+def _attack_words(gain: Estimate) -> str:
+    if gain.kind == "proven":
+        return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
+    if gain.kind in ("confidence", "asymptotic"):
+        sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
+        return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
+    return (
+        f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
+        f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"
+    )
+
+
+def _reason_words(reason: Reason, horizons: int) -> str:
+    at = "" if horizons == 1 else f" at {reason.horizons} of {horizons} horizons"
+    whom = _names(reason.agents)
+    if reason.settles:
+        return f"complete for {whom}{at}: {reason.words}"
+    return (
+        f"not complete for {whom}{at}: {reason.words}, so a gain of up to {reason.most:.4g} at horizon "
+        f"{reason.horizon} is not ruled out"
+    )
+
+
+def _delay_words(scope: AuditScope) -> list[str]:
+    delays = scope.delays
+    if delays is None:
+        return []
+    words = [] if delays.declared else ["rewards arrive before the next decision"]
+    if delays.declared and scope.attack is not None:
+        words = ["the deviations are evaluated without delays"]
+    if delays.gain is None:
+        return [*words, f"with late rewards: {delays.reason}"]
+    gained = "no copies gain" if delays.gain == 0 else f"copies gain at most {delays.gain:.3g}"
+    return [
+        *words,
+        f"with late rewards: {gained} where delays depend neither on what is registered nor on rewards "
+        f"(docs/textbook/delays.md; our proof, unreviewed): {delays.reason}",
+    ]
+
+
+def _each(agents: Sequence[str]) -> str:
+    return agents[0] if len(agents) == 1 else f"each of {_names(agents)}"
+
+
+def _names(agents: Sequence[str]) -> str:
+    return _listed(agents) if len(agents) <= MOST_NAMES else f"{len(agents):,} agents"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -311,7 +311,7 @@ def _audit(config: Configuration) -> dict[str, Any]:
         return {"refusals": [str(refusal)]}
     return {
         "verdict": result.verdict,
-        "scope": result.scope,
+        "scope": str(result.scope),
         "worst": result.worst.to_dict(),
         "also": {name: witness.to_dict() for name, witness in result.also.items()},
         "notes": list(result.notes),

@@ -75,7 +75,7 @@ def test_the_scope_names_what_was_added():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
     found = cp.audit(market, cp.mechanism("thompson"), agent="ana", search=cp.Search(copies=2, runs=32), tolerance=1.5)
     assert found.verdict == "undecided"
-    assert "among them beyond these, where the gain rose: (" in found.scope
+    assert "among them beyond these, where the gain rose: (" in str(found.scope)
     assert len(found.tried) > 7  # the ladder up to 64 copies, and 3 of the grid
 
 

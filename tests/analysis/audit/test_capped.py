@@ -179,7 +179,7 @@ def test_scopes_say_of_which_opponents_they_speak():
     words = "that do not depend on which of the agent's originals is better, nor on how good they are,"
     for mechanism in (capped(EXAMPLE, 36, 72, 2), cp.mechanism("holdout-h-etc", market=EXAMPLE)):
         found = cp.audit(EXAMPLE, mechanism, agent="ana", opponents="any")
-        assert f"1 opponents, of any means and strategies {words}" in found.scope
+        assert f"1 opponents, of any means and strategies {words}" in str(found.scope)
 
 
 def test_the_sweep_is_about_others_who_do_not_know_how_good_the_originals_are():

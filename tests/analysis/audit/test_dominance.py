@@ -138,7 +138,7 @@ def test_hold_out_is_clone_proof_at_the_theorems_m(prior, originals, agents, hor
     mechanism = cp.mechanism("holdout-h-etc", market=market, max_arms=originals + more)
     found = against_any(market, mechanism, "a0")
     assert found.verdict == "clone-proof", found.scope
-    assert "step" in found.scope
+    assert "step" in str(found.scope)
     assert found.worst.gain.high <= 0
     assert len(found.thresholds) > 2
     assert all(estimate.high <= 0 for _, estimate in found.thresholds)
@@ -216,7 +216,7 @@ def test_undecided_says_what_is_not_ruled_out():
     assert found.verdict == "undecided"
     assert found.worst.copies == (2, 2)
     assert found.worst.gain.low > 0.2
-    assert "not ruled out" in found.scope
+    assert "not ruled out" in str(found.scope)
     assert against_any(market, mechanism, "ana", tolerance=0.1).verdict == "clone-proof"
 
 
@@ -232,7 +232,7 @@ def test_more_copies_of_a_score_of_all_rewards_stay_open():
     market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=100)
     few = against_any(market, cp.mechanism("h-etc-r", arm_rounds=8, agent_rounds=36), "ana", copies=2)
     assert few.verdict != "clone-proof"
-    assert few.verdict == "exploitable" or "arms or more" in few.scope
+    assert few.verdict == "exploitable" or "arms or more" in str(few.scope)
 
 
 def test_every_vector_that_has_a_score_is_searched():

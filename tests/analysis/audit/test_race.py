@@ -34,7 +34,7 @@ def test_a_sampled_weakness_is_found_with_confidence_on_fresh_pairs(sampling):
     assert found.verdict == "exploitable"
     assert found.worst.gain.kind == "confidence"
     assert found.worst.gain.low > 0
-    assert "confidence sequence" in found.scope
+    assert "confidence sequence" in str(found.scope)
     levels = {(options.seed, copies): 1 - options.confidence for _, copies, options in sampling}
     assert sum(2 * level for level in levels.values()) <= 0.01 * (1 + 1e-9)  # a gain and an honest payoff each
     # the seed of the search made it look good; the verdict rests on another one, at a level of its own
@@ -81,7 +81,7 @@ def test_none_of_the_tried_pays_is_a_state_of_its_own():
     found = cp.audit(market, cp.mechanism("thompson"), tolerance=5.0, agent="ana", search=cp.Search(copies=2, runs=256))
     assert (found.verdict, found.state) == ("undecided", "none tried pays")
     assert "gains more than 500 % of the honest payoff, at 99 %" in found.about_tried
-    assert found.scope.startswith(found.about_tried)
+    assert str(found.scope).startswith(found.about_tried)
     assert found.to_dict()["state"] == "none tried pays"
     assert "No attack was found" in verdict_sentence(found)
     short = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(runs=4), agent="ana")
@@ -95,7 +95,7 @@ def test_no_bound_is_beyond_what_can_be_earned():
     found = cp.audit(market, cp.mechanism("thompson"), agent="ana", search=cp.Search(runs=4))
     assert found.worst.gain.high > 90 * 0.25  # the interval itself knows the range of payoffs only
     assert all(one.gain_at_most <= 90 * 0.25 for one in found.tried)
-    assert "a gain of up to 22.5 " in found.scope
+    assert "a gain of up to 22.5 " in str(found.scope)
 
 
 def test_an_argument_spares_the_samples(sampling):

@@ -46,18 +46,18 @@ def test_what_is_clone_proof_without_delays_is_so_with_them_only_where_that_is_p
     made = cp.mechanism(name, **options)
     prompt, late = audited(PROMPT, made), audited(LATE, made)
     assert (prompt.verdict, late.verdict) == ("clone-proof", verdict)
-    assert words in late.scope
-    assert words in prompt.scope
-    assert "rewards arrive before the next decision" in prompt.scope
-    assert "rewards arrive before the next decision" not in late.scope
+    assert words in str(late.scope)
+    assert words in str(prompt.scope)
+    assert "rewards arrive before the next decision" in str(prompt.scope)
+    assert "rewards arrive before the next decision" not in str(late.scope)
 
 
 def test_a_deviation_that_pays_without_delays_is_called_that():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7, delays="independent")
     found = cp.audit(market, cp.mechanism("ucb1"))
     assert found.verdict == "exploitable"
-    assert "the deviations are evaluated without delays" in found.scope
-    assert "only simulated with them" in found.scope
+    assert "the deviations are evaluated without delays" in str(found.scope)
+    assert "only simulated with them" in str(found.scope)
 
 
 def test_the_theorem_takes_a_longer_exploration_where_delays_are_declared():
@@ -67,7 +67,7 @@ def test_the_theorem_takes_a_longer_exploration_where_delays_are_declared():
 
 def test_dominance_says_it_too():
     made = cp.mechanism("holdout-h-etc", arm_rounds=17, score_rounds=20, max_arms=2)
-    assert "with late rewards: no copies gain" in cp.audit(PROMPT, made, agent="ana", opponents="any").scope
+    assert "with late rewards: no copies gain" in str(cp.audit(PROMPT, made, agent="ana", opponents="any").scope)
 
 
 def test_a_market_file_declares_delays():

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.beside import Beside
+from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.results import (
     BoundedDeviation,
@@ -24,12 +25,16 @@ from cloneproof.analysis.audit.results import (
     for_exchangeable,
     largest_of,
 )
-from cloneproof.analysis.audit.scan import SCAN_SCOPE, scan_theorem
+from cloneproof.analysis.audit.scan import scan_theorem
 from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
 from cloneproof.analysis.audit.verdict import (
     NEARLY,
     Audit,
+    AuditScope,
     CopyLimit,
+    DelayScope,
+    Reason,
+    TriedVectors,
     Verdict,
     Witness,
     best_of,
@@ -39,121 +44,71 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
 
-MOST_LIMITS = 4
+MOST_LIMITS = 4  # shown in a scope
+MOST_REASONS = 2  # why vectors were left out
 
 
 def scope_of(
     question: Question,
     copies: int,
-    verdict: Verdict,
-    worst: Witness,
+    attack: Estimate | None,
     results: Sequence[SearchResult],
     covered: Mapping[tuple[str, int], Argument],
     limits: Sequence[CopyLimit],
-) -> str:
-    """The scope as one paragraph; `covered` has the argument of each case, by agent and horizon."""
-    if any(result.against == "any" for result in results):
-        return _against_any(question, results)
-    reasons = Counter(why for result in results for why in result.left_out.values())
-    left_out = [f"not tried: {number} vectors ({why})" for why, number in reasons.most_common(2)]
-    parts = [_who(question), _tried(copies, results), *_added(results), *left_out]
-    if verdict == "exploitable":
-        parts.append(_evidence(worst))
-        parts.append("larger gains, with copies that were not tried, are possible")
-    else:
-        parts += _reasons(question.agents, covered)
-    parts += [limit.words for limit in limits[:MOST_LIMITS]]
-    return "; ".join(parts) + "."
-
-
-def _against_any(question: Question, results: Sequence[SearchResult]) -> str:
-    """What dominance says of each agent."""
-    found = {result.agent: argument.words for result in results for argument in result.arguments.values()}
-    if len(question.agents) == 1:
-        return "".join(found.values())
-    twins = [f"{name} stands as {like} does" for name, like in question.representatives.items() if name != like]
-    return " ".join([*(f"{name}: {words}" for name, words in found.items()), *twins])
-
-
-def _who(question: Question) -> str:
-    horizons = question.horizons
-    when = (
-        f"horizon {horizons[0]}"
-        if len(horizons) == 1
-        else f"{len(horizons)} horizons from {horizons[0]} to {horizons[-1]}"
-    )
-    slack = f", gains of up to {question.tolerance:.3g} of the honest payoff pass" if question.tolerance else ""
-    return f"replications by {_listed(question.agents)} against honest others with the market's priors, {when}{slack}"
-
-
-def _tried(copies: int, results: Sequence[SearchResult]) -> str:
-    words = []
-    for agent, of_agent in _by_agent(results).items():
-        vectors = [vector for result in of_agent for vector in result.evaluated]
-        most = max((max(vector) for vector in vectors), default=1)
-        words.append(f"{len(set(vectors))} vectors of copies of {agent} (up to {most} of an original)")
-    engines = _listed(sorted({result.engine for result in results}))
-    enclosed = any(witness.gain.kind == "proven" for result in results for witness in result.witnesses)
-    how = {
-        "closed-form": f"closed form, {'the best and the doubtful ones in balls' if enclosed else 'in floats'}",
-        "tree": "state tree in floats",
-        "sampled": "paired samples",
-        "argument": "argument alone",
-        "argument and sampled": "argument, and paired samples",
-    }
-    cap = f"up to {copies} of each and ladders of 2, 4, 8, .."
-    return f"tried: {_listed(words)}, {cap}; by {how.get(engines, engines)}"
-
-
-def _by_agent(results: Sequence[SearchResult]) -> dict[str, list[SearchResult]]:
-    found: dict[str, list[SearchResult]] = {}
+) -> AuditScope:
+    """What was tried and what covers the rest; `covered` has the argument of each case, by agent and horizon."""
+    left_out = Counter(why for result in results for why in result.left_out.values())
+    added: dict[str, dict[CopyVector, None]] = {}
     for result in results:
-        found.setdefault(result.agent, []).append(result)
-    return found
-
-
-def _added(results: Sequence[SearchResult]) -> list[str]:
-    """The vectors that a race added where the gain rose, by name."""
-    words = []
-    for agent, of_agent in _by_agent(results).items():
-        vectors = dict.fromkeys(v for result in of_agent for v in result.added if v in result.evaluated)
-        words += [f"{_listed([*map(str, vectors)])} of {agent}"] if vectors else []
-    return [f"among them beyond these, where the gain rose: {_listed(words)}"] if words else []
-
-
-def _evidence(worst: Witness) -> str:
-    gain = worst.gain
-    if gain.kind == "proven":
-        return f"the gain of {gain.value:.6g} is enclosed with error {gain.error:.1e} in ball arithmetic"
-    if gain.kind in ("confidence", "asymptotic"):
-        sequence = "a confidence sequence" if gain.kind == "confidence" else "an asymptotic confidence sequence"
-        return f"the gain of {gain.value:.6g} has {sequence} of half-width {gain.error:.3g} ({gain.method})"
-    return (
-        f"the gain of {gain.value:.6g} is computed in floats and exceeds a counted bound of their roundings, "
-        f"{gain.error:.1e}, more than a thousandfold; it is not a certified enclosure ({gain.method})"
+        added.setdefault(result.agent, {}).update(dict.fromkeys(v for v in result.added if v in result.evaluated))
+    return AuditScope(
+        "any" if any(result.against == "any" for result in results) else "market",
+        tuple(question.agents),
+        tuple(question.horizons),
+        question.tolerance,
+        question.market.ends == "at-random",
+        tried=_tried(results),
+        copies=copies,
+        engines=tuple(sorted({result.engine for result in results})),
+        enclosed=any(witness.gain.kind == "proven" for result in results for witness in result.witnesses),
+        added={agent: tuple(vectors) for agent, vectors in added.items() if vectors},
+        left_out=tuple(left_out.most_common(MOST_REASONS)),
+        attack=attack,
+        reasons=_reasons(question.agents, covered),
+        limits=tuple(limits[:MOST_LIMITS]),
     )
 
 
-def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument]) -> list[str]:
-    """The argument for each agent, or what was not ruled out."""
-    words = []
+def _tried(results: Sequence[SearchResult]) -> tuple[TriedVectors, ...]:
+    """Vectors tried, agents with equal numbers together."""
+    vectors: dict[str, set[CopyVector]] = {}
+    for result in results:
+        vectors.setdefault(result.agent, set()).update(result.evaluated)
+    alike: dict[tuple[int, int], list[str]] = {}
+    for agent, tried in vectors.items():
+        alike.setdefault((len(tried), max(map(max, tried), default=1)), []).append(agent)
+    return tuple(TriedVectors(tuple(agents), *numbers) for numbers, agents in alike.items())
+
+
+def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument]) -> tuple[Reason, ...]:
+    """The argument for each agent, or what was not ruled out; agents with the same reason together."""
+    alike: dict[tuple[str, bool, int], list[tuple[str, float, int]]] = {}
     for agent in agents:
         at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
-        number = len(at_horizon)
-        arguments = [each for each in at_horizon.values() if each.settles]
-        words_of = [_general(argument) if number > 1 else argument.words for argument in arguments]
-        for argument, count in list(Counter(words_of).items())[:3]:
-            at = "" if number == 1 else f" at {count} of {number} horizons"
-            words.append(f"complete for {agent}{at}: {argument}")
+        several = len(at_horizon) > 1
+        counted = Counter(_general(each) if several else each.words for each in at_horizon.values() if each.settles)
+        for words, number in list(counted.items())[:3]:
+            alike.setdefault((words, True, number), []).append((agent, 0.0, 0))
         incomplete = {horizon: each for horizon, each in at_horizon.items() if not each.settles}
         if incomplete:
             horizon = max(incomplete, key=lambda h: incomplete[h].most)
-            at = "" if number == 1 else f" at {len(incomplete)} of {number} horizons"
-            words.append(
-                f"not complete for {agent}{at}: {incomplete[horizon].words}, so a gain of up to "
-                f"{incomplete[horizon].most:.4g} at horizon {horizon} is not ruled out"
-            )
-    return words
+            left = incomplete[horizon]
+            alike.setdefault((left.words, False, len(incomplete)), []).append((agent, left.most, horizon))
+    reasons = []
+    for key, members in alike.items():
+        _, most, horizon = max(members, key=lambda member: member[1])
+        reasons.append(Reason(tuple(agent for agent, _, _ in members), *key, most, horizon))
+    return tuple(reasons)
 
 
 def _general(argument: Argument) -> str:
@@ -161,10 +116,6 @@ def _general(argument: Argument) -> str:
     if argument.basis is not Basis.SEARCH:
         return argument.words
     return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def conclude(
@@ -211,7 +162,7 @@ def _concluded(question: Question, found: FoundDeviations, covered: KnownArgumen
         market=question.market if len(cases) > 1 else deciding.market,
         verdict=verdict,
         worst=worst,
-        scope=scope_of(question, copies, verdict, worst, results, of_agents, limits),
+        scope=scope_of(question, copies, worst.gain if paying else None, results, of_agents, limits),
         tried_at_most=largest_of(bound for _, bound in bounds),
         tolerance=question.tolerance,
         tried=tuple(tried),
@@ -225,8 +176,9 @@ def _concluded(question: Question, found: FoundDeviations, covered: KnownArgumen
         gain_at_most=_ceiling(question, covered),
     )
     if found.by_scan and verdict != "exploitable":
-        return replace(audit, scope=_scan_scope(question, found.results, next(iter(arguments)).words))
-    return replace(audit, scope=f"{audit.about_tried}; {audit.scope}") if audit.about_tried else audit
+        evaluated = _tried([result for result in found.results if isinstance(result, ExactResult)])
+        return replace(audit, scope=replace(audit.scope, against="scan", tried=evaluated))
+    return replace(audit, scope=replace(audit.scope, about_tried=audit.about_tried))
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
@@ -234,18 +186,6 @@ def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     asked = [covered.get(case) for cases in question.searched for case in cases]
     known = [each.ceiling for each in asked if each is not None and each.ceiling is not None]
     return max(known, key=lambda each: each.high) if len(known) == len(asked) else None
-
-
-def _scan_scope(question: Question, results: Sequence[SearchResult], said: str) -> str:
-    """The scope of the scan theorem, which is wider than what was tried."""
-    tried = {w.copies for result in results if isinstance(result, ExactResult) for w in result.witnesses}
-    when = "in a market that ends at random" if question.market.ends == "at-random" else "at every horizon"
-    besides = f"{len(tried)} deviations were evaluated besides, by closed form against honest others with their priors"
-    return (
-        f"{SCAN_SCOPE}, {when}, by {', '.join(question.agents)}: {said}; not covered: an agent that knows which of "
-        f"its originals is better, originals of different priors, second accounts; "
-        f"{besides if tried else 'no deviation was evaluated'}."
-    )
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
@@ -337,20 +277,8 @@ def under_delays(audit: Audit, question: Question) -> Audit:
     """
     bounds = [delay_bound(case) for cases in question.searched for case in cases]
     gain, reason = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
-    if gain is None:
-        words = f"with late rewards: {reason}"
-    else:
-        gained = "no copies gain" if gain == 0 else f"copies gain at most {gain:.3g}"
-        words = (
-            f"with late rewards: {gained} where delays depend neither on what is registered nor on rewards "
-            f"(docs/textbook/delays.md; our proof, unreviewed): {reason}"
-        )
-    verdict = audit.verdict
-    if question.market.delays == "independent":
-        allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
-        if verdict == "clone-proof" and (gain is None or gain > allowed):
-            verdict = "undecided"
-        before = "the deviations are evaluated without delays; " if verdict == "exploitable" else ""
-    else:
-        before = "rewards arrive before the next decision; "
-    return replace(audit, verdict=verdict, scope=f"{audit.scope.removesuffix('.')}; {before}{words}.")
+    verdict, declared = audit.verdict, question.market.delays == "independent"
+    allowed = min(audit.tolerance * max(0.0, witness.honest.low) for witness in (audit.worst, *audit.tried))
+    if declared and verdict == "clone-proof" and (gain is None or gain > allowed):
+        verdict = "undecided"
+    return replace(audit, verdict=verdict, scope=replace(audit.scope, delays=DelayScope(declared, gain, reason)))

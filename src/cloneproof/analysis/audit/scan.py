@@ -35,10 +35,6 @@ NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
 UNPROVEN_SECONDS = 4.0  # kept for a ceiling that is computed, if there is no time to prove it
 BINS = 3000  # of a continuous prior, from which the cells of a ceiling are made
 CONTESTS = ("steady-kl-ucb", "steady-ucb")  # more and better rewards never cost a champion a round
-SCAN_SCOPE = (
-    "all copies and withholdings, against any opponents whose means and strategies do not depend on which of the "
-    "agent's originals is better"
-)
 MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
 CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
 GAUSSIAN_SCAN = (

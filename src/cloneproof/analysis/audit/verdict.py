@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from cloneproof._tables import Tabular, fields_of, to_data
+from cloneproof._tables import Tabular, fields_of, in_words, to_data
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -220,6 +220,65 @@ class Witness(Gained):
 
 
 @dataclass(frozen=True)
+class TriedVectors:
+    """Number of vectors of copies tried for some agents each, and the most copies of an original among them."""
+
+    agents: tuple[str, ...]
+    number: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Reason:
+    """An argument for some agents, at how many horizons, and the gain it leaves open (`most`, at `horizon`)."""
+
+    agents: tuple[str, ...]
+    words: str
+    settles: bool
+    horizons: int
+    most: float = 0.0
+    horizon: int = 0
+
+
+@dataclass(frozen=True)
+class DelayScope:
+    """What late rewards change: whether they are declared, the most that copies gain through them, and why."""
+
+    declared: bool
+    gain: float | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class AuditScope:
+    """What an audit tried, what it proved, and against whom; `str(scope)` says it in English (`report.words`).
+
+    `against` is "market" (honest others), "any" (all opponents, by dominance) or "scan" (all, by the scan theorem).
+    `copies` is the cap of the grid; `attack` is the gain of the witness of an exploitable mechanism.
+    """
+
+    against: Literal["market", "any", "scan"]
+    agents: tuple[str, ...]
+    horizons: tuple[int, ...]
+    tolerance: float
+    at_random: bool = False
+    about_tried: str = ""
+    tried: tuple[TriedVectors, ...] = ()
+    copies: int = 0
+    engines: tuple[str, ...] = ()
+    enclosed: bool = False
+    added: dict[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)
+    left_out: tuple[tuple[str, int], ...] = ()
+    attack: Estimate | None = None
+    reasons: tuple[Reason, ...] = ()
+    limits: tuple[CopyLimit, ...] = ()
+    delays: DelayScope | None = None
+
+    def __str__(self) -> str:
+        return in_words(self)
+
+
+@dataclass(frozen=True)
 class SampledDeviation:
     """A sampled deviation: what is needed to draw the same pairs again, and their sums."""
 
@@ -250,8 +309,8 @@ class Audit(Tabular):
         not ruled out.
     worst : Witness
         The deviation that the verdict rests on.
-    scope : str
-        What was tried, what was proven, and against whom.
+    scope : AuditScope
+        What was tried, what was proven, and against whom; `str(scope)` is a paragraph.
     tolerance : float
         The gain, relative to the honest payoff, that counts as none.
     tried : tuple of Witness
@@ -291,7 +350,7 @@ class Audit(Tabular):
     market: Market
     verdict: Verdict
     worst: Witness
-    scope: str
+    scope: AuditScope
     tolerance: float
     tried: tuple[Witness, ...] = ()
     by_horizon: dict[int, Witness] = field(default_factory=dict)
@@ -347,10 +406,12 @@ class Audit(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`."""
-        shown = ("verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst")
+        shown = ("verdict", "state", "tried_at_most", "about_tried")
         further = ("also", "limits", "informed", "not_computed", "notes", "seconds", "interrupted", "gain_at_most")
         return {
             **fields_of(self, *shown),
+            "scope": str(self.scope),
+            **fields_of(self, "tolerance", "mechanism", "worst"),
             "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],
             "by_horizon": to_data(list(self.by_horizon.values())),
             "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],

@@ -27,7 +27,7 @@ from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
-from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.audit.verdict import Audit, AuditScope, TriedVectors, Witness
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
@@ -83,8 +83,19 @@ class Attack:
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """Return the attack as an audit that found it, for a certificate."""
-        scope = "one deviation, evaluated in ball arithmetic"
-        return Audit(mechanism, self.market, "exploitable", self.witness(mechanism), scope, 0.0)
+        worst, one = self.witness(mechanism), TriedVectors((ANA,), 1, max(self.copies))
+        scope = AuditScope(
+            "market",
+            (ANA,),
+            (self.market.horizon,),
+            tolerance=0.0,
+            tried=(one,),
+            copies=max(self.copies),
+            engines=("closed-form",),
+            enclosed=True,
+            attack=worst.gain,
+        )
+        return Audit(mechanism, self.market, "exploitable", worst, scope, 0.0)
 
 
 def attacks(million: int = 10**6) -> dict[str, Attack]:
