@@ -388,7 +388,8 @@ def _search_words(scope: AuditScope) -> list[str]:
     who = f"replications by {_names(scope.agents)} against honest others with the market's priors, {when}{slack}"
     added = [f"{_listed([*map(str, vectors)])} of {agent}" for agent, vectors in scope.added.items()]
     words = [scope.about_tried] if scope.about_tried else []
-    words += [who, f"tried: {_tried_words(scope)}, up to {scope.copies} of each and ladders of 2, 4, 8, .."]
+    grid = f", up to {scope.copies} of each and ladders of 2, 4, 8, .." if scope.copies else ""
+    words += [who, f"tried: {_tried_words(scope)}{grid}"]
     words += [f"by {_engine_words(scope)}"]
     words += [f"among them beyond these, where the gain rose: {_listed(added)}"] if added else []
     words += [f"not tried: {count} vectors ({why})" for why, count in scope.left_out]

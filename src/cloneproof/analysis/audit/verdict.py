@@ -254,7 +254,7 @@ class AuditScope:
     """What an audit tried, what it proved, and against whom; `str(scope)` says it in English (`report.words`).
 
     `against` is "market" (honest others), "any" (all opponents, by dominance) or "scan" (all, by the scan theorem).
-    `copies` is the cap of the grid; `attack` is the gain of the witness of an exploitable mechanism.
+    `copies` is the cap of the grid (0: none); `attack` is the gain of the witness of an exploitable mechanism.
     """
 
     against: Literal["market", "any", "scan"]

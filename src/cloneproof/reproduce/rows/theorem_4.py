@@ -90,7 +90,6 @@ class Attack:
             (self.market.horizon,),
             tolerance=0.0,
             tried=(one,),
-            copies=max(self.copies),
             engines=("closed-form",),
             enclosed=True,
             attack=worst.gain,
