@@ -37,7 +37,8 @@ VALLEYS = 2  # of those that a rough search finds, in which the exact one goes o
 CELLS = 32  # of counts, during the search
 DRAWS = 2.5  # times the originals times ln(T): more draws of an agent are not tried
 MOST_DRAWS = 500
-LOOKS = 100  # at exact costs, and fewer where agents are of many kinds
+LOOKS = 110.0  # at exact costs
+MANY = 80  # draws of all kinds of agents, for which a cost takes twice as long
 LEVELS = 16  # of counts that do not pass, where slots are taken as independent
 TINY = 1e-300
 COST_SECONDS = 2.5e-3  # about, to compute the cost of one point
@@ -111,11 +112,11 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
     if sum(map(len, market.agents)) == 1:  # nothing to choose
         return ReservoirNumbers(1, 1, 1), search
     starts = sorted(rough.starts(), key=rough.known_cost)[:ROUGHLY]
-    valleys = sorted({*starts, *(rough.descend(start, 0.3, 0.1) for start in starts)}, key=rough.known_cost)
+    valleys = sorted({*starts, *(rough.descend(start, 0.8, 0.1) for start in starts)}, key=rough.known_cost)
     search.best_of(valleys)
     lowest = sorted((point for point in valleys if point in search.known), key=search.known_cost)[:VALLEYS]
     search.looks //= 2  # the other half for the last steps
-    best = search.best_of([search.descend(point, 0.3, 0.1) for point in lowest])
+    best = search.best_of([search.descend(point, 0.8, 0.1) for point in lowest])
     search.looks *= 2
     while (better := search.descend(best, 0.1, FINEST)) != best:  # counts are whole: a longer step may help again
         best = better
@@ -159,7 +160,7 @@ class _Search:
 
     def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
         self.market, self.cost = market, cost
-        self.timed, self.looks = timed, max(LOOKS // 2, LOOKS // (1 + len(market.alike) // 4))
+        self.timed, self.looks, self.looked = timed, LOOKS, 0.0
         self.known: dict[ReservoirNumbers, float] = {}
         self.most_pulls = max(1, market.horizon // len(market.agents))
         self.originals = max(len(agent) for agent in market.agents)
@@ -174,11 +175,12 @@ class _Search:
         ]
 
     def over(self) -> bool:
-        return self.timed and (time_is_over(COST_SECONDS) or len(self.known) >= self.looks)
+        return self.timed and (time_is_over(COST_SECONDS) or self.looked >= self.looks)
 
     def known_cost(self, point: ReservoirNumbers) -> float:
         if point not in self.known:
             self.known[point] = self.cost(point)
+            self.looked += 1 + len(self.market.alike) * point.draws / MANY
         return self.known[point]
 
     def starts(self) -> list[ReservoirNumbers]:
@@ -189,8 +191,8 @@ class _Search:
         for low, high in self.pairs:
             pulls = max(1, min(self.most_pulls, round(START * math.log(horizon + 1) / (2 * _information(low, high)))))
             points.append(self._point(pulls, draws, pulls * _between(low, high)))
-            if low == 0:  # a single reward is proof
-                points.append(self._point(pulls, draws, 1))
+            if low == 0 or high == 1:  # a single reward is proof, or a single miss
+                points.append(self._point(pulls, draws, pulls if low else 1))
         return [*points, ReservoirNumbers(1, 1, 1)]
 
     def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
