@@ -55,7 +55,8 @@ def test_it_names_the_package_and_is_the_same_for_a_copy(copy, unedited):
         ("mechanisms/rules/thompson.py", True),
         ("sweeps/tasks.py", True),
         ("sweeps/table.py", False),  # made anew from what is stored
-        ("report/words.py", False),
+        ("report/words.py", True),  # the scope of an audit is stored in words
+        ("report/style.py", False),
         ("serve/run.py", False),
         ("cli/app.py", False),
     ],

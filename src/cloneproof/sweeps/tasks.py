@@ -41,6 +41,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.rule import Rule, installed_rules, rule, rule_from_dict
+from cloneproof.report.words import scope_words
 
 STEP_SECONDS = 0.25  # between two looks at the clock
 COMPILING = 60.0  # seconds; a first step that takes longer is not compiling, but slow
@@ -311,7 +312,7 @@ def _audit(config: Configuration) -> dict[str, Any]:
         return {"refusals": [str(refusal)]}
     return {
         "verdict": result.verdict,
-        "scope": str(result.scope),
+        "scope": scope_words(result.scope),
         "worst": result.worst.to_dict(),
         "also": {name: witness.to_dict() for name, witness in result.also.items()},
         "notes": list(result.notes),
