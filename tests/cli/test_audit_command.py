@@ -16,6 +16,10 @@ def run(*arguments):
     return command.run("audit", *arguments)
 
 
+def also(*names):
+    return [part for name in names for part in ("--also", name)]
+
+
 def test_exploitable_exits_1_with_a_table_that_fits():
     done = run(CREATORS, "--mechanism", "h-etc-r", "--agent", "ana", "--max-copies", 2)
     assert (done.returncode, done.stderr) == (1, "")
@@ -26,7 +30,14 @@ def test_exploitable_exits_1_with_a_table_that_fits():
 
 def test_clone_proof_exits_0_and_apart_is_a_note():
     done = run(
-        CREATORS, "-m", "holdout-h-etc", "--agent", "ana", "--max-copies", 2, "--withhold", "--split", "--copy-cost"
+        CREATORS,
+        "-m",
+        "holdout-h-etc",
+        "--agent",
+        "ana",
+        "--max-copies",
+        2,
+        *also("withholding", "splitting", "copy-cost"),
     )
     assert done.returncode == 0
     assert "splitting" in done.stderr
@@ -37,7 +48,15 @@ def test_informed_and_split_are_rows_of_their_own(tmp_path):
     prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
     cp.save_market(cp.Market([cp.Agent(name, 2, prior) for name in ("ana", "bo")], 400), tmp_path / "market.toml")
     numbers = [part for number in ("rounds=5", "draws=3", "threshold=4") for part in ("--set", number)]
-    arguments = (tmp_path / "market.toml", "-m", "reservoir", *numbers, "--agent", "ana", "--informed", "--split")
+    arguments = (
+        tmp_path / "market.toml",
+        "-m",
+        "reservoir",
+        *numbers,
+        "--agent",
+        "ana",
+        *also("informed", "splitting"),
+    )
     done = run(*arguments)
     assert done.returncode == 0
     assert "informed: ana" in done.stdout

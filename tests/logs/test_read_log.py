@@ -82,7 +82,7 @@ def test_every_way_to_store_a_log_gives_the_same_statistics_as_by_hand(tmp_path)
 
 def test_decimal_rewards_are_summed_exactly_and_a_range_is_declared(tmp_path):
     rows = with_campaigns(some_rows(rewards=(1, 1.5, 3.7, 4.999999, 5)))
-    log = cp.read_log(pd.DataFrame(rows), limits=(1, 5))
+    log = cp.read_log(pd.DataFrame(rows), reward_range=(1, 5))
     assert statistics(log) == by_hand(rows, 1, 5)
     assert "exact" in log.exact
     thirds = cp.read_log({"agent": ["a"], "arm": ["b"], "reward": [1 / 3]})
@@ -193,7 +193,7 @@ def test_progress_comes_and_errors_come_through_it():
 def test_squares_of_small_numbers_fit():
     """Products of 8-bit numbers are 8-bit numbers in DuckDB."""
     ratings = pa.table({"agent": ["a"] * 2, "arm": ["b"] * 2, "rating": pa.array([50, 100], pa.int8())})
-    assert float(cp.read_log(ratings, limits=(0, 100)).arms[0].squares) == 1.25
+    assert float(cp.read_log(ratings, reward_range=(0, 100)).arms[0].squares) == 1.25
 
 
 DECISION = (

@@ -18,10 +18,10 @@ LOGS = {
 
 @pytest.mark.parametrize("name", LOGS)
 def test_it_is_read_and_planted_copies_are_found(name):
-    file, limits, rounds, arms = LOGS[name]
+    file, reward_range, rounds, arms = LOGS[name]
     if not (DATA / file).exists():
         pytest.skip("no real logs here; `make log-data` takes them from the package index")
-    log = cp.read_log(DATA / file, owners=DATA / f"{name}_owners.csv", limits=limits)
+    log = cp.read_log(DATA / file, owners=DATA / f"{name}_owners.csv", reward_range=reward_range)
     assert (log.rounds, len(log.arms)) == (rounds, arms)
     assert not log.faults
     records = arm_records(log)

@@ -169,8 +169,8 @@ def test_rewards_outside_the_range_need_one(tmp_path):
         open_market(desk, {"ana": 2, "bo": 1}, mechanism="ucb1", parameters={}, **gaussian)
         desk.play("abcd", lambda number: 1.5 - number)
     refused = run("log", path)
-    assert (refused.returncode, "declare --range LOW:HIGH" in refused.stderr) == (2, True)
-    assert sum(arm["rounds"] for arm in statistics(path, "--range", "-4:4")["arms"]) == 4
+    assert (refused.returncode, "declare --reward-range LOW:HIGH" in refused.stderr) == (2, True)
+    assert sum(arm["rounds"] for arm in statistics(path, "--reward-range", "-4:4")["arms"]) == 4
 
 
 @pytest.fixture(scope="module")

@@ -108,12 +108,10 @@ def audit(
     max_copies: Annotated[int, option("N", "Try all ways to register each original up to N times.")] = 4,
     opponents: Annotated[str, option("KIND", "market: the others are honest; any: they may do anything.")] = "market",
     horizons: Annotated[str | None, option("FIRST:LAST", "Audit every horizon from FIRST to LAST.")] = None,
-    withhold: Annotated[bool, option(None, "Also report what leaving originals out gains.", "--withhold")] = False,
-    split: Annotated[bool, option(None, "Also report what a second account gains.", "--split")] = False,
-    informed: Annotated[bool, option(None, "Also report what knowing its means gains an agent.", "--informed")] = False,
-    copy_cost: Annotated[
-        bool, option(None, "Also report which fee per copy makes honesty best.", "--copy-cost")
-    ] = False,
+    also: Annotated[
+        list[str] | None,
+        option("NAME", "Also report what withholding, splitting, informed or copy-cost is worth; repeatable."),
+    ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     seconds: Seconds = None,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
@@ -134,7 +132,6 @@ def audit(
         check_page(html)  # before the work, not after it
     if certificate is not None:
         check_place(certificate)
-    others = {"withholding": withhold, "splitting": split, "copy-cost": copy_cost, "informed": informed}
     search = Search(max_copies, seconds, runs, seed, bounds, device)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
@@ -146,7 +143,7 @@ def audit(
     with working(f"auditing {name}") as tell:
         result = run_audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
-            also=[name for name, wanted in others.items() if wanted], search=search, progress=tell,  # type: ignore[misc]
+            also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     if as_json:
         print_json(result.to_dict())

@@ -58,10 +58,10 @@ def log(
     time: Annotated[str | None, option("COLUMN", "The time.")] = None,
     propensity: Annotated[str | None, option("COLUMN", "The probability of serving this item.")] = None,
     count: Annotated[str | None, option("COLUMN", "If a row is many rounds: how many.")] = None,
-    total: Annotated[str | None, option("COLUMN", "If a row is many rounds: their total reward.", "--sum")] = None,
+    total: Annotated[str | None, option("COLUMN", "If a row is many rounds: their total reward.")] = None,
     owners: Annotated[str | None, option("FILE", "Who owns which item, if the log does not say: two columns.")] = None,
     same: Annotated[str | None, option("COLUMN,..", "Columns that identify items, such as title,url.")] = None,
-    limits: Annotated[str | None, option("LOW:HIGH", "The range of rewards.", "--range", show_default="0:1")] = None,
+    reward_range: Annotated[str | None, option("LOW:HIGH", "The range of rewards.", show_default="0:1")] = None,
     local_arms: Annotated[bool, option(None, "Item names are unique only within a provider.", "--local-arms")] = False,
     leave_out: Annotated[
         bool, option(None, "Skip faulty rows and count them, instead of stopping.", "--leave-out")
@@ -121,7 +121,7 @@ def log(
         task = bar.add_task("reading", total=100)
         found = read_log(
             files if ledger is None else ledger.columns, **columns, owners=owners,
-            same=[name for name in (same or "").split(",") if name], limits=parsed_range(limits),
+            same=[name for name in (same or "").split(",") if name], reward_range=parsed_range(reward_range),
             local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
             progress=lambda part: bar.update(task, completed=100 * part),
         )  # fmt: skip

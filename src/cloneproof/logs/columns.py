@@ -37,7 +37,6 @@ ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
     "count": "the number of rounds of a row", "total": "the sum of its rewards",
 }  # fmt: skip
-FLAGS: Final = {"total": "--sum"}
 MOST_LISTED: Final = 12
 
 
@@ -154,7 +153,7 @@ def _nothing_for(role: str, known: Sequence[str]) -> str:
     other = ", or whose arm it is by --owners FILE" if role == "agent" else ""
     return (
         f"expected a column for {ROLES[role]}, got none with a usual name; name it by "
-        f"{FLAGS.get(role, '--' + role)} COLUMN{other}; {_listed(known)}"
+        f"--{role} COLUMN{other}; {_listed(known)}"
     )
 
 

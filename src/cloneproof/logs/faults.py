@@ -114,5 +114,5 @@ def refuse(faults: Sequence[Fault], rows: int) -> None:
     said += f"; and {more} more kinds" if more > 0 else ""
     raise LogError(
         f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; fix "
-        "them, declare --range LOW:HIGH, or leave them out by --leave-out"
+        "them, declare --reward-range LOW:HIGH, or leave them out by --leave-out"
     )

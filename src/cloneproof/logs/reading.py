@@ -81,7 +81,7 @@ def read_log(
     total: str | None = None,
     owners: str | PathLike[str] | Mapping[str, str] | None = None,
     same: Sequence[str] = (),
-    limits: tuple[float, float] = (0.0, 1.0),
+    reward_range: tuple[float, float] = (0.0, 1.0),
     local_arms: bool = False,
     leave_out: bool = False,
     threads: int | None = None,
@@ -107,7 +107,7 @@ def read_log(
         Whose arm it is, where the log has no agent: a mapping, or a file with an arm and an agent a line.
     same : sequence of str, optional
         Columns by which items may be recognised: a title, an address, a vector.
-    limits : (float, float), default (0, 1)
+    reward_range : (float, float), default (0, 1)
         The range of rewards.
     local_arms : bool, default False
         Whether names of arms are only unique inside an agent; otherwise an arm with two agents is a fault.
@@ -141,7 +141,7 @@ def read_log(
     >>> log.notes
     ('using `agent` as the agent', 'using `arm` as the arm', 'using `click` as the reward')
     """
-    scale = checked_scale(limits)
+    scale = checked_scale(reward_range)
     same = (same,) if isinstance(same, str) else tuple(same)
     clock = Deadline(seconds)
     found = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))

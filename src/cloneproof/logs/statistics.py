@@ -159,11 +159,11 @@ def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
     return f"rewards are rounded to multiples of {tick}, of which sums are exact: a mean is off by at most half of that"
 
 
-def checked_scale(limits: object) -> RewardScale:
+def checked_scale(reward_range: object) -> RewardScale:
     """Return the declared range of rewards, in ticks of a millionth, or as fine as 64 bits allow."""
-    if isinstance(limits, Sequence) and not isinstance(limits, str) and len(limits) == 2:
+    if isinstance(reward_range, Sequence) and not isinstance(reward_range, str) and len(reward_range) == 2:
         try:
-            low, high = (float(each) for each in limits)
+            low, high = (float(each) for each in reward_range)
         except (TypeError, ValueError, OverflowError):
             low = high = 0.0
         if low < high and abs(low) <= 1e9 and abs(high) <= 1e9:
@@ -171,7 +171,9 @@ def checked_scale(limits: object) -> RewardScale:
             while ticks > 1 and max(abs(low), abs(high)) * ticks > NEAR:
                 ticks //= 10
             return RewardScale(Fraction(str(low)), Fraction(str(high)), ticks)
-    raise LogError(f"expected the range of rewards as two numbers, the lower first, got {brief(limits)}; e.g. (1, 5)")
+    raise LogError(
+        f"expected reward_range as two numbers, the lower first, got {brief(reward_range)}; give e.g. (1, 5)"
+    )
 
 
 @dataclass(frozen=True)
