@@ -14,9 +14,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.cli import main
-from cloneproof.logs.attack import affordable_horizon, judge_policy
 from cloneproof.logs.backtest import _estimates
 from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owners, studied_owners, studied_words
+from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
 from cloneproof.report.log_page import log_page
@@ -140,7 +140,7 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     generate.write_log(tmp_path / "x.csv", rounds=3000)
-    monkeypatch.setattr("cloneproof.logs.study.judge_policy", interrupted)
+    monkeypatch.setattr("cloneproof.logs.study.audit_policy", interrupted)
     monkeypatch.setattr("cloneproof.logs.study.SECONDS", 3.0)
     done = run("log", tmp_path / "x.csv", "--policy", "thompson", "--html", tmp_path / "page.html")
     assert done.returncode == 130
@@ -255,7 +255,7 @@ def test_a_policy_that_is_sampled_is_searched_for_all_owners():
     """Nothing can gain for whoever has only items that earn nothing; the search finds the other owner."""
     market = cp.Market([cp.Agent("nil", 2, cp.Point(0.0)), cp.Agent("bo", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], 100)
     market = cp.Market([*market.agents, cp.Agent("di", 1, cp.Point(0.6))], 100)
-    found = judge_policy(market, lambda each: cp.mechanism("thompson"), 100, 0.005, 2.0)
+    found = audit_policy(market, lambda each: cp.mechanism("thompson"), 100, 0.005, 2.0)
     assert found.verdict == "exploitable"
     assert found.worst.agent != "nil"
     assert found.worst.horizon == 100
@@ -276,7 +276,7 @@ def test_a_clone_proof_policy_has_the_scope_of_its_argument():
     """It rests on a theorem, not on the few vectors that were sampled besides."""
     agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.6], [0.5, 0.5])) for name in ("ana", "bo")]
     market = cp.Market(agents, 30, ends="at-random")
-    found = judge_policy(market, cp.mechanism("reservoir-index", draws=1, constant=1.5), 30, 0.005, 1.0)
+    found = audit_policy(market, cp.mechanism("reservoir-index", draws=1, constant=1.5), 30, 0.005, 1.0)
     assert found.verdict == "clone-proof"
     assert found.scope.startswith("all copies and withholdings")
     assert "not ruled out" not in found.scope

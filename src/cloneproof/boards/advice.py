@@ -1,6 +1,6 @@
 """Advice for a leaderboard: a reservoir board tuned to put the fewest producers in the wrong order.
 
-Any slots, tests and weight are clone-proof; they affect only the accuracy. A search over them, without ends, minimises
+Any slots, tests and weight are clone-proof; they affect only the accuracy. A search over them minimises
 the number of wrong pairs, taking the ratings that were read as the truth. The rules that it is compared with have the
 same battles in total and the same opponents, and those that divide their battles in two are tuned in the same way.
 """
@@ -32,9 +32,9 @@ from cloneproof.boards.variants import Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 
-PARTS: Final = 20  # the share of the battles that goes to the search is a whole number of such parts of all
+PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
-NOISES: Final = (0.0, 20.0, 40.0, 80.0)
+NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared
 SHOWN: Final = 5  # variants in the comparison of rules
 
 
@@ -62,9 +62,9 @@ class BoardAdvice:
     """Battles a producer."""
     pairs: int
     opponents: str
-    """Whom every slot and every listing meets."""
+    """Opponents of every slot and every listing."""
     missed: float
-    """The largest chance of a producer that no slot holds its best model."""
+    """Chance that no slot holds a producer's best model, for the producer with the most models."""
 
     @property
     def promise(self) -> str:
@@ -171,7 +171,7 @@ def recommend_board(
 
 
 def _opponents(board: Board, panel: Panel, turns: bool) -> str:
-    """Whom every slot meets, in words."""
+    """Describe the opponents of every slot."""
     number = panel.chances.shape[1]
     if number == 1:
         return "the reference"
@@ -180,7 +180,7 @@ def _opponents(board: Board, panel: Panel, turns: bool) -> str:
 
 
 def _ladder(first: int, last: int) -> list[int]:
-    """Whole numbers from the first to the last at most, each about a tenth more than the one before.
+    """Return whole numbers from the first to the last at most, each about a tenth more than the one before.
 
     >>> _ladder(10, 20)
     [10, 11, 12, 13, 14, 15, 16, 18, 20]

@@ -20,8 +20,8 @@ from cloneproof.errors import BoardError, brief
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]
 ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
-LEAST: Final = 1e-9  # information of a battle that nobody can lose
-MOST_MODELS: Final = 5_000  # a matrix of battles between more of them does not fit
+LEAST: Final = 1e-9  # smallest information of a battle
+MOST_MODELS: Final = 5_000  # the matrix of battles grows with their square
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Board:
     panel: Floats | None = None
     """Ratings of the models that all are measured against; None: the models of the board."""
     notes: tuple[str, ...] = ()
-    """What was guessed when the board was read."""
+    """Guesses made when the board was read."""
 
     def __post_init__(self) -> None:
         sizes = {len(self.models), len(self.producers), len(self.ratings), len(self.errors), len(self.votes)}

@@ -34,12 +34,12 @@ Sampling = Literal["uniform", "boost", "uncertainty"]
 Listing = Literal["best listing", "self-ranked", "provisional", "reservoir board"]
 SAMPLING: tuple[Sampling, ...] = ("uniform", "boost", "uncertainty")
 LISTING: tuple[Listing, ...] = ("best listing", "self-ranked", "provisional", "reservoir board")
-BOOST: Final = 5.0  # weight of a model that is new ..
-NEW: Final = 3_000  # .. until it has this many votes
-STAGES: Final = 4  # weights are recomputed so often while the traffic comes in
-NOISE: Final = 40.0  # Elo: the standard deviation of a producer's error about its own models
+BOOST: Final = 5.0  # weight of a new model
+NEW: Final = 3_000  # votes from which on a model is no longer new
+STAGES: Final = 4  # parts of the traffic, after each of which weights are recomputed
+NOISE: Final = 40.0  # standard deviation in Elo of a producer's error about its own models
 FRESH: Final = 0.3  # share of the battles that a provisional board spends on fresh votes
-SLOTS: Final = 15  # of the reservoir board, which spends half of its battles on tests
+SLOTS: Final = 15  # slots of the reservoir board, which spends half of its battles on tests
 DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 
@@ -53,10 +53,10 @@ class EntrantGain:
     variants: int
     ranks: Estimate
     elo: Estimate
-    """The producer's score over the average of the other producers'."""
+    """Gain of the producer's score over the average of the other producers'."""
     first: Estimate
     share: Estimate
-    """The producer's share of all battles, with variants less without."""
+    """Change of the producer's share of all battles."""
     wrong_pairs: Estimate
     """Pairs of producers that the scores put in the wrong order, everybody honest."""
 
@@ -70,7 +70,7 @@ class Entrants(NamedTuple):
     board: Board
     truth: Floats
     owners: Indices
-    """The place of each model's producer in `board.names`."""
+    """Place of each model's producer in `board.names`."""
     producer: int
     variants: int
     battles: int
@@ -139,7 +139,7 @@ def variants_among_entrants(
 
 
 def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.random.Generator) -> Worlds:
-    """Scores by a rule on listed models: the best rating, the one ranked first, or the best one's fresh votes."""
+    """Return scores by a rule on listed models: by the best rating, the first ranked, or the best one's fresh votes."""
     old, producers = entrants.models, len(entrants.board.names)
     fresh = int(entrants.battles * FRESH) // producers if rule == "provisional" else 0
     worlds = _two_worlds(entrants, entrants.battles - fresh * producers, sampling, rng)
@@ -170,7 +170,7 @@ def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.rando
 def _two_worlds(
     entrants: Entrants, battles: int, sampling: Sampling, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Wins in the honest world and in the one with variants (the last models), which share their battles.
+    """Draw wins in the honest world and in the one with variants (the last models), which share their battles.
 
     Old votes come first, spread over pairs in proportion to the models' votes; they are the same in both worlds.
     """
@@ -206,7 +206,7 @@ def _weights(wins: Floats, sampling: Sampling) -> Floats:
 
 
 def _rates(weights: Floats, battles: float) -> Floats:
-    """Expected battles of each pair, a symmetric matrix: in proportion to the product of weights."""
+    """Return the expected battles of each pair, proportional to the product of their weights."""
     rates = np.outer(weights, weights)
     np.fill_diagonal(rates, 0)
     total = rates.sum() / 2
@@ -214,7 +214,7 @@ def _rates(weights: Floats, battles: float) -> Floats:
 
 
 def _fresh_ratings(start: Floats, opponents: Floats, met: Indices, won: Indices) -> Floats:
-    """Each champion's rating by fresh votes only, taking the ratings of its opponents, the honest models, as known.
+    """Return each champion's rating by fresh votes only; the ratings of its opponents, the honest models, are known.
 
     The most likely rating solves: battles won = the sum of the probabilities to win.
     """
@@ -248,12 +248,12 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Worlds:
 
 
 def _share_won(wins: Floats) -> Floats:
-    """By shares, since the numbers of battles drawn here vary a little; on a board all slots have equally many."""
+    """Return each slot's share of battles won: the numbers of battles drawn here vary a little."""
     return np.asarray(wins.sum(axis=1) / np.maximum(1, wins.sum(axis=1) + wins.sum(axis=0)))
 
 
 def _shared(honest: Floats, copied: Floats, battles: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Wins among entrants of these strengths, in two worlds that share every battle between unchanged entrants."""
+    """Draw wins among entrants of these strengths, in two worlds that share every battle between unchanged entrants."""
     rates = _rates(np.ones(len(honest)), battles)
     wins = rng.poisson(rates * win_chance(honest[:, None] - honest)).astype(float)
     changed, again = np.flatnonzero(honest != copied), wins.copy()
@@ -277,7 +277,7 @@ def _best_of_each(values: Floats, owners: Indices, producers: int) -> Floats:
 def _row(
     scores: Sequence[Floats], shares: Sequence[float], own: int, true: Floats
 ) -> tuple[float, float, float, float, float]:
-    """Ranks gained, Elo over the others' average, being first, share, and wrong pairs (true ties count one half)."""
+    """Return ranks gained, Elo over the others' average, being first, share, and wrong pairs (a tie is one half)."""
     ranks, leads = [], []
     for values in scores:
         ranks.append(1 + int((values > values[own]).sum()))

@@ -22,9 +22,9 @@ from scipy.special import gammaln
 from cloneproof.boards.board import Floats
 
 DEVIATIONS: Final = 8.5  # half a window in standard deviations; a normal tail beyond it has mass 2e-17
-MISSING: Final = 1e-12
-ROUGH: Final = 1e-7  # missing from a normal count
-FREQUENCIES: Final = 9.0  # in standard deviations of the count: beyond them a transform is below 3e-18
+MISSING: Final = 1e-12  # mass outside the window of a count
+ROUGH: Final = 1e-7  # the same of a normal count
+FREQUENCIES: Final = 9.0  # cut-off of a transform times the standard deviation; it is below 3e-18 beyond
 _nodes = cache(np.polynomial.legendre.leggauss)
 
 
@@ -120,7 +120,7 @@ def _hopes(laws: Sequence[CountLaw]) -> list[bool]:
 
 
 def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> list[CountLaw]:
-    """For each model: the mass of "it holds the best of the slots, with this count". Slots are weighted draws.
+    """Return, for each model, the mass of "it holds the best of the slots, with this count". Slots are weighted draws.
 
     The best count is x with probability F(x)^s - F(x - 1)^s, F the law of one slot; given x, the model is a with
     probability proportional to w_a p_a(x).
@@ -136,7 +136,7 @@ def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> 
 
 
 def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
-    """For each model: the mass of "it has the best count, which is this"; a lot decides between equal counts.
+    """Return, for each model, the mass of "it has the best count, which is this"; a lot decides between equal counts.
 
     Each model draws a lot u in (0, 1), so it is the champion with count x if every other is below x, or at x with a lot
     below u. The integral over u of a polynomial is exact by Gauss and Legendre's rule.
@@ -157,7 +157,7 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
 
 
 def _products_of_others(rows: Floats) -> Floats:
-    """For each row, the product of all others."""
+    """Return, for each row, the product of all others."""
     before, after = np.ones_like(rows), np.ones_like(rows)
     np.cumprod(rows[:-1], axis=0, out=before[1:])
     np.cumprod(rows[:0:-1], axis=0, out=after[-2::-1])
@@ -229,7 +229,7 @@ class Field:
         return (high + low) / 2, (high - low) / 2
 
     def _on_window(self, law: CountLaw) -> tuple[int, Floats, float]:
-        """Where the law begins on the window, its masses there, and the mass above; what is below beats nobody."""
+        """Return the law's start on the window, its masses there, and the mass above; mass below beats nobody."""
         start, width = law.low - self.low, self.below.shape[1]
         first, last = (min(max(0, place), width) for place in (start, start + len(law.mass)))
         inside = law.mass[max(0, first - start) : max(0, last - start)]
@@ -237,7 +237,7 @@ class Field:
 
 
 def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:
-    """Distribution functions on one window: its first number, and one row per law."""
+    """Return distribution functions on one window: its first number, and one row per law."""
     low = min(law.low for law in laws)
     high = max(law.low + len(law.mass) for law in laws)
     rows = np.zeros((len(laws), high - low))
@@ -247,6 +247,6 @@ def _distributions(laws: Sequence[CountLaw]) -> tuple[int, Floats]:
 
 
 def _window(battles: int, mean: float, variance: float) -> tuple[int, int]:
-    """Window that holds a count but for a mass of `MISSING`; the 20 covers small means (Bernstein's inequality)."""
+    """Return the window that holds a count but for a mass of `MISSING`; the 20 covers small means (Bernstein)."""
     half = DEVIATIONS * math.sqrt(variance) + 20
     return max(0, math.floor(mean - half)), min(battles, math.ceil(mean + half))

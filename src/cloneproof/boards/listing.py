@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from scipy.special import ndtr
@@ -35,9 +35,9 @@ from cloneproof.boards.laws import (
 )
 from cloneproof.errors import BoardError
 
-RESOLUTION = 5.0  # units of a coarse panel in a standard deviation of a count
-NODES = 201  # of the integral over a producer's self-ranking noise
-NEGLIGIBLE = 1e-18  # a node's weight that is
+RESOLUTION: Final = 5.0  # units of a coarse panel in a standard deviation of a count
+NODES: Final = 201  # nodes of the integral over the noise of a self-ranking
+NEGLIGIBLE: Final = 1e-18  # weight below which a node is left out
 _noise = cache(np.polynomial.hermite_e.hermegauss)
 
 
@@ -101,7 +101,7 @@ class ListingRule(Protocol):
         """Whether it takes the producers' word for which of their models is better."""
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        """Return the law of the published score of a producer that lists each model so often (0: withheld)."""
+        """Return the law of the published score of a producer that lists each model `copies` times (0: withheld)."""
 
     def battles(self, listed: int) -> int:
         """Return how many battles a producer with `listed` listings takes part in."""
@@ -251,7 +251,7 @@ class ReservoirBoard:
 
 
 def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int, balanced: bool) -> CountLaw:
-    """Law of `fresh` battles of the listing that won most of its `votes` battles; a lot decides between equals."""
+    """Return the law of `fresh` battles of the listing that won most of its `votes` battles; a lot breaks ties."""
     champions = champion_of_all([panel.law(model, votes, balanced=balanced) for model in listed])
     return published(champions, [panel.law(model, fresh, balanced=balanced) for model in listed], 0)
 

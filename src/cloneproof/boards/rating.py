@@ -25,14 +25,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 METHODS: Final[tuple[str, ...]] = ("bradley-terry", "elo", "borda")
 PRIOR: Final = 0.1  # virtual half-won battles of each model against an average one: keeps unbeaten models finite
-STEPS: Final = 100
-TOLERANCE: Final = 1e-8  # in log-odds, as all that follow
-CLOSE: Final = 0.02
-LONGEST: Final = 2.0
-START: Final = 8.0
-FARTHEST: Final = 300.0
-RIDGE: Final = 1e-10  # of the largest curvature: enough for Cholesky's roundings
-RESAMPLES: Final = 100
+STEPS: Final = 100  # Newton steps after which a fit fails
+TOLERANCE: Final = 1e-8  # step in log-odds at which a fit ends
+CLOSE: Final = 0.02  # step in log-odds below which the curvature is kept
+LONGEST: Final = 2.0  # longest step in log-odds
+START: Final = 8.0  # largest log-odds of a start
+FARTHEST: Final = 300.0  # largest log-odds whose exponential is taken
+RIDGE: Final = 1e-10  # added to the diagonal, relative to the largest curvature: covers Cholesky's roundings
+RESAMPLES: Final = 100  # bootstrap samples for the standard errors of Elo and Borda
 
 
 def one_thread(function: Callable[P, T]) -> Callable[P, T]:
@@ -88,10 +88,10 @@ def bradley_terry(wins: Floats, start: Floats | None = None) -> Ratings:
 
 
 def fitted(wins: Floats, start: Floats | None = None) -> Floats:
-    """Newton's method on the log-likelihood with the prior, in log-odds; begins near `start` if given.
+    """Fit ratings in log-odds by Newton's method on the log-likelihood with the prior; starts near `start` if given.
 
-    Far from the maximum, where everybody is sure to win or to lose, there is no curvature to go by: the start is moved
-    to where there is, and a little is added to the curvature (which changes the path, not the maximum).
+    Far from the maximum, where everybody is sure to win or to lose, there is no curvature: starts are moved
+    closer, and a little is added to the curvature (which changes the path, not the maximum).
     """
     counts = wins + wins.T
     won = wins.sum(axis=1)

@@ -202,7 +202,7 @@ def _win_rates(
 
 
 def _errors(given: Sequence[float | None], votes: NDArray[np.int64], information: Floats) -> Floats:
-    """Standard errors on the Elo scale: as given, else from the votes, else 0 (not known)."""
+    """Return standard errors on the Elo scale: as given, else from the votes, else 0 (not known)."""
     counted = np.divide(ELO, np.sqrt(votes * information), out=np.zeros(len(votes)), where=votes > 0)
     return np.array([own if error is None else error for error, own in zip(given, counted, strict=True)])
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -28,14 +29,12 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError, OutOfTimeError
 
 StudyProgress = Callable[[int, int, str], None]
-VARIANTS = (1, 2, 5, 10)
-PRIVATE = (3, 10, 27)  # private variants of one model
-TOP = 10  # producers whose gains are listed for every number of variants
-ENOUGH = 0.01  # ranks: a gain below that counts as none
-
-
-STEP = 1e-3
-LIMIT = 9.0
+VARIANTS: Final = (1, 2, SHOWN, 10)  # further listings whose gains are computed
+PRIVATE: Final = (3, 10, 27)  # private variants of one model
+TOP: Final = 10  # producers whose gains are computed for every number of variants
+ENOUGH: Final = 0.01  # ranks; a smaller gain counts as none
+STEP: Final = 1e-3  # of the integral for the expected maximum of normal numbers
+LIMIT: Final = 9.0  # its ends, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class PrivateSelection:
     inflation: float
     """Expected Elo points by which the listed score is too high."""
     explained: float | None = None
-    """The chance that selection alone lifts a score by the lead that was asked about."""
+    """Chance that selection alone lifts a score by the lead that was asked about."""
 
     def fresh_votes(self, points: float) -> int:
         """Return how many fresh votes, pooled with the old ones, bring the inflation down to `points` Elo points."""
@@ -84,7 +83,7 @@ def expected_maximum(variants: int) -> float:
 
 
 def lead_of(board: Board, producer: str) -> float:
-    """By how many Elo points a producer's best model leads the best of all others (negative: trails)."""
+    """Return the lead of a producer's best model over the best of all others in Elo points; negative if it trails."""
     own = board.ratings[board.models_of(producer)[0]]
     others = [rating for rating, name in zip(board.ratings, board.producers, strict=True) if name != producer]
     if not others:
@@ -106,12 +105,12 @@ class BoardStudy:
     """Where entrants fight each other, for the producer that is studied closest: the best listing by each rule of
     sampling, the board's votes so far included. None on a board against one reference."""
     rules: tuple[EntrantGain, ...]
-    """The same producer by each rule of listing, on a board that starts empty."""
+    """Gains of the same producer by each rule of listing, on a board that starts empty."""
     private: tuple[PrivateSelection, ...]
     lead: float
     advice: BoardAdvice | None
     left: tuple[str, ...]
-    """The questions for which there was no time."""
+    """Questions for which there was no time."""
     seconds: float
 
     @property

@@ -7,7 +7,7 @@ Errors bound the mass outside the windows and, for the probability to be first, 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Final, Literal
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from cloneproof.errors import BoardError
 
 Copied = Literal["best", "random", "all"]
 COPIED: tuple[Copied, ...] = ("best", "random", "all")
-METHOD = "laws of counts on a fixed panel"
+METHOD: Final = "laws of counts on a fixed panel"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class VariantGain:
     elo: Estimate
     first: Estimate
     battles: float
-    """How many times as many battles the producer takes part in."""
+    """Factor by which the number of the producer's battles grows."""
 
     def to_dict(self) -> dict[str, object]:
         return fields_of(self, *(field.name for field in fields(self)))

@@ -34,9 +34,9 @@ from cloneproof.report.page import write_page
 from cloneproof.report.words import NARROW, percent
 
 if TYPE_CHECKING:
-    from cloneproof.logs.attack import LogVerdict
     from cloneproof.logs.backtest import Backtest
     from cloneproof.logs.log import Log
+    from cloneproof.logs.policy_audit import PolicyAudit
     from cloneproof.logs.study import LogStudy, StudiedPolicy
     from cloneproof.serve.offline import LedgerRows
 
@@ -187,7 +187,7 @@ def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows
 
 
 def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) -> dict[str, Any]:
-    """Rounds, share and end of the market to study: as asked for, or else those of the live market."""
+    """Return rounds, share and end of the market to study: as asked for, or else those of the live market."""
     asked = {"horizon": horizon, "share": share}
     known: dict[str, Any] = {}
     if ledger is not None:
@@ -206,7 +206,7 @@ def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
 
 
 def exit_code(study: LogStudy) -> int:
-    """That of the verdict; also undecided if a question was left and the policy is not known to be exploitable."""
+    """Return the exit code of the verdict: undecided if a question is left, unless the policy is exploitable."""
     from cloneproof.cli.audit import EXIT
 
     if study.interrupted:
@@ -328,7 +328,7 @@ def _show_worth(study: LogStudy) -> None:
             print_wrapped(f"{each.owner.name}: {each.remark}")
 
 
-def _show_verdict(found: LogVerdict, study: LogStudy) -> None:
+def _show_verdict(found: PolicyAudit, study: LogStudy) -> None:
     columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "relative")
     table = new_table(f"{study.policy} in the market fitted to the log: {found.verdict}", *columns)
     numbers = [f"{each.value:,.5g}" for each in (found.worst.honest, found.worst.copied, found.worst.gain)]

@@ -39,12 +39,12 @@ from cloneproof.logs.statistics import PropensitySums
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms import Mechanism, session
 
-LEAST_REPLAYED: Final = 100  # rounds
-Z95: Final = 1.96
-LEAST: Final = 50  # effective rows
-UNIFORM: Final = 1.05  # largest over least propensity of an arm, up to which a log counts as uniform
-COMMITTED: Final = 20_000  # rounds of a simulated policy that soon commits; its shares are those of the last half
-ADAPTIVE: Final = 60_000  # rounds times arms of one that looks at all arms in every round
+Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
+LEAST: Final = 50  # effective rows below which no estimate is shown
+LEAST_REPLAYED: Final = 100  # rounds below which no replay is shown
+UNIFORM: Final = 1.05  # largest ratio of two propensities in a log that drew its arms evenly
+COMMITTED: Final = 20_000  # simulated rounds of a policy that soon commits; its shares are those of the last half
+ADAPTIVE: Final = 60_000  # rounds times arms of a simulated policy that compares all arms in every round
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _crossed(
 def replayed(
     made: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
 ) -> tuple[Estimate | None, int]:
-    """Mean reward per round in [0, 1], and the number of rounds; None if rewards are not 0 and 1, or too few.
+    """Replay a policy on the log: its mean reward, and the rounds played; None if rewards are not binary, or too few.
 
     The queue method (Mandel, Liu, Brunskill and Popovic 2016): each arm that the policy serves pays the next of its own
     rewards in the log. These count as exchangeable, so the next one is drawn without replacement. It ends when the
@@ -213,7 +213,7 @@ def affordable_rounds(made: Mechanism, arms: int) -> int:
 def _estimates(
     half: list[PropensitySums], target: Mapping[ArmPlace, float], model: Mapping[ArmPlace, float]
 ) -> tuple[list[float], list[float], float]:
-    """IPS, SNIPS and DR on one half, the half-widths of their 95 % intervals, and the effective rows."""
+    """Return IPS, SNIPS and DR on one half, the half-widths of their 95 % intervals, and the effective rows."""
     rows = sum(each.rows for each in half)
     q = np.array([target.get((each.agent, each.arm), 0.0) for each in half])
     m = np.array([model.get((each.agent, each.arm), 0.0) for each in half])

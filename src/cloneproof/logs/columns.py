@@ -31,13 +31,13 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "count": ("impressions", "views", "shows", "rounds"),
     "total": ("clicks", "conversions", "reward_sum"),
 }  # fmt: skip
-COSTS: Final = ("_label_cost", "cost")
-POSITIONS: Final = ("_label_Action", "_labelIndex")  # in the list of a row, and not arms
+COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
+POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
     "count": "the number of rounds of a row", "total": "the sum of its rewards",
 }  # fmt: skip
-MOST_LISTED: Final = 12
+MOST_LISTED: Final = 12  # columns named in an error
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cloneproof.errors import LogError, brief
 from cloneproof.logs.sources import LogSource, text_literal
 from cloneproof.logs.statistics import LogRows
 
-MOST_SAID: Final = 4
+MOST_SAID: Final = 4  # kinds of faults named in an error
 FaultUnit = Literal["row", "line", "arm"]
 
 

@@ -1,4 +1,4 @@
-"""From a log and what looks like copies in it to owners and originals.
+"""Owners and originals of a log, given the arms that look like copies.
 
 Accounts joined by a finding across agents count as one owner; arms joined by a finding count as one original. The
 findings may be wrong at their level, and so may this. Priors are fitted to what originals earned
@@ -22,18 +22,18 @@ from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Discrete, Point, Prior
 
-MOST_ORIGINALS_STUDIED: Final = 300
-MOST_OF_ONE: Final = 20  # originals of an owner that are studied
-POINTS: Final = 801  # of the grid of rates
-STEPS: Final = 400
-DIGITS: Final = 5  # of a level
-APART: Final = 0.02  # relative: levels that are nearer are one
+MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
+MOST_OF_ONE: Final = 20  # originals of one owner in it
+POINTS: Final = 801  # points of the grid of rates
+STEPS: Final = 400  # steps of EM
+DIGITS: Final = 5  # significant digits of a level
+APART: Final = 0.02  # relative distance below which two levels merge
 ArmPlace = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class LogOwner:
-    """Who is paid, as far as the log tells: accounts, and originals as groups of arms.
+    """An owner, as far as the log tells: its accounts, and its originals as groups of arms.
 
     The originals with the most arms come first, then those with the most rounds.
     """
@@ -88,7 +88,7 @@ def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
 
 
 def _matched(group: CopyGroup, arms: Mapping[ArmPlace, LoggedArm]) -> Sequence[tuple[ArmPlace, ArmPlace]]:
-    """Pairs of arms that a finding makes one item: all of one agent's; across agents each with its best match.
+    """Return the pairs of arms that a finding makes one item: all of one agent's; across agents the best matches.
 
     Arms of two agents are matched one to one, the most alike first: by features, then by rewards.
     """
@@ -127,7 +127,7 @@ def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
 
 
 def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> list[str]:
-    """Which part of a log is studied, if not all of it."""
+    """Describe which part of a log is studied, if not all of it."""
     counts = [
         (len(each), sum(len(o.originals) for o in each), sum(o.rounds for o in each)) for each in (studied, owners)
     ]
@@ -153,7 +153,7 @@ class Pooled:
 
 
 def pooled(arms: Sequence[LoggedArm]) -> Pooled:
-    """Several arms as one."""
+    """Pool the rewards of several arms."""
     rounds = sum(arm.rounds for arm in arms)
     mean = float(sum(arm.total for arm in arms) / rounds)
     variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 from cloneproof._checks import count as checked_count
 from cloneproof._checks import is_one_line
@@ -29,6 +29,9 @@ from cloneproof.logs.statistics import (
     exactness,
     propensity_sums,
 )
+
+LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
+MOST_LOGGED_ARMS: Final = 1_000_000
 
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
@@ -63,10 +66,6 @@ def read_owners(owners: object, arm: str | None = None, agent: str | None = None
     if not named:
         raise LogError("expected owners of arms, got a file without rows; write a line for each arm")
     return named
-
-
-LONGEST_NAME = 1000
-MOST_LOGGED_ARMS = 1_000_000
 
 
 def read_log(
@@ -279,7 +278,7 @@ def _feature(value: object) -> Feature | None:
 def _watched(
     work: Callable[[], Log], source: LogSource, clock: Deadline, progress: Callable[[float], None] | None
 ) -> Log:
-    """Do the work in a thread while this one reports progress, and looks at the clock."""
+    """Do the work in another thread; this one reports progress and interrupts it when time is out."""
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(work)
         try:

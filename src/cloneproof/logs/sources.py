@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 DELIMITERS: Final = (",", "\t", ";", "|")
-FIRST_BYTES: Final = 1 << 20
-LONGEST_HEADER: Final = 1 << 25
-SAMPLED_LINES: Final = 1000
+FIRST_BYTES: Final = 1 << 20  # bytes of a file that are looked at to tell its kind
+LONGEST_HEADER: Final = 1 << 25  # bytes
+SAMPLED_LINES: Final = 1000  # lines of a JSON file whose keys become columns
 OTHER_ENCODINGS: Final = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a ZIP or Excel file", b"\x1f\x8b": "gzip",
 }  # fmt: skip
 FileKind = Literal["csv", "parquet", "json"]
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
-MOST_COLUMNS: Final = 10_000
-TWICE: Final = "two columns of this name"
+MOST_COLUMNS: Final = 10_000  # columns of a file
+TWICE: Final = "two columns of this name"  # type of a column that cannot be used
 STRICTLY: Final = ", store_rejects = false"
 SKIPPING: Final = ", store_rejects = true, rejects_limit = 1000000"
-MEMORY: Final = "1GB"  # for DuckDB; beyond it spills to a temporary folder
+MEMORY: Final = "1GB"  # limit for DuckDB, which then spills to a temporary folder
 
 
 def file_kind(file: Path) -> FileKind:

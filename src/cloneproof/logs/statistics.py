@@ -18,8 +18,8 @@ from cloneproof.logs.sources import LogColumn, LogSource
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "ENUM")
-ROUNDED: Final = 1e-4  # of a tick: what the binary form of a decimal number may be off
-NEAR: Final = 2**31  # products of whole numbers up to here fit 64 bits
+ROUNDED: Final = 1e-4  # rounding error of a decimal number in binary form, in ticks
+NEAR: Final = 2**31  # whole numbers up to this have products of 64 bits
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError
-from cloneproof.logs.attack import CopyWorth, LogVerdict, judge_policy, posterior_market, worth_of_copies
 from cloneproof.logs.backtest import Backtest, backtest
+from cloneproof.logs.copy_worth import CopyWorth, posterior_market, worth_of_copies
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import (
     LogOwner,
@@ -43,18 +43,19 @@ from cloneproof.logs.originals import (
     studied_owners,
     studied_words,
 )
+from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-SECONDS: Final = 40.0  # of counted work, if nobody says how long it may take
-LONGEST: Final = 1000  # rounds, where nobody says otherwise: a policy that is sampled must be sampled often
-LEVELS: Final = 4
-MOST_ITEMS: Final = 5  # of an owner, in the market for which a mechanism is chosen
-COPIES, ADVISED, WORTH, JUDGED, TRAFFIC = 0.25, 0.3, 0.1, 0.3, 0.1  # of the time, for each question at most
-LEAST_SECONDS: Final = 0.3  # for one question
+SECONDS: Final = 40.0  # seconds of counted work, if no limit is given
+LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
+LEVELS: Final = 4  # values of a fitted prior
+MOST_ITEMS: Final = 5  # items of an owner in the market for which a mechanism is recommended
+COPIES, ADVISED, WORTH, AUDITED, TRAFFIC = 0.25, 0.3, 0.1, 0.3, 0.1  # largest share of the time for each question
+LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ class LogStudy:
     log             what was read
     findings        arms that look like one item
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
-    market          each owner's originals with its fitted prior; in it copies are valued, and a policy is judged over
-                    more rounds if it is sampled and can be
+    market          each owner's originals with its fitted prior; copies are valued in it, and a sampled policy is
+                    audited over more rounds where time allows
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
@@ -97,8 +98,8 @@ class LogStudy:
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
-    notes           what a reader should know besides
-    left            the questions for which there was no time
+    notes           further remarks
+    left            questions for which there was no time
     interrupted     whether somebody pressed Ctrl-C: some answers are missing then
     """
 
@@ -108,7 +109,7 @@ class LogStudy:
     market: Market
     policy: str
     worth: tuple[CopyWorth, ...]
-    verdict: LogVerdict | None
+    verdict: PolicyAudit | None
     comparison: tuple[ComparedMechanism, ...]
     recommendation: Recommendation | None
     traffic: OwnTraffic | None
@@ -164,9 +165,9 @@ def study_log(
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> LogStudy:
-    """Answer the three questions within the time; `left` and the notes say what there was no time for.
+    """Find copies in a log, audit the policy, and recommend what to run; `left` says what there was no time for.
 
-    The policy is judged over `horizon` rounds (those of the log, up to LONGEST), and advice is for `traffic` of them
+    The policy is audited over `horizon` rounds (those of the log, at most LONGEST), and advice is for `traffic` of them
     (those of the log); where the rows are of a live market, both are in its terms, and so is how it `ends`.
     Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
     there are, marked `interrupted`, once copies have been looked for.
@@ -244,11 +245,11 @@ def _studied(
 
 @dataclass
 class _Answers:
-    """Answers so far."""
+    """Answers found so far."""
 
     recommendation: Recommendation | None = None
     worth: Sequence[CopyWorth] = ()
-    verdict: LogVerdict | None = None
+    verdict: PolicyAudit | None = None
     comparison: Sequence[ComparedMechanism] = ()
     traffic: OwnTraffic | None = None
     backtest: Backtest | None = None
@@ -269,7 +270,7 @@ def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: 
             asked.tell(3, 5, "what the copies earned")
             answers.worth = _worths(asked, made, fitted)
         asked.tell(4, 5, "auditing the policy")
-        answers.verdict = _judged(asked, longest)
+        answers.verdict = _audited(asked, longest)
     answers.traffic = _own_traffic(asked, answers.recommendation)
     if log.propensities:
         answers.backtest = backtest(log, asked.owners, made, answers.recommendation, asked.clock, asked.seed)
@@ -279,7 +280,7 @@ def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Subject of every question, and the time that all of them have."""
+    """What every question needs: the market, the policy, the owners, and the time left for all questions."""
 
     market: Market
     policy: StudiedPolicy
@@ -317,15 +318,15 @@ def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> 
         return worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
 
 
-def _judged(asked: _Asked, longest: int) -> LogVerdict | None:
+def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
     """Return the policy's audit."""
-    seconds = asked.seconds(JUDGED)
+    seconds = asked.seconds(AUDITED)
     if seconds < LEAST_SECONDS or asked.policy is None:
         asked.leave("an audit of the policy")
         return None
     try:
         with Deadline(seconds).for_engines():
-            found = judge_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
+            found = audit_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
     except EngineError as refusal:
         asked.notes.append(f"the policy was not audited: {refusal}")
         return None

@@ -14,7 +14,7 @@ from typing import Any
 from cloneproof._version import __version__
 from cloneproof.analysis.copying.records import CopyGroup, Duplicates
 from cloneproof.engines.estimate import Estimate
-from cloneproof.logs.attack import CopyWorth
+from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.study import LogStudy
 from cloneproof.report.page import render

@@ -1,1 +1,1 @@
-"""Who copies: arms that look like one item, in a log with false discoveries controlled, and in a season."""
+"""Search for copies: arms of a log that look like one item, with false discoveries controlled."""

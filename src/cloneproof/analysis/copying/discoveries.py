@@ -33,12 +33,12 @@ from cloneproof.analysis.copying.priors import (
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.engines.deadline import Deadline
 
-SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level: agents by themselves, arms that are alike
-DRAWS: Final = 299
-ASKED_ANYWAY: Final = 10  # questions, the most promising ones, also where preparing them took all the time
-AT_ONCE: Final = 500  # groups of arms
-SEED: Final = 20
-ROUNDING: Final = 1e-6
+SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level, for single agents and for arms that are alike
+DRAWS: Final = 299  # worlds drawn for a p-value
+ASKED_ANYWAY: Final = 10  # most promising questions, which are answered even without time
+AT_ONCE: Final = 500  # groups of arms in one product of matrices
+SEED: Final = 20  # of the drawn worlds
+ROUNDING: Final = 1e-6  # difference of logarithms that counts as a tie
 Relation = Literal["one agent", "variants", "same words", "two shops"]
 
 
@@ -81,7 +81,7 @@ class SearchedLog:
         return self.links[min(pair), max(pair)].rarity
 
     def folds(self, question: CopyQuestion) -> tuple[int, int]:
-        """Those of the agents of a question."""
+        """Return the folds of a question's agents, the smaller first."""
         first, last = self.priors.folds[question.arms[0]], self.priors.folds[question.arms[-1]]
         return int(min(first, last)), int(max(first, last))
 
@@ -113,21 +113,21 @@ class SearchedLog:
         return "same words" if same else "variants"
 
     def matched_laws(self, question: CopyQuestion, folds: tuple[int, int]) -> list[list[RateLaw]]:
-        """By each of the two priors, the law of each group of arms of one agent, or those of two agents' arms."""
+        """Return, by each of the two priors, the law of each group of one agent's arms, or those of two agents'."""
         kinds: list[Relation] = [self.relation(group) for group in question.matched]
         if len(question.agents) == 2:
             kinds = ["one agent", "two shops"]
         return [[self.laws(kind, folds)[fit] for kind in kinds] for fit in (0, 1)]
 
     def observed_ratio(self, question: CopyQuestion, folds: tuple[int, int]) -> float:
-        """Ln T under the laws fitted without these folds, the smaller one."""
+        """Return ln T under the laws fitted without these folds; of the two, the smaller."""
         logs = self.evidence.log_likelihood
         tables = {arm: np.exp(logs[[arm]]) for group in question.matched for arm in group}
         return min(float(log_ratio(question, tables, laws)[0]) for laws in self.matched_laws(question, folds))
 
 
 def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Sequence[RateLaw]) -> FloatArray:
-    """Ln T of the arms that likeness matched in a question, given their likelihoods and `matched_laws`."""
+    """Return ln T of the arms that likeness matched in a question, given their likelihoods and `matched_laws`."""
     stacked = [np.stack([tables[arm] for arm in group]) for group in question.matched]
     if len(question.agents) == 1:
         return sum((log_one_item(each, law) for each, law in zip(stacked, laws, strict=True)), np.zeros(1))
@@ -194,7 +194,7 @@ def matched_p_value(evidence: ArmEvidence, question: CopyQuestion, laws: Sequenc
     arms = [arm for group in question.matched for arm in group]
     seen = float(log_ratio(question, {arm: np.exp(evidence.log_likelihood[[arm]]) for arm in arms}, laws)[0])
     if seen <= 0:
-        return 1.0  # more than it is: what is no evidence need not be computed
+        return 1.0  # an upper bound: without evidence the p-value need not be computed
     dice = np.random.default_rng([SEED, *arms])
     total = float(np.exp(-seen))
     for few in (30, 70, 100, DRAWS - 200):
@@ -225,7 +225,7 @@ def _drawn(
 def matched_ratios(
     evidence: ArmEvidence, questions: Sequence[Sequence[Sequence[int]]], priors: FloatArray
 ) -> FloatArray:
-    """Ln T of each question (rows; its groups of matched arms) under each prior (columns).
+    """Return ln T of each question (rows; its groups of matched arms) under each prior (columns).
 
     >>> table = np.log(np.eye(4)[[1, 1, 2]] + 1e-300)
     >>> seen = ArmEvidence(table, np.zeros(3), 0.1, 1.0, np.zeros(4), np.ones(3))
@@ -248,7 +248,7 @@ def matched_ratios(
 
 
 def boosted(log_e: float, p_value: float, target: float, share: float) -> float:
-    """Ln of the boosted e-value, which reaches the target K / (level w R) where p <= share / target.
+    """Return ln of the boosted e-value, which reaches the target K / (level w R) where p <= share / target.
 
     >>> [round(float(np.exp(boosted(np.log(30.0), p, target=100.0, share=0.9))), 9) for p in (0.008, 0.02)]
     [103.0, 3.0]
@@ -265,7 +265,7 @@ def boosted_e_values(
     level: float,
     clock: Deadline,
 ) -> FloatArray:
-    """Ln of the e-values, those of agents whose arms are alike boosted (see above), while there is time.
+    """Return ln of the e-values; those of agents whose arms are alike are boosted while there is time.
 
     ratios   ln of the matched arms' Bayes factors: a row for each question, a column for each prior of the market
     """

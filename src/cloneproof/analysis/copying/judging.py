@@ -35,12 +35,14 @@ from cloneproof.analysis.copying.partitions import (
 from cloneproof.analysis.copying.priors import RateLaw
 
 MOST_LIKELY: Final = 3  # priors of a law besides the market's that an e-value averages over
-MOST_QUICK: Final = 6
-LOG_SMALL: Final = 1.0
-THETAS: Final = (0.0, 1.0, 10.0, 100.0)
-ONE_ITEM: Final = 0.25  # of the weight of another theta: that of theta = 0
-TRUST: Final = 0.9  # in likeness
-SUREST: Final = 1 - 1e-12  # no log shows more
+MOST_QUICK: Final = 6  # arms up to which the exact sum is not preceded by greedy merging
+LOG_SMALL: Final = 1.0  # ln of an e-value by greedy merging that is not computed more exactly
+THETAS: Final = (0.0, 1.0, 10.0, 100.0)  # of Ewens' prior over partitions
+ONE_ITEM: Final = 0.25  # weight of theta = 0, relative to each other theta
+TRUST: Final = 0.9  # probability that arms that are alike are one item
+SUREST: Final = 1 - 1e-12  # largest probability that is stated
+Arm = TypeVar("Arm")
+Together = Callable[[tuple[int, ...]], float]  # from arms to the probability that they are one item
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class ArmsJudged:
     """Evidence of the rewards of an agent's arms, at given prior odds that two of them are one item.
 
     pairs    the probability that two arms are one item, by their numbers
-    groups   the arms joined by pairs that are rather one item than not, two and more
+    groups   arms joined by pairs that are probably one item, two or more each
     sure     for each group the probability that all of it is one item
     """
 
@@ -70,10 +72,6 @@ def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> A
     pairs = {pair: min(together(pair), SUREST) for pair in combinations(range(count), 2)}
     groups = [group for group in joined(count, [pair for pair in pairs if pairs[pair] > 0.5]) if len(group) > 1]
     return ArmsJudged(pairs, tuple(groups), tuple(min(together(group), SUREST) for group in groups))
-
-
-Arm = TypeVar("Arm")
-Together = Callable[[tuple[int, ...]], float]
 
 
 def _together(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> Together:
@@ -132,7 +130,7 @@ def log_e_value(
     alike: Sequence[tuple[int, ...]] = (),
     alike_laws: Sequence[Sequence[RateLaw]] = (),
 ) -> float:
-    """Ln of the e-value of one agent's arms (rows); `alike` are groups of them that have no arm in common.
+    """Return ln of the e-value of one agent's arms (rows); `alike` are groups of them that have no arm in common.
 
     laws         of the agent's arms, one for each fitted prior
     alike_laws   for each fitted prior, that of each group
@@ -174,14 +172,14 @@ def _likeliest(log_likelihood: FloatArray, law: RateLaw) -> tuple[IntArray, Floa
 
 
 def log_one_item(tables: FloatArray, law: RateLaw) -> FloatArray:
-    """Ln of 1 - TRUST + TRUST r for arms (the first axis of likelihoods) that are alike and have this law."""
+    """Return ln of 1 - TRUST + TRUST r for arms (the first axis of likelihoods) that are alike and have this law."""
     apart = sum((law.evidence(table) for table in tables), np.zeros(1))
     together = law.evidence(tables.prod(axis=0))
     return law.mixed(np.logaddexp(np.log(1 - TRUST) + apart, np.log(TRUST) + together)) - law.mixed(apart)
 
 
 def log_shared(first: FloatArray, second: FloatArray, law: RateLaw, shops: RateLaw) -> FloatArray:
-    """Ln of the e-value of two agents, whose matched arms stand in one order (the first axis of likelihoods).
+    """Return ln of the e-value of two agents, whose matched arms stand in one order (the first axis of likelihoods).
 
     law     of the arms of one agent
     shops   of one product at two shops
@@ -197,7 +195,7 @@ def log_shared(first: FloatArray, second: FloatArray, law: RateLaw, shops: RateL
 
 
 def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
-    """Ln of the largest evidence of arms over all groupings of them, under each prior of the law (the last axis)."""
+    """Return ln of the largest evidence of arms over all groupings, under each prior of the law (the last axis)."""
     evidence: list[FloatArray] = [np.zeros(1)]
     products: list[FloatArray] = [np.ones(1)]
     for subset in range(1, 1 << len(tables)):
@@ -217,7 +215,7 @@ def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
 
 
 def log_trusted(log_factors: FloatArray) -> FloatArray:
-    """Ln(1 - TRUST + TRUST r) of Bayes factors r."""
+    """Return ln(1 - TRUST + TRUST r) of Bayes factors r."""
     return np.asarray(np.logaddexp(np.log(1 - TRUST), np.log(TRUST) + log_factors))
 
 
@@ -231,7 +229,7 @@ def e_value_thetas(count: int) -> tuple[float, ...]:
 
 
 def _log_mixtures(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
-    """Ln of sum over P of w(P) m(P) / m(all different), for each prior.
+    """Return ln of the sum over P of w(P) m(P) / m(all different), for each prior.
 
     P = all different is left out and w scaled accordingly; equal parts of Ewens' weights at theta = 1, which favours
     large groups, and at theta = k(k - 1)/2, at which about one pair is expected. For more than MOST_QUICK arms greedy
@@ -300,7 +298,7 @@ def _merged_groups(
 
 
 def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
-    """Numbers in groups: those joined by a chain of pairs.
+    """Group the numbers below `count`: those joined by a chain of pairs are together.
 
     >>> joined(4, [(0, 2), (2, 3)])
     [(0, 2, 3), (1,)]
@@ -321,7 +319,7 @@ def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
 
 
 def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
-    """Pairs that have nothing in common, taken greedily in their order.
+    """Choose pairs without common members, greedily in their order.
 
     >>> matching([("a", "x"), ("b", "x"), ("b", "y")])
     (('a', 'x'), ('b', 'y'))

@@ -4,7 +4,7 @@ Texts are alike if they are equal, or nearly: a RapidFuzz token-sort ratio of at
 words. Vectors are alike if their cosine is at least NEAR_VECTOR. Candidate pairs are found by blocks: equal texts,
 texts that share two MinHash values or a rare word, and products of slices for vectors.
 
-The fewer agents share a text or a vector, the more it says. A pair's *rarity* is 1 if nobody else has it, and falls as
+A text or a vector that few agents share is better evidence. A pair's *rarity* is 1 if nobody else has it, and falls as
 1/(n m) with the numbers n and m of other agents that have something like the one and the other. What more than
 MOST_SHARING agents share is not linked, so that the number of links grows with the arms.
 
@@ -28,14 +28,17 @@ from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 from cloneproof.errors import CloneproofError
 
-NEAR_TEXT: Final = 85.0  # of 100
-NEAR_VECTOR: Final = 0.98
-MOST_SHARING: Final = 25  # agents that share a text or a vector: more, and it says nothing
-MOST_IN_BLOCK: Final = 200  # texts that share a word: more, and it is not followed
-_MOST_OWN, _MOST_OTHERS = 20, 100  # vectors of its agent, and of others, that a vector is linked to
-_HASHES: Final = 24
-_BAND: Final = 2
-_SLICE: Final = 1000
+NEAR_TEXT: Final = 85.0  # similarity in percent from which on texts are nearly equal
+NEAR_VECTOR: Final = 0.98  # cosine from which on vectors are alike
+MOST_SHARING: Final = 25  # agents beyond which a shared text or vector is no evidence
+MOST_IN_BLOCK: Final = 200  # texts beyond which a shared word makes no candidates
+_MOST_OWN, _MOST_OTHERS = 20, 100  # links of a vector to vectors of its own agent, and of others
+_HASHES: Final = 24  # MinHash values of a text
+_BAND: Final = 2  # MinHash values that candidates share
+_SLICE: Final = 1000  # vectors compared with all others at once
+_DICE: Final = np.random.default_rng(20)
+_FACTORS: Final = _DICE.integers(1, 2**31, _HASHES, dtype=np.uint64) | np.uint64(1)
+_SHIFTS: Final = _DICE.integers(0, 2**31, _HASHES, dtype=np.uint64)
 
 
 class Likeness(NamedTuple):
@@ -74,7 +77,7 @@ def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
 
 
 def _rarity(agents: tuple[str, str], sharing: tuple[int, int]) -> float:
-    """From the numbers of agents that share what the one and the other arm has, their own included.
+    """Return the rarity, from the numbers of agents that share what each of two arms has, their own included.
 
     >>> _rarity(("ana", "bo"), (2, 2)), _rarity(("ana", "bo"), (5, 5)), _rarity(("ana", "ana"), (2, 1))
     (1.0, 0.0625, 0.5)
@@ -120,7 +123,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
 
 
 def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
-    """Arms whose texts are equal, and those whose texts are nearly equal, under each name, also across agents.
+    """Return the arms whose texts are equal or nearly equal under each name, also across agents.
 
     Names of arms count if they are equal up to case, marks and the word "copy".
 
@@ -164,7 +167,7 @@ def _near_texts(texts: tuple[str, ...]) -> dict[tuple[str, str], float]:
 
 
 def _candidates(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Pairs of texts that share a word that is not common, or a band of MinHash values of their letter triples."""
+    """Return pairs of texts that share a rare word, or a band of MinHash values of their letter triples."""
     blocks: dict[object, list[int]] = defaultdict(list)
     for number, text in enumerate(texts):
         for word in set(text.split()):
@@ -183,11 +186,6 @@ def _candidates(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
     found = np.sort(np.concatenate(pairs))
     found = found[np.diff(found, prepend=-1) > 0]
     return found // len(texts), found % len(texts)
-
-
-_DICE = np.random.default_rng(20)
-_FACTORS = _DICE.integers(1, 2**31, _HASHES, dtype=np.uint64) | np.uint64(1)
-_SHIFTS = _DICE.integers(0, 2**31, _HASHES, dtype=np.uint64)
 
 
 def _vectors_alike(vectors: Mapping[int, Iterable[float]], agents: Sequence[str]) -> Links:
@@ -217,7 +215,7 @@ def _vectors_alike(vectors: Mapping[int, Iterable[float]], agents: Sequence[str]
 
 
 def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
-    """Of each row of a slice of unit vectors, the rows that are near it, itself included."""
+    """Return, for each row of a slice of unit vectors, the rows near it, itself included."""
     return [np.nonzero(near)[0] for near in table[start : start + _SLICE] @ table.T >= NEAR_VECTOR]
 
 

@@ -28,7 +28,8 @@ from scipy.special import gammaln
 
 from cloneproof._arrays import FloatArray, IntArray
 
-MOST_EXACT: Final = 10  # arms: 29,524 pairs of a subset and a block
+MOST_EXACT: Final = 10  # arms whose partitions are all summed: 29,524 pairs of a subset and a block
+MOST_AT_ONCE: Final = 200  # arms; more are merged greedily in slices of neighbouring means
 
 
 def block_factors(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
@@ -96,7 +97,7 @@ def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
 
 
 def log_sum(values: FloatArray) -> float:
-    """Ln of the sum of exponentials (scipy's, without the half millisecond of its checks).
+    """Return ln of the sum of exponentials (scipy's, without the half millisecond of its checks).
 
     >>> log_sum(np.array([-np.inf, 0.0, 0.0])) == float(np.log(2)), log_sum(np.array([-np.inf]))
     (True, -inf)
@@ -106,19 +107,19 @@ def log_sum(values: FloatArray) -> float:
 
 
 def _log_sums(values: FloatArray) -> FloatArray:
-    """Return the same over the first axis."""
+    """Return ln of the sum of exponentials over the first axis."""
     top = np.maximum(values.max(axis=0), np.finfo(float).min)
     return np.asarray(top + np.log(np.exp(values - top).sum(axis=0)))
 
 
 def log_rising(theta: float, count: int) -> float:
-    """Ln of theta (theta + 1) .. (theta + count - 1)."""
+    """Return ln of theta (theta + 1) .. (theta + count - 1)."""
     return float(np.log(theta + np.arange(count)).sum())
 
 
 @lru_cache(maxsize=MOST_EXACT)
 def _blocks_of(count: int) -> list[IntArray]:
-    """For each subset, its subsets that hold its lowest bit."""
+    """Return, for each subset, its subsets that hold its lowest bit."""
     everything = np.arange(1 << count)
     return [
         everything[((everything & subset) == everything) & ((everything & (subset & -subset)) != 0)]
@@ -126,12 +127,9 @@ def _blocks_of(count: int) -> list[IntArray]:
     ]
 
 
-MOST_AT_ONCE: Final = 200  # arms; more are merged in slices, neighbours together
-
-
 @dataclass(frozen=True)
 class GreedyWay:
-    """Where merging ended, and ln of w(P) m(P) / m(all different) at the beginning and on the way there."""
+    """Result of greedy merging: its blocks, and ln of w(P) m(P) / m(all different) at first and after each merger."""
 
     blocks: tuple[tuple[int, ...], ...]
     beginning: float
@@ -235,7 +233,7 @@ def pair_given_others(
 
 
 def log_mean(log_values: FloatArray, prior: FloatArray) -> float:
-    """Ln of the mean of exponentials under a prior."""
+    """Return ln of the mean of exponentials under a prior."""
     top = log_values.max()
     with np.errstate(divide="ignore"):
         return float(np.log(np.exp(log_values - top) @ prior) + top)

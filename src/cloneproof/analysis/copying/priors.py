@@ -42,29 +42,29 @@ from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.market.priors import Discrete, Point, Prior
 
-FEWEST, MOST = 401, 1201  # points of the grid of a log
-FAR: Final = 5.0  # standard deviations that it reaches beyond the arms
-FINE: Final = 3.0  # points of it within the smallest standard deviation
-FOLDS: Final = 8
-MOST_FITTED: Final = 800  # arms; more change a prior little
-MOST_BLENDED: Final = 400  # arms that the share of the raw fit is chosen by
-PSEUDO: Final = 1.0
-POOLING: Final = 2.0
-STEPS, SMALL = 60, 1e-4  # EM ends after this many steps, or where a prior changes by less in all
-NOTHING: Final = 1e-100
-SPREADS: Final = (0.5, 0.2, 0.1, 0.05)  # of log-odds around a common level
-BELIEVED: Final = {  # the chances of no common level, of these spreads and of one item, before anything is seen
+FEWEST, MOST = 401, 1201  # points of the grid of a log, at least and at most
+FAR: Final = 5.0  # standard deviations by which the grid extends beyond the arms
+FINE: Final = 3.0  # points of the grid in the smallest standard deviation
+FOLDS: Final = 8  # of the agents; a prior is fitted without each
+MOST_FITTED: Final = 800  # arms by which a prior is fitted; more change it little
+MOST_BLENDED: Final = 400  # arms by which the share of the raw fit is chosen
+PSEUDO: Final = 1.0  # pseudo-arms spread evenly over the grid
+POOLING: Final = 2.0  # pseudo-arms spread like the market's prior, in the prior of an agent
+STEPS, SMALL = 60, 1e-4  # EM ends after this many steps, or once a prior changes by less in total
+NOTHING: Final = 1e-100  # likelihood that counts as 0
+SPREADS: Final = (0.5, 0.2, 0.1, 0.05)  # standard deviations of log-odds around a common level
+BELIEVED: Final = {  # prior chances of no common level, of these spreads, and of one item
     "one agent": (0.4, 0.3, 0.15, 0.04, 0.01, 0.1),
     "variants": (0.35, 0.24, 0.23, 0.12, 0.06, 0.0),  # taking close variants for copies would understate how close
     "same words": (0.3, 0.1, 0.05, 0.04, 0.01, 0.5),
     "two shops": (0.3, 0.15, 0.175, 0.125, 0.05, 0.2),  # or a phrase that both use, or a second account
 }
-MOST_CENTRES: Final = 120
-MOST_UNITS, MOST_IN_UNIT = 200, 6  # that belong together, and arms of each, by which the chances are fitted
+MOST_CENTRES: Final = 120  # common levels for each spread
+MOST_UNITS, MOST_IN_UNIT = 200, 6  # groups of arms by which the chances are fitted, and arms of each
 
 
 def binomial_evidence(means: FloatArray, counts: FloatArray, grid: FloatArray) -> FloatArray:
-    """Log-likelihood of arms (rows) with these means of `counts` binary rewards; the largest of each is 0.
+    """Return the log-likelihood of arms (rows) with these means of `counts` binary rewards; the largest of each is 0.
 
     >>> binomial_evidence(np.array([0.5]), np.array([2.0]), np.array([0.25, 0.5])).round(3).tolist()
     [[-0.288, 0.0]]
@@ -74,7 +74,10 @@ def binomial_evidence(means: FloatArray, counts: FloatArray, grid: FloatArray) -
 
 
 def believed(means: FloatArray, counts: FloatArray, step: float, least: float) -> FloatArray:
-    """As how many binary rewards an arm's count on a grid of means: no better known than two steps, from `least` on."""
+    """Return how many binary rewards each arm's rewards count as: no arm is known better than two steps of the grid.
+
+    The result is at least `least`, or an arm's number of rewards where that is smaller.
+    """
     smooth = (means * counts + 0.5) / (counts + 1)
     return np.minimum(counts, np.maximum(least, smooth * (1 - smooth) / (2 * step) ** 2))
 
@@ -85,7 +88,7 @@ class ArmEvidence:
 
     worth      how many binary rewards one reward is worth
     means      the grid as means
-    believed   as how many binary rewards each arm's count
+    believed   number of binary rewards that each arm's rewards count as
     """
 
     log_likelihood: FloatArray
@@ -96,7 +99,7 @@ class ArmEvidence:
     believed: FloatArray
 
     def drawn(self, arm: int, points: IntArray, dice: np.random.Generator) -> FloatArray:
-        """Likelihood of drawn rewards of an arm, had it these points of the grid as means; a row for each."""
+        """Draw rewards of an arm whose mean is each of these points of the grid; return their likelihoods as rows."""
         rewards = max(1, round(float(self.believed[arm])))
         counts = dice.binomial(rewards, self.means[points])[:, None]
         inside = np.clip(self.means, 1e-300, 1 - 1e-16)
@@ -105,7 +108,7 @@ class ArmEvidence:
 
 
 def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
-    """Evidence of arms that all have rewards, on a grid that suits the log: click rates of .4 % as well as ratings.
+    """Return the evidence of arms that all have rewards, on a grid fitted to the log (click rates of 0.4 % or ratings).
 
     It is even on the scale 2 arcsin(sqrt(mean)), on which n binary rewards have the standard deviation 1/sqrt(n) at
     every mean, and reaches as far as the arms do.
@@ -189,7 +192,7 @@ def fit_without(
 
 
 def bandwidth(places: FloatArray, step: float) -> float:
-    """Silverman's rule, .9 min(sd, IQR / 1.34) n^(-1/5); two steps of the grid at least, all of it for no arms."""
+    """Return the bandwidth by Silverman's rule, .9 min(sd, IQR / 1.34) n^(-1/5), at least two steps of the grid."""
     if len(places) < 2:
         return np.inf
     low, high = np.quantile(places, [0.25, 0.75])
@@ -282,18 +285,18 @@ class RateLaw:
     log_weights: FloatArray
 
     def evidence(self, tables: FloatArray) -> FloatArray:
-        """Ln of the evidence of likelihoods (the last axis is the grid) under each prior (the last axis)."""
+        """Return ln of the evidence of likelihoods (the last axis is the grid) under each prior (the last axis)."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(tables @ self.priors.T))
 
     def mixed(self, log_values: FloatArray) -> FloatArray:
-        """Ln of the mixture of evidences by prior (the last axis)."""
+        """Return ln of the mixture of evidences by prior (the last axis)."""
         top = np.maximum(log_values.max(axis=-1), -1e300)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(np.exp(log_values - top[..., None]) @ np.exp(self.log_weights)) + top)
 
     def larger(self, log_values: FloatArray) -> FloatArray:
-        """Ln of the larger one of two evidences, given those by prior: without a common level, and with one."""
+        """Return ln of the larger of two evidences, given those by prior: without and with a common level."""
         level = RateLaw(self.priors[1:], self.log_weights[1:] - logsumexp(self.log_weights[1:]))
         return np.maximum(log_values[..., 0], level.mixed(log_values[..., 1:]))
 

@@ -69,7 +69,7 @@ class CopyGroup:
     weight       what the features make of it (1 where there are none); chosen without the rewards
     probability  of one agent's arms: that all of them are one item, at the prior odds of `CopyFindings`; else None
     found        whether it is among the findings at the level
-    evidence     in words: sentences about these arms that say nothing of anybody's intentions
+    evidence     in words: sentences about these arms, not about anybody's intentions
     rows         the arms as a table; of two agents, the pairs that matched
     """
 
@@ -91,12 +91,12 @@ class CopyFindings:
     groups      the findings first, then what comes nearest to being one; the strongest first in both
     level       the false discovery rate that is aimed at: the expected share of wrong findings among all findings
     odds        prior odds that two arms of one agent are copies, for the probabilities
-    hypotheses  how many questions were asked, those that were left out as hopeless included
+    hypotheses  number of questions, including those that were not pursued
     guarantee   what holds at the level, and under which assumption
-    notes       what a reader should know besides, a sentence each
-    duplicates  arms whose texts are equal or nearly so: the equal ones first, and of these what few agents share and
-                the most arms; listed whatever time there is
-    late        how many questions there was no time for
+    notes       further remarks, a sentence each
+    duplicates  arms whose texts are equal or nearly so: equal texts first, then those that few agents share, then those
+                with the most arms; listed even without time for the rest
+    late        number of questions for which there was no time
     """
 
     groups: tuple[CopyGroup, ...]

@@ -35,11 +35,11 @@ from cloneproof.analysis.copying.wording import GUARANTEE, findings_of, notes_of
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, brief
 
-LEVEL: Final = 0.05
-ODDS: Final = 0.1
-MOST_PAIRS: Final = 5_000  # of agents that are asked about, those with the rarest likeness first
+LEVEL: Final = 0.05  # false discovery rate
+ODDS: Final = 0.1  # prior odds that two arms of an agent are one item
+MOST_PAIRS: Final = 5_000  # pairs of agents that are compared, those with the rarest likeness first
 MOST_MATCHED: Final = 5  # pairs of arms of two agents
-ARM_SECONDS: Final = 1.5e-3  # about, for each arm of a question
+ARM_SECONDS: Final = 1.5e-3  # rough time for each arm of a question
 HOPELESS: Final = 0.0  # ln of an e-value that is not computed more exactly
 
 
@@ -50,7 +50,7 @@ def find_copies(
 
     level     the false discovery rate that is aimed at
     same      the features whose equality or nearness makes two arms likelier to be one item
-    seconds   about how long to take; what there was no time for is said
+    seconds   about how long to take; `late` counts the questions that were left
 
     >>> honest = [ArmRecord(f"p{k}", "only", 10_000, 250.0 * k, 250.0 * k) for k in range(1, 30)]
     >>> copied = [ArmRecord("ana", f"ad {k}", 10_000, 3_100.0 + k, 3_100.0 + k) for k in range(6)]
@@ -90,7 +90,7 @@ def find_copies(
 
 
 def _one_agent(log: SearchedLog) -> list[CopyQuestion]:
-    """Of each agent with several arms."""
+    """Return a question for each agent with several arms."""
     rarest: dict[int, float] = defaultdict(float)
     for pair in log.links:
         rarest[pair[0]] = max(rarest[pair[0]], log.rarity(pair))
@@ -104,7 +104,7 @@ def _one_agent(log: SearchedLog) -> list[CopyQuestion]:
 
 
 def _two_agents(log: SearchedLog) -> list[CopyQuestion]:
-    """Of each two agents with arms that are alike; at most one arm of a group that is alike inside an agent."""
+    """Return a question for each two agents with arms that are alike, with one arm at most of an agent's own group."""
     order = {agent: number for number, agent in enumerate(log.by_agent)}
     group_of = {arm: group for groups in log.inside.values() for group in groups for arm in group}
     across: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)

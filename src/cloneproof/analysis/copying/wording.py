@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -12,10 +13,9 @@ from cloneproof.analysis.copying.judging import TRUST, likely_groups, log_one_it
 from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.records import CopyGroup, MatchedArm
 
-MOST_NEAR = 10
-LARGEST = 1e6  # of an e-value in words
-
-GUARANTEE = (
+MOST_NEAR: Final = 10  # groups shown that came nearest to being found
+LARGEST: Final = 1e6  # e-value up to which the number is stated
+GUARANTEE: Final = (
     "Among the findings, the expected share of those without any copies is at most the level, if means have the laws "
     "that were fitted to the other agents' arms, where items of one agent, arms that are alike, and one product at two "
     "shops may have a common level, and if rewards given a mean are independent. Two different items of equal means "
@@ -49,7 +49,7 @@ def findings_of(
 
 
 def _named(log: SearchedLog, question: CopyQuestion, odds: float) -> list[tuple[list[int], float, float]]:
-    """Groups of arms of one agent, each with the probability that it is one item, and the prior odds of that."""
+    """Return groups of arms of one agent, each with the probability that it is one item, and the prior odds of that."""
     folds, logs = log.folds(question), log.evidence.log_likelihood
     if question.by_likeness:
         laws = log.matched_laws(question, folds)[-1]
@@ -124,12 +124,12 @@ def _times(value: float) -> str:
 
 
 def chance_words(value: float) -> str:
-    """Four digits; never 0 or 1, which no finite data can show."""
+    """Write a probability with four digits, but never as 0 or 1, which no finite data can show."""
     return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def notes_of(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...]:
-    """Return what else a reader should know, a sentence each."""
+    """Return further remarks, a sentence each."""
     notes, seen, worth, agents = [], log.records, log.evidence.worth, len(log.by_agent)
     if len(seen) < arms:
         notes.append(f"{arms - len(seen)} of {arms} arms have no rewards and are left out.")

@@ -1,14 +1,10 @@
-"""Whether a policy pays for copies in the market fitted to a log, and what the copies in the log earned their owners.
+"""Audit of a policy in the market fitted to a log.
 
 The audit (`cp.audit`) searches the copies of all owners. A mechanism with a closed form or a theorem is audited exactly
 over the market's rounds. Anything else is sampled, over as many of the log's rounds as leave the search a few hundred
 pairs of runs, with asymptotic confidence sequences at 99 % for everything tried together. A search ends with the first
 deviation that surely pays; if time is left, another looks for twice the gain. The last one found is sampled again from
 a new seed, so that its figures are independent of the search.
-
-What copies earned is compared with registering each item once. Each original's prior is its posterior after the log;
-everybody registers what the log shows, and only the owner in question registers each original once instead, over the
-same rounds. Exact if the closed form applies, else sampled in pairs with common random numbers.
 """
 
 from __future__ import annotations
@@ -17,44 +13,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import numpy as np
-
 from cloneproof._clock import now
-from cloneproof._tables import fields_of, to_data
+from cloneproof._tables import fields_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
-from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError
-from cloneproof.logs.originals import LogOwner
-from cloneproof.market import Agent, Market
+from cloneproof.errors import EngineError
+from cloneproof.market import Market
 from cloneproof.mechanisms import Mechanism
 
-MOST_SEARCHED: Final = 6  # originals of an agent: all copies of more are too many to search
-CONFIDENCE: Final = 0.99
-RUNS: Final = 200
-PAIRS: Final = 200  # of runs, that the time of a search affords at least
-TIMED: Final = 4  # pairs by which the time of one is measured
-TIMED_COPIES: Final = 16  # of an item in them
-SEARCHED: Final = 0.7  # of the time, for the search
-LEAST_SECONDS: Final = 1.0  # for which it goes on
-LEAST_AFRESH: Final = 0.2
-MOST_RELATIVE: Final = 1000.0  # gains beyond which nobody looks for more
-AFRESH: Final = 1000  # between the seeds of the search and that of the figures
-ROUND_NUMBERS: Final = (5, 2, 1)  # times powers of ten: horizons that are chosen by time
+MOST_SEARCHED: Final = 6  # originals of an agent up to which all copies can be searched by closed form
+CONFIDENCE: Final = 0.99  # of the verdict, and again of the figures
+PAIRS: Final = 200  # pairs of runs that a search should afford; the horizon is chosen so that it does
+TIMED: Final = 4  # pairs of runs that measure the time of one
+TIMED_COPIES: Final = 16  # copies of one item in these pairs
+ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon chosen by time is one of these times a power of ten
+SEARCHED: Final = 0.7  # share of the time for searching; the rest is for sampling the figures again
+LEAST_SECONDS: Final = 1.0  # time left for which another search is begun
+LEAST_AFRESH: Final = 0.2  # seconds that a search or the figures get at least
+MOST_RELATIVE: Final = 1000.0  # relative gain beyond which the search for a larger one ends
+RUNS: Final = 200  # pairs of runs in a batch of the figures
+AFRESH: Final = 1000  # distance of the seed of the figures from those of the searches
 
-LEAST_RUNS: Final = 30  # by which the worth of copies is bounded
-
-JudgedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
+AuditedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
-class LogVerdict:
+class PolicyAudit:
     """Audit of a policy in the fitted market, the deviation with its figures, and the scope."""
 
     audit: Audit
@@ -70,15 +59,15 @@ class LogVerdict:
         return fields_of(self, "verdict", "scope") | worst | fields_of(self, "audit")
 
 
-def judge_policy(
-    market: Market, policy: JudgedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
-) -> LogVerdict:
+def audit_policy(
+    market: Market, policy: AuditedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
+) -> PolicyAudit:
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
     made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (_has_theorem(made) or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
-        return LogVerdict(found, found.worst, str(found.scope))
+        return PolicyAudit(found, found.worst, str(found.scope))
     clock = Deadline(seconds * SEARCHED)
     horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
     searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
@@ -88,11 +77,11 @@ def judge_policy(
         played = made if isinstance(made, BlackBox) else found.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
             best = _sampled_again(best, played, seconds - clock.seconds, seed)
-    return LogVerdict(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches))
+    return PolicyAudit(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches))
 
 
-def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
-    """An audit; if something pays, further audits for twice the gain, while there is time."""
+def _searches(market: Market, policy: AuditedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
+    """Audit; while something pays and there is time, audit again for twice the gain."""
     found: list[Audit] = []
     wanted = tolerance
     while not found or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
@@ -106,7 +95,7 @@ def _searches(market: Market, policy: JudgedPolicy, tolerance: float, clock: Dea
 
 
 def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
-    """Number of rounds at which time allows some hundred pairs, between the market's and `longest`; rounded."""
+    """Return a round number of rounds, from the market's to `longest`, for which time allows PAIRS pairs of runs."""
     if longest <= market.horizon:
         return market.horizon
     agent = market.agents[0]
@@ -123,7 +112,7 @@ def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int,
 
 
 def _has_theorem(made: Mechanism) -> bool:
-    """Whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
+    """Return whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
     scan = made.arm.draws > 0 and made.arm.commits
     return scan or made.scoring.fresh or made.clearing.planned_epochs
 
@@ -169,78 +158,3 @@ def _scope(searches: Sequence[Audit]) -> str:
 
 def _number(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-@dataclass(frozen=True)
-class CopyWorth:
-    """Worth of an owner's copies: with them, with each original once, and the difference; in rewards in [0, 1].
-
-    `remark` says why numbers are missing.
-    """
-
-    owner: LogOwner
-    copied: Estimate | None
-    once: Estimate | None
-    gain: Estimate | None
-    remark: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "owner": self.owner.name,
-            **fields_of(self.owner, "accounts", "copies"),
-            "originals": [[list(arm.place) for arm in group] for group in self.owner.originals],
-            "with_copies": to_data(self.copied),
-            **fields_of(self, "once", "gain", "remark"),
-        }
-
-
-def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: Market) -> Market:
-    """Return the fitted market with what the log says of each original as its prior."""
-    rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
-    priors = {name: [condense(row, fitted.grid, 3, ".5g") for row in own] for name, own in rows.items()}
-    agents = [Agent(name, prior=prior) for name, prior in priors.items()]
-    return Market(agents, market.horizon, market.share, ends=market.ends)
-
-
-def worth_of_copies(
-    market: Market, mechanism: Mechanism | BlackBox, owners: Sequence[LogOwner], seconds: float, seed: int = 0
-) -> list[CopyWorth]:
-    """Return what each owner's copies are worth, the largest first."""
-    registered = {owner.name: owner.copies for owner in owners}
-    copiers = [owner for owner in owners if owner.copied]
-    clock, found = Deadline(seconds), []
-    for number, owner in enumerate(copiers):
-        left = clock.share(len(copiers) - number).left or 0.0
-        found.append(_worth(market, mechanism, owner, registered, left, seed))
-    return sorted(found, key=lambda each: -(each.gain.value if each.gain is not None else -np.inf))
-
-
-def _worth(
-    market: Market,
-    mechanism: Mechanism | BlackBox,
-    owner: LogOwner,
-    registered: dict[str, tuple[int, ...]],
-    seconds: float,
-    seed: int,
-) -> CopyWorth:
-    once = registered | {owner.name: (1,) * len(owner.copies)}
-    if seconds <= 0:
-        return CopyWorth(owner, None, None, None, "there was no time left for it; give more --seconds")
-    clock = Deadline(seconds)
-    try:
-        if isinstance(mechanism, Mechanism):
-            try:
-                with_copies = evaluate(market, mechanism, registered, engine="closed-form").payoff[owner.name]
-                without = evaluate(market, mechanism, once, engine="closed-form").payoff[owner.name]
-            except CloneproofError:
-                pass
-            else:
-                return CopyWorth(owner, with_copies, without, with_copies - without)
-        search = Search(seconds=max(clock.left or 0.0, 0.1), runs=RUNS, seed=seed, bounds="asymptotic")
-        sampled = gain(market, mechanism, owner.name, registered, stop_when_decided=False, search=search)
-    except CloneproofError as refusal:
-        return CopyWorth(owner, None, None, None, str(refusal))
-    if sampled.runs < LEAST_RUNS:
-        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --seconds"
-        return CopyWorth(owner, None, None, None, remark)
-    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)

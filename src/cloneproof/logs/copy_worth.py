@@ -1,0 +1,106 @@
+"""Worth of the copies in a log to their owners.
+
+What copies earned is compared with registering each item once. Each original's prior is its posterior after the log;
+everybody registers what the log shows, and only the owner in question registers each original once instead, over the
+same rounds. Exact if the closed form applies, else sampled in pairs with common random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from cloneproof._tables import fields_of, to_data
+from cloneproof.analysis.copying.priors import FittedPriors, condense
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.gain import gain
+from cloneproof.analysis.search import Search
+from cloneproof.engines.black_box import BlackBox
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError
+from cloneproof.logs.originals import LogOwner
+from cloneproof.market import Agent, Market
+from cloneproof.mechanisms import Mechanism
+
+RUNS: Final = 200  # pairs of runs in a batch
+LEAST_RUNS: Final = 30  # pairs of runs below which no bounds are stated
+LEVELS: Final = 3  # values of an original's posterior
+
+
+@dataclass(frozen=True)
+class CopyWorth:
+    """Worth of an owner's copies: with them, with each original once, and the difference; in rewards in [0, 1].
+
+    `remark` says why numbers are missing.
+    """
+
+    owner: LogOwner
+    copied: Estimate | None
+    once: Estimate | None
+    gain: Estimate | None
+    remark: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "owner": self.owner.name,
+            **fields_of(self.owner, "accounts", "copies"),
+            "originals": [[list(arm.place) for arm in group] for group in self.owner.originals],
+            "with_copies": to_data(self.copied),
+            **fields_of(self, "once", "gain", "remark"),
+        }
+
+
+def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: Market) -> Market:
+    """Return the fitted market with what the log says of each original as its prior."""
+    rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
+    priors = {name: [condense(row, fitted.grid, LEVELS, ".5g") for row in own] for name, own in rows.items()}
+    agents = [Agent(name, prior=prior) for name, prior in priors.items()]
+    return Market(agents, market.horizon, market.share, ends=market.ends)
+
+
+def worth_of_copies(
+    market: Market, mechanism: Mechanism | BlackBox, owners: Sequence[LogOwner], seconds: float, seed: int = 0
+) -> list[CopyWorth]:
+    """Return what each owner's copies are worth, the largest first."""
+    registered = {owner.name: owner.copies for owner in owners}
+    copiers = [owner for owner in owners if owner.copied]
+    clock, found = Deadline(seconds), []
+    for number, owner in enumerate(copiers):
+        left = clock.share(len(copiers) - number).left or 0.0
+        found.append(_worth(market, mechanism, owner, registered, left, seed))
+    return sorted(found, key=lambda each: -(each.gain.value if each.gain is not None else -np.inf))
+
+
+def _worth(
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    owner: LogOwner,
+    registered: dict[str, tuple[int, ...]],
+    seconds: float,
+    seed: int,
+) -> CopyWorth:
+    once = registered | {owner.name: (1,) * len(owner.copies)}
+    if seconds <= 0:
+        return CopyWorth(owner, None, None, None, "there was no time left for it; give more --seconds")
+    clock = Deadline(seconds)
+    try:
+        if isinstance(mechanism, Mechanism):
+            try:
+                with_copies = evaluate(market, mechanism, registered, engine="closed-form").payoff[owner.name]
+                without = evaluate(market, mechanism, once, engine="closed-form").payoff[owner.name]
+            except CloneproofError:
+                pass
+            else:
+                return CopyWorth(owner, with_copies, without, with_copies - without)
+        search = Search(seconds=max(clock.left or 0.0, 0.1), runs=RUNS, seed=seed, bounds="asymptotic")
+        sampled = gain(market, mechanism, owner.name, registered, stop_when_decided=False, search=search)
+    except CloneproofError as refusal:
+        return CopyWorth(owner, None, None, None, str(refusal))
+    if sampled.runs < LEAST_RUNS:
+        remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --seconds"
+        return CopyWorth(owner, None, None, None, remark)
+    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)
