@@ -2,15 +2,13 @@
 
 import gc
 import signal
-import time
 from functools import cache
-from itertools import count
 
 import pytest
 import typer.main
 from hypothesis import settings
 
-from cloneproof.engines.monte_carlo.sampler import InlineExecutor
+from support.clocks import one_thread, ticking
 from support.sizes import EXAMPLES
 
 # A run in the background (`nohup make test &`) ignores Ctrl-C, and so would every process that a test starts.
@@ -38,10 +36,7 @@ settings.load_profile("fixed")
 @pytest.fixture(scope="module")
 def ticking_clock():
     """A clock that each look at it moves by a millisecond, and one thread: budgets are the same on every machine."""
-    looks = count()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "monotonic", lambda: 0.001 * next(looks))
-        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor().submit)
+    with ticking(0.001), one_thread():
         yield
 
 

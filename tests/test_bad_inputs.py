@@ -6,7 +6,6 @@ The calls stand as text, so that a failure is named by the call; the command lin
 import inspect
 import re
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import bounds
-from cloneproof.cli import main
+from support.command import run
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], 50)
 UCB1 = cp.mechanism("ucb1")
@@ -370,18 +369,15 @@ def test_a_path_in_the_place_of_a_market_is_told_how_to_read_it(call, tmp_path, 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_bad_command_gets_exit_code_2_and_leaves_nothing(command, tmp_path, monkeypatch, capsys):
+def test_a_bad_command_gets_exit_code_2_and_leaves_nothing(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         Path(name).write_text(text, encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["cloneproof", *shlex.split(command)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    printed = capsys.readouterr()
-    assert left.value.code == 2, printed.err
-    assert "Traceback" not in printed.err
-    assert re.search(r"expected|unknown|needs|missing|No such option|Missing|Invalid value", printed.err), printed.err
-    assert printed.out == ""
+    done = run(*shlex.split(command))
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert re.search(r"expected|unknown|needs|missing|No such option|Missing|Invalid value", done.stderr), done.stderr
+    assert done.stdout == ""
     assert {path.name for path in tmp_path.iterdir()} == set(FILES)
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from cloneproof.errors import OutOfTimeError
 
 EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # of `now`
+R = TypeVar("R", bound=Callable[[], float])
 LOOK: Final = 5e-4  # seconds of work from one look at the clock of an exact engine to the next
 
 
@@ -32,6 +33,24 @@ class _Clock:
 _CLOCK: ContextVar[_Clock | None] = ContextVar("clock", default=None)  # of the question that is being answered
 
 
+_WALL_CLOCKS: Final[list[Callable[[], float]]] = [time.monotonic]  # the last one counts
+
+
+def wall_time() -> float:
+    """Seconds of wall-clock time, from no particular start."""
+    return _WALL_CLOCKS[-1]()
+
+
+@contextmanager
+def wall_clock(reading: R) -> Iterator[R]:
+    """Within this context `reading` tells wall-clock time, in every thread: a simulated clock, for instance."""
+    _WALL_CLOCKS.append(reading)
+    try:
+        yield reading
+    finally:
+        _WALL_CLOCKS.remove(reading)
+
+
 class _Compilation:
     """Time that compilers took in this process, in any thread."""
 
@@ -40,13 +59,13 @@ class _Compilation:
 
     def begin(self) -> None:
         with self.lock:
-            self.since = self.since if self.running else time.monotonic()
+            self.since = self.since if self.running else wall_time()
             self.running += 1
 
     def end(self) -> None:
         with self.lock:
             self.running -= 1
-            self.seconds += 0.0 if self.running else time.monotonic() - self.since
+            self.seconds += 0.0 if self.running else wall_time() - self.since
 
     def until(self, moment: float) -> float:
         with self.lock:
@@ -71,7 +90,7 @@ def now() -> float:
     clock = _CLOCK.get()
     if clock is not None and clock.work is not None:
         return clock.work
-    moment = time.monotonic()
+    moment = wall_time()
     return moment - COMPILATION.until(moment)
 
 

@@ -1,8 +1,6 @@
 """What to run: ranked by regret that other engines confirm, promises that hold, and honest words where nothing fits."""
 
-import itertools
 import json
-import time
 import tomllib
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +10,7 @@ import msgspec
 import pytest
 
 import cloneproof as cp
+from cloneproof._clock import budget_clock, is_counted, wall_clock
 from cloneproof.advice.assessment import (
     DECLARED,
     SamplingLimits,
@@ -27,6 +26,7 @@ from cloneproof.report.words import cheaper_sentence
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
 from support.advised import advised, still_clock
+from support.clocks import TurnedClock, ticking
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
 CLICKS = {"agents": 20, "originals": 3, "horizon": 10**8, "values": (0.002, 0.004, 0.006)}
@@ -140,17 +140,17 @@ def test_more_items_than_can_be_tuned_in_time_are_refused_at_once():
 
 def test_nothing_is_tuned_after_the_time_and_what_was_left_out_is_said(monkeypatch):
     """By a clock that stands still until the first mechanism was judged, and is then at the end of the budget."""
-    tuned, now = [], [0.0]
+    tuned, clock = [], TurnedClock()
 
     def counted(names, market):
         tuned.extend(names)
         found = tuned_mechanisms(names, market)
-        now[0] = 1.0 if len(tuned) == 1 else 100.0  # some time goes by in the first, all of it in the second
+        clock.now = 1.0 if len(tuned) == 1 else 100.0  # some time goes by in the first, all of it in the second
         return found
 
     monkeypatch.setattr("cloneproof.advice.recommend.tuned_mechanisms", counted)
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    found = cp.recommend(agents=300, originals=2, horizon=10**7, values=(0.01, 0.02), search=cp.Search(seconds=10))
+    with wall_clock(clock):
+        found = cp.recommend(agents=300, originals=2, horizon=10**7, values=(0.01, 0.02), search=cp.Search(seconds=10))
     assert tuned == ["reservoir", "reservoir-contest"]
     assert found.choice.name == "reservoir"
     assert found.others["h-etc-r"] == "there was no time left for it"
@@ -286,29 +286,35 @@ def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_cei
     assert "No provider gains more than" in index.promise
 
 
-def busy(monkeypatch, seconds):
-    """A clock that every look at it moves by so many seconds."""
-    looks = itertools.count()
-    monkeypatch.setattr(time, "monotonic", lambda: seconds * next(looks))
-
-
-def test_without_seconds_a_busy_machine_gives_the_same_answer(monkeypatch):
-    monkeypatch.setattr("cloneproof.advice.recommend.SECONDS", 0.5)
+def test_counted_work_on_a_busy_machine_gives_the_same_answer():
     market = cp.Market([cp.Agent(name, 2, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=2000)
     found = []
     for seconds in (0.0, 50.0):
-        busy(monkeypatch, seconds)
-        found.append(cp.recommend(market).to_dict() | {"seconds": 0})
+        with ticking(seconds), budget_clock(None):
+            found.append(cp.recommend(market, search=cp.Search(seconds=0.05)).to_dict() | {"seconds": 0})
     assert found[0] == found[1]
     assert "reservoir-contest" in [each["mechanism"] for each in found[0]["ranked"]]  # which is sampled
 
 
-def test_questions_that_were_left_are_exit_code_3(monkeypatch):
-    busy(monkeypatch, 0.1)
-    left = command.run("recommend", CREATORS, "--seconds", "2", "--json")
+def test_without_seconds_work_is_counted():
+    counted = []
+
+    def tell(*_):
+        counted.append(is_counted())
+        raise KeyboardInterrupt
+
+    for search, expected in ((cp.Search(), True), (cp.Search(seconds=1), False)):
+        with pytest.raises(KeyboardInterrupt):
+            cp.recommend(cp.load_market(CREATORS), search=search, progress=tell)
+        assert counted.pop() is expected
+
+
+def test_questions_that_were_left_are_exit_code_3():
+    with ticking(0.1):
+        left = command.run("recommend", CREATORS, "--seconds", "2", "--json")
     assert (left.returncode, json.loads(left.stdout)["left"]) == (3, True)
-    busy(monkeypatch, 100.0)
-    compared = command.run("compare", CREATORS, "-m", "ucb1", "--seconds", "1")
+    with ticking(100.0):
+        compared = command.run("compare", CREATORS, "-m", "ucb1", "--seconds", "1")
     assert compared.returncode == 3
     assert "no time was left for it" in compared.stdout
 

@@ -1,13 +1,11 @@
 """Exact engines look at the clock themselves; audits that were stopped say so."""
 
-import itertools
 import threading
-import time
 
 import pytest
 
 import cloneproof as cp
-from cloneproof._clock import COMPILATION, budget_clock, check_time, compiling, now, time_is_over
+from cloneproof._clock import COMPILATION, budget_clock, check_time, compiling, now, time_is_over, wall_clock
 from cloneproof.analysis.audit import strategies
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
@@ -15,6 +13,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, sample
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import OutOfTimeError
+from support.clocks import TurnedClock, ticking
 
 COIN = cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.4, 0.3])
 MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 2, COIN)], horizon=60)
@@ -61,23 +60,22 @@ def test_dominance_that_was_stopped_is_undecided(monkeypatch):
     assert stopped.worst.gain.high == 62.0  # no more than all rounds pay
 
 
-def turned(monkeypatch):
-    """A clock that only the test turns."""
-    moment = [0.0]
-    monkeypatch.setattr(time, "monotonic", lambda: moment[0])
-    return moment
+@pytest.fixture
+def turned():
+    """The clock of the whole process, which only the test turns."""
+    with wall_clock(TurnedClock()) as clock:
+        yield clock
 
 
-def test_what_compiling_takes_is_not_counted(monkeypatch):
-    moment = turned(monkeypatch)
+def test_what_compiling_takes_is_not_counted(turned):
     clock = Deadline(10.0)
     with compiling():
-        moment[0] += 1000.0
-        assert clock.left == 10.0
+        turned.now += 1000.0
+        assert clock.left == pytest.approx(10.0)
         with compiling():
-            moment[0] += 1000.0
-    moment[0] += 4.0
-    assert (clock.left, clock.elapsed) == (6.0, 2004.0)
+            turned.now += 1000.0
+    turned.now += 4.0
+    assert (clock.left, clock.elapsed) == pytest.approx((6.0, 2004.0))
 
 
 def test_a_kernel_that_is_compiled_stops_the_clock():
@@ -91,14 +89,13 @@ def test_a_kernel_that_is_compiled_stops_the_clock():
     assert COMPILATION.seconds == after  # a kernel that is there stops nothing
 
 
-def test_a_chunk_that_is_being_compiled_is_waited_for(monkeypatch):
+def test_a_chunk_that_is_being_compiled_is_waited_for(turned):
     """The clock of a busy machine turns by an hour meanwhile, and the budget is a tenth of a second."""
-    moment = turned(monkeypatch)
 
     def outcomes(job, first, count):
         if first == 0:
             with compiling():
-                moment[0] += 3600.0
+                turned.now += 3600.0
                 threading.Event().wait(1.4)
         return kernel_outcomes(job, first, count)
 
@@ -106,11 +103,10 @@ def test_a_chunk_that_is_being_compiled_is_waited_for(monkeypatch):
     assert not found.partial
 
 
-def test_counted_work_does_not_look_at_the_clock(monkeypatch):
-    moment = turned(monkeypatch)
+def test_counted_work_does_not_look_at_the_clock(turned):
     with budget_clock(None):
         clock = Deadline(1.0)
-        moment[0] += 1000.0
+        turned.now += 1000.0
         assert clock.left == 1.0
         with budget_clock(5.0), clock.for_engines():  # a question inside another has the clock of that one
             while not time_is_over():
@@ -119,17 +115,15 @@ def test_counted_work_does_not_look_at_the_clock(monkeypatch):
         assert clock.words == "1 s of counted work"
     with budget_clock(5.0):
         before = now()
-        moment[0] += 8.0
+        turned.now += 8.0
         assert now() == before + 8.0
 
 
-def test_runs_are_counted_whatever_machine_draws_them(monkeypatch):
+def test_runs_are_counted_whatever_machine_draws_them():
     """The same runs at any speed and with any number of threads; one that costs more than there is, is not begun."""
     found = []
     for threads, turn in ((1, 0.0), (3, 100.0)):
-        looks = itertools.count()
-        monkeypatch.setattr(time, "monotonic", lambda turn=turn, looks=looks: turn * next(looks))
-        with budget_clock(None):
+        with ticking(turn), budget_clock(None):
             limits = {"threads": threads, "search": cp.Search(seconds=0.004)}
             found.append(cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", **limits))
     assert found[0] == found[1]
@@ -142,12 +136,11 @@ def test_runs_are_counted_whatever_machine_draws_them(monkeypatch):
 
 
 @pytest.mark.parametrize("made", ["thompson", "ucb1"])
-def test_an_audit_without_seconds_is_the_same_on_a_busy_machine(made, monkeypatch):
+def test_an_audit_without_seconds_is_the_same_on_a_busy_machine(made):
     market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, cp.Point(0.5))], horizon=16)
     found = []
     for turn in (0.0, 100.0):
-        looks = itertools.count()
-        monkeypatch.setattr(time, "monotonic", lambda turn=turn, looks=looks: turn * next(looks))
-        audit = cp.audit(market, cp.mechanism(made), search=cp.Search(copies=2), tolerance=0.01)
+        with ticking(turn):
+            audit = cp.audit(market, cp.mechanism(made), search=cp.Search(copies=2), tolerance=0.01)
         found.append((audit.verdict, audit.scope, audit.worst.gain, len(audit.tried)))
     assert found[0] == found[1]

@@ -2,11 +2,10 @@
 
 import gzip
 import json
-import sys
 
 import pytest
 
-from cloneproof.cli import main
+from support.command import run
 
 HEAD = b"agent,arm,click\n"
 GOOD = b"ana,a,1\n"
@@ -79,35 +78,27 @@ HOSTILE = {  # the name of the file, what is in it, what the sentence has
 }  # fmt: skip
 
 
-def run(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["cloneproof", "log", *map(str, arguments)])
-    try:
-        main()
-    except SystemExit as ended:
-        return ended.code
-    return 0
-
-
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_one_sentence_and_exit_code_2(kind, tmp_path, monkeypatch, capsys):
+def test_one_sentence_and_exit_code_2(kind, tmp_path):
     name, content, expected = HOSTILE[kind]
     if callable(content):
         content(tmp_path / name)
     elif content is not None:
         (tmp_path / name).write_bytes(content)
-    assert run(monkeypatch, tmp_path / name, "--statistics") == 2
-    said = capsys.readouterr()
-    errors = [line for line in said.err.splitlines() if not line.startswith("note: ")]
+    done = run("log", tmp_path / name, "--statistics")
+    assert done.returncode == 2
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("note: ")]
     assert len(errors) == 1, errors
     assert errors[0].startswith("error: ")
     assert any(part in errors[0] for part in expected.split("|")), errors[0]
     assert errors[0].isprintable()
     assert len(errors[0]) < 1000
-    assert said.out == ""
+    assert done.stdout == ""
 
 
-def test_a_byte_order_mark_and_windows_lines_are_no_fault(tmp_path, monkeypatch, capsys):
+def test_a_byte_order_mark_and_windows_lines_are_no_fault(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"\xef\xbb\xbfagent,arm,click\r\nana,a,1\r\nbo,b,0\r\n")
-    assert run(monkeypatch, tmp_path / "x.csv", "--statistics", "--json") == 0
-    read = json.loads(capsys.readouterr().out)
+    done = run("log", tmp_path / "x.csv", "--statistics", "--json")
+    assert done.returncode == 0
+    read = json.loads(done.stdout)
     assert [(arm["agent"], arm["rounds"], arm["total"]) for arm in read["arms"]] == [("ana", 1, "1"), ("bo", 1, "0")]

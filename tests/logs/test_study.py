@@ -1,9 +1,7 @@
 """From a log to its answers: planted copies are found, and the page calls nobody anything."""
 
-import itertools
 import json
 import sys
-import time
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -12,14 +10,15 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.cli import main
 from cloneproof.logs.backtest import _estimates
 from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owners, studied_owners, studied_words
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
 from cloneproof.report.log_page import log_page
+from support.clocks import ticking
 from support.command import run
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log"))
@@ -78,20 +77,14 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
 
 
-def ticking(monkeypatch, seconds):
-    """A clock that every look at it moves by so many seconds, so that no outcome depends on the machine."""
-    ticks = itertools.count()
-    monkeypatch.setattr(time, "monotonic", lambda: seconds * next(ticks))
-
-
-def test_accounts_that_share_items_are_told_what_they_were_paid(monkeypatch):
+def test_accounts_that_share_items_are_told_what_they_were_paid():
     """In so little time that nothing is asked but who copies."""
-    ticking(monkeypatch, 0.001)
     rows = planted(copies=1)
     for row in [k for k, name in enumerate(rows["agent"]) if name == "ana"]:
         for key in rows:
             rows[key].append("ana 2" if key == "agent" else f"2-{rows[key][row]}" if key == "arm" else rows[key][row])
-    study = study_log(cp.read_log(rows, same=["title"]), seconds=0.25)
+    with ticking(0.001):
+        study = study_log(cp.read_log(rows, same=["title"]), seconds=0.25)
     pair = study.accounts
     assert [group.agents for group in study.findings.found] == [("ana", "ana 2")]
     assert [(account, rounds) for account, _, rounds, _ in pair] == [("ana", 120_000), ("ana 2", 120_000)]
@@ -110,29 +103,43 @@ def test_a_log_of_one_row_or_without_rewards_is_studied(rows, seconds):
     assert "nan" not in log_page(study)
 
 
-def test_a_budget_is_one_promise_and_says_what_was_left_out(monkeypatch):
+def test_a_budget_is_one_promise_and_says_what_was_left_out():
     """What there is no time for is not begun."""
-    ticking(monkeypatch, 0.3)
-    study = study_log(cp.read_log(planted(), same=["title"]), seconds=1)
+    log = cp.read_log(planted(), same=["title"])
+    with ticking(0.3):
+        study = study_log(log, seconds=1)
+        judged = study_log(log, lambda market: cp.mechanism("ucb1"), "ucb1", seconds=1)
     assert study.left == ("a recommendation", "a comparison of mechanisms")
     assert "no time for a recommendation" in " ".join(study.notes)
-    judged = study_log(cp.read_log(planted(), same=["title"]), lambda market: cp.mechanism("ucb1"), "ucb1", seconds=1)
     assert "an audit of the policy" in judged.left
     assert "is judged" not in " ".join(judged.notes)  # nothing was
 
 
-def test_without_seconds_a_busy_machine_gives_the_same_answer(monkeypatch):
+def test_counted_work_on_a_busy_machine_gives_the_same_answer():
     """A clock that every look moves by five minutes: only counted work may end anything."""
     log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
-    monkeypatch.setattr("cloneproof.logs.study.SECONDS", 4.0)
+    limits = {"levels": 2, "horizon": 40, "seconds": 4.0}
     found = []
     for seconds in (0.0, 300.0):
-        ticking(monkeypatch, seconds)
-        study = study_log(log, lambda market: cp.mechanism("thompson"), "thompson", levels=2, horizon=40)
+        with ticking(seconds), budget_clock(None):
+            study = study_log(log, lambda market: cp.mechanism("thompson"), "thompson", **limits)
         found.append(study.to_dict() | {"seconds": 0})
         found[-1]["recommendation"]["seconds"] = found[-1]["verdict"]["audit"]["seconds"] = 0
     assert found[0] == found[1]
     assert found[0]["left"] == []
+
+
+def test_without_seconds_work_is_counted():
+    counted = []
+
+    def policy(market):
+        counted.append(is_counted())
+        raise KeyboardInterrupt
+
+    log = cp.read_log({"agent": ["bo", "bo"], "arm": ["b", "c"], "click": [0, 0]})
+    for seconds in (None, 1.0):
+        assert study_log(log, policy, "mine", seconds=seconds).interrupted
+    assert counted == [True, False]
 
 
 def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
@@ -199,7 +206,7 @@ def test_the_backtest_agrees_with_sums_over_rows():
     assert left == pytest.approx(w.sum() ** 2 / (w**2).sum())
 
 
-def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
+def test_the_generator_has_what_it_says(tmp_path):
     campaigns = generate.platform(0)
     assert len(campaigns) == 60
     assert len({advertiser for advertiser, *_ in campaigns}) == 20
@@ -215,18 +222,13 @@ def test_the_generator_has_what_it_says(tmp_path, monkeypatch, capsys):
     assert log.rounds == 3000
     assert sum((arm.total for arm in log.arms), Fraction(0)).denominator == 1
     assert log.propensities
-    command = ["cloneproof", "log", str(tmp_path / "x.csv"), "--json"]
-    monkeypatch.setattr(sys, "argv", [*command, "--statistics"])
-    with pytest.raises(SystemExit):
-        main()
-    assert json.loads(capsys.readouterr().out)["rounds"] == 3000
-    monkeypatch.setattr("cloneproof.logs.study.LEAST_SECONDS", np.inf)  # there is no time for an audit
+    done = run("log", tmp_path / "x.csv", "--json", "--statistics")
+    assert json.loads(done.stdout)["rounds"] == 3000
     for policy in ([], ["--policy", "thompson"]):
-        monkeypatch.setattr(sys, "argv", [*command, *policy, "--seconds", "1"])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert json.loads(capsys.readouterr().out)["verdict"] is None
-        assert ended.value.code == 3
+        with ticking(0.3):  # there is no time for an audit
+            done = run("log", tmp_path / "x.csv", "--json", *policy, "--seconds", "1")
+        assert json.loads(done.stdout)["verdict"] is None
+        assert done.returncode == 3
 
 
 def test_one_owner_with_many_items_does_not_fill_the_market():

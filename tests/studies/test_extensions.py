@@ -29,10 +29,9 @@ def study():
     sys.path.remove(str(STUDY))
 
 
-def test_the_script_draws_every_figure_of_the_page(tmp_path, monkeypatch, capsys):
+def test_the_script_draws_every_figure_of_the_page(tmp_path, capsys):
     letters = [] if LONG else ["e"]
-    monkeypatch.setattr(sys, "argv", ["extensions", "--quick", *letters, str(tmp_path)])
-    runpy.run_path(str(STUDY), run_name="__main__")
+    runpy.run_path(str(STUDY))["main"](["--quick", *letters, str(tmp_path)])
     page = (STUDY.parents[1] / "docs" / "textbook" / "extensions.md").read_text()
     drawn = {path.name for path in tmp_path.glob("*.svg")}
     named = {part.split(")")[0] for part in page.split("](figures/")[1:]}

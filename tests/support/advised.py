@@ -1,13 +1,12 @@
 """Recommendations that are the same on every machine."""
 
-import time
 from contextlib import contextmanager
 
 import pytest
 
 import cloneproof as cp
 from cloneproof.advice.assessment import DECLARED
-from cloneproof.engines.monte_carlo.sampler import InlineExecutor
+from support.clocks import one_thread, ticking
 
 
 @contextmanager
@@ -16,9 +15,7 @@ def still_clock(declared=DECLARED[:3]):
 
     declared  the mechanisms that need a declaration; the audit of the last one, by samples, would end by the clock only
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(time, "monotonic", lambda: 0.0)
-        patch.setattr("cloneproof.engines.monte_carlo.sampler.in_thread", InlineExecutor().submit)
+    with ticking(0.0), one_thread(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("cloneproof.advice.recommend.DECLARED", declared)
         yield
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cloneproof._clock import EXACT_UNTIL, is_counted, now
+from cloneproof._clock import EXACT_UNTIL, is_counted, now, wall_time
 
 ProgressCallback = Callable[[int, int, str], None]  # (done, total, what)
 _INTERRUPTS: ContextVar[bool] = ContextVar("interrupts", default=False)  # whether samplers pass them on
@@ -30,7 +29,7 @@ class Deadline:
     start: float = field(default_factory=now)
     until: float | None = None  # seconds since the start at which a share of the budget is spent
     stop: threading.Event = field(default_factory=threading.Event, compare=False)
-    begun: float = field(default_factory=lambda: time.monotonic(), compare=False)  # noqa: PLW0108 (tests turn the clock)
+    begun: float = field(default_factory=wall_time, compare=False)
 
     @property
     def seconds(self) -> float:
@@ -39,7 +38,7 @@ class Deadline:
     @property
     def elapsed(self) -> float:
         """Seconds of wall-clock time since the start, whatever counts."""
-        return time.monotonic() - self.begun
+        return wall_time() - self.begun
 
     @property
     def words(self) -> str:
@@ -120,7 +119,7 @@ class NotebookLine:
     def __call__(self, done: int, total: int | None, what: str) -> None:
         get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
         shell: Any = get_shell() if get_shell is not None else None
-        now = time.monotonic()
+        now = wall_time()
         if shell is None or not hasattr(shell, "kernel") or (now - self.last < self.PAUSE and done != total):
             return
         text = {"text/plain": f"{what}: {done:,}{'' if total is None else f' of {total:,}'}"}
