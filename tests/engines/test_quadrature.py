@@ -17,7 +17,7 @@ from cloneproof.engines.closed_form.commitment import CopiedOriginal, realisatio
 from cloneproof.engines.closed_form.exact_payoffs import closed_form, most_coins
 from cloneproof.engines.closed_form.laws import BALLS, PRECISION
 from cloneproof.engines.closed_form.quadrature import coin_distance, discretise, points_for
-from cloneproof.engines.closed_form.reservoir import _count_laws, _expected_powers
+from cloneproof.engines.closed_form.reservoir import _count_laws, _draw_laws
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market.market import full_copies
 from support.brute_force import brute_force
@@ -167,16 +167,17 @@ def test_originals_one_at_a_time_are_all_of_them_together():
     originals = [*[CopiedOriginal(three, 2)] * 3, CopiedOriginal(two, 1)]
     with ctx.workprec(PRECISION):
         tested = _count_laws({0.25, 0.5, 0.75, 1.0}, rule, BALLS)
-        tables, needed = (tested.below, tested.up_to, tested.paid), [(0, 4), (3, 1), (1, 2), (4, 0)]
         listed = [(list(realisations(originals, ordered=False)), 1)]
         each = [
             ([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], number)
             for kind, number in ((originals[0], 3), (originals[3], 1))
         ]
-        ours, theirs = (_expected_powers(parts, tested.values, tables, needed, BALLS) for parts in (each, listed))
-        for pair in needed:
-            assert all(a.overlaps(b) for a, b in zip(ours[pair].flat, theirs[pair].flat, strict=True))
-        assert not ours[3, 1].flat[-1].overlaps(theirs[4, 0].flat[-1])
+        ours, theirs = (_draw_laws(parts, 1, rule.draws, tested, True, BALLS) for parts in (each, listed))
+        for name in ("alive", "mean", "passing", "own", "first", "last"):
+            one, other = getattr(ours, name), getattr(theirs, name)
+            assert one.shape == other.shape
+            assert all(a.overlaps(b) for a, b in zip(one.flat, other.flat, strict=True)), name
+        assert not ours.first.flat[-1].overlaps(theirs.last.flat[-1])
 
 
 def test_the_error_of_a_reservoir_says_something():

@@ -20,6 +20,7 @@ from scipy.fft import next_fast_len
 from scipy.special import gammaln
 
 from cloneproof.boards.board import Floats
+from cloneproof.bounds.scan import products_of_others, scan_law
 
 DEVIATIONS: Final = 8.5  # half a window in standard deviations; a normal tail beyond it has mass 2e-17
 MISSING: Final = 1e-12  # mass outside the window of a count
@@ -122,17 +123,12 @@ def _hopes(laws: Sequence[CountLaw]) -> list[bool]:
 def champion_of_slots(laws: Sequence[CountLaw], weights: Floats, slots: int) -> list[CountLaw]:
     """Return, for each model, the mass of "it holds the best of the slots, with this count". Slots are weighted draws.
 
-    The best count is x with probability F(x)^s - F(x - 1)^s, F the law of one slot; given x, the model is a with
-    probability proportional to w_a p_a(x).
+    A scan in which no slot passes (`bounds.scan`).
     """
     low, below = _distributions(laws)
-    mass = np.diff(below, prepend=0.0, axis=1) * weights[:, None]
-    one = np.cumsum(mass.sum(axis=0))
-    best = np.diff(one**slots, prepend=0.0)
-    total = mass.sum(axis=0)
-    shares = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0)
+    _, best = scan_law(slots, np.diff(below, prepend=0.0, axis=1) * weights[:, None])
     missing = slots * max(law.missing for law in laws)
-    return [CountLaw(low, share * best, missing) for share in shares]
+    return [CountLaw(low, mass, missing) for mass in best]
 
 
 def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
@@ -150,18 +146,10 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
     lots, weights = _nodes(len(below) // 2 + 1)
     masses = np.zeros_like(at)
     for lot, weight in zip((lots + 1) / 2, weights / 2, strict=True):
-        masses += weight * at * _products_of_others(below - (1 - lot) * at)
+        masses += weight * at * products_of_others(below - (1 - lot) * at)
     found = iter(masses)
     missing = sum(law.missing for law in laws)
     return [CountLaw(low, next(found) if hopeful else np.zeros(1), missing) for hopeful in hopes]
-
-
-def _products_of_others(rows: Floats) -> Floats:
-    """Return, for each row, the product of all others."""
-    before, after = np.ones_like(rows), np.ones_like(rows)
-    np.cumprod(rows[:-1], axis=0, out=before[1:])
-    np.cumprod(rows[:0:-1], axis=0, out=after[-2::-1])
-    return np.asarray(before * after)
 
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:

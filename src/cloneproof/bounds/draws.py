@@ -20,6 +20,7 @@ import numpy.typing as npt
 import scipy
 
 from cloneproof._arrays import FloatArray
+from cloneproof.bounds.scan import powers
 
 ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
 AgentPriors = tuple[tuple[tuple[float, float], ...], ...]  # of the originals of an agent
@@ -164,13 +165,6 @@ def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
     law: FloatArray = np.zeros(len(values))
     np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
     return np.asarray(law / law.sum())
-
-
-def powers(base: FloatArray, most: int) -> FloatArray:
-    """Return the powers 0, 1, .., most along a last axis."""
-    raised = np.ones((*base.shape, most + 1))
-    raised[..., 1:] = base[..., None]
-    return np.asarray(np.cumprod(raised, axis=-1, out=raised))
 
 
 def _windows(draws: int) -> Iterator[tuple[slice, float]]:

@@ -31,7 +31,8 @@ import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.draws import AgentPriors, UniformDraws, ValueWeights, powers, weights_of
+from cloneproof.bounds.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
+from cloneproof.bounds.scan import highest_count_pay, order_averages, place_rounds, products_of_others, scan_moments
 
 MOST_TYPES = 400  # realisations of an agent's means, up to their order, that are listed for all kinds of agents
 CELLS = 160
@@ -169,8 +170,7 @@ class ReservoirMarket:
         """Rounds of the tests of each draw, and rounds after each of them, by position in the order."""
         count = len(self.agents)
         draws = min(numbers.draws, -(-self.horizon // (count * numbers.rounds)))
-        begin = self.horizon - np.arange(draws * count).reshape(draws, count) * numbers.rounds
-        return np.clip(begin, 0, numbers.rounds), np.maximum(0, begin - numbers.rounds)
+        return place_rounds(self.horizon, numbers.rounds, np.arange(draws * count).reshape(draws, count))
 
     def _whole_draws(self, numbers: ReservoirNumbers) -> int:
         """How many draws have all of their tests within the horizon."""
@@ -191,7 +191,7 @@ class ReservoirMarket:
             before = nodes[:, None] * first  # kinds x nodes x draws
             factors = before + (1 - nodes[:, None]) * later
             ratio = np.divide(before, factors, out=np.zeros(factors.shape), where=factors > 0)
-            others = _products_of_others(factors**counts) * factors ** (counts - 1) * (weights[:, None] * counts)
+            others = products_of_others(factors**counts) * factors ** (counts - 1) * (weights[:, None] * counts)
             places = others * ((counts * ratio).sum(axis=0) - ratio)
             yield part, others.sum(axis=1), places.sum(axis=1)
 
@@ -200,17 +200,18 @@ class ReservoirMarket:
 
         For draws from `begin` on, as many at a time as fit the cache.
         """
-        count = len(self.agents)
-        counts = list(self.alike.values())
-        order = sorted(range(len(counts)), key=lambda kind: -counts[kind])  # the largest kind first: see below
-        others = np.array([[k for k in order for _ in range(counts[k] - (k == kind))] for kind in range(len(counts))])
-        others, equal = others.astype(int), [counts[order[0]] - (kind == order[0]) for kind in range(len(counts))]
-        shares = np.array([agents / count for agents in self.alike.values()])
-        width = max(1, AT_ONCE // (len(self.alike) * count))
+        count, counts = len(self.agents), list(self.alike.values())
+        order = sorted(range(len(counts)), key=lambda kind: -counts[kind])  # the largest kind is a product of powers
+        shares = np.array([agents / count for agents in counts])
+        width = max(1, AT_ONCE // (len(counts) * count))
         for start in range(begin, draws, width):
             part = slice(start, min(start + width, draws))
             later, first = alive[:, part], alive[:, part.start + 1 : part.stop + 1]
-            yield part, _order_averages(later[others], first[others], equal) * shares[:, None, None]
+            averages = [
+                order_averages([(counts[k] - (k == kind), later[k], first[k]) for k in order])
+                for kind in range(len(counts))
+            ]
+            yield part, np.array(averages) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers, failed: FloatArray, tests: float) -> float:
         """Step 2: the best count of all gets the remaining rounds, if any.
@@ -233,20 +234,14 @@ class ReservoirMarket:
         kept = chance > NEGLIGIBLE
         up_to, below = up_to[kept], below[kept]
         at = up_to - below
-        own, before, after = [], [], []
+        moments = []
         for kind in self.kinds:
-            low, high = below @ kind.draws.T, up_to @ kind.draws.T  # levels x types
-            weight = powers(low, s - 1) * powers(high, s - 1)[:, :, ::-1] * kind.chances[:, None]
-            own.append(np.einsum("yts,yt->ys", weight, (at * self.values) @ kind.draws.T))
-            before.append(np.einsum("yts,yt->ys", weight, low))
-            after.append(np.einsum("yts,yt->ys", weight, high))
-        total = 0.0
-        counts = np.array([kind.agents for kind in self.kinds])[:, None, None]
-        for node, weight in zip(*_legendre((len(self.agents) + 1) // 2 + 1), strict=True):  # step 3, for one agent
-            factors = node * np.array(before) + (1 - node) * np.array(after)
-            product = _products_of_others(factors**counts) * factors ** (counts - 1)
-            total += weight * float((counts * own * product).sum())
-        return left * total
+            low, high, paid = (kind.draws @ table.T for table in (below, up_to, at * self.values))  # types x levels
+            moments.append(scan_moments(s, kind.chances, low, high, (paid, low, high)))
+        counts = [kind.agents for kind in self.kinds]
+        nodes = _legendre((len(self.agents) + 1) // 2 + 1)  # step 3
+        own, first, last = (np.array(tables) for tables in zip(*moments, strict=True))
+        return left * float(np.dot(counts, highest_count_pay(counts, own, first, last, *nodes)))
 
     def _can_list(self, numbers: ReservoirNumbers) -> bool:
         types = sum(len(kind.chances) + len(self.agents) for kind in self.kinds or ())
@@ -303,7 +298,7 @@ class ReservoirMarket:
         counts = np.array([*self.alike.values()])[:, None]
         for below, at, weights in self.scores(numbers, s * len(self.agents)):
             reached, chance, paid = self.draws.last_powers(s, below, at)
-            others = weights * counts * _products_of_others(reached**counts) * reached ** (counts - 1)
+            others = weights * counts * products_of_others(reached**counts) * reached ** (counts - 1)
             wins, won = wins + float((chance * others).sum()), won + float((paid * others).sum())
         return won / max(wins, TINY)
 
@@ -380,14 +375,6 @@ def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
     return (nodes + 1) / 2, weights / 2
 
 
-def _products_of_others(factors: FloatArray) -> FloatArray:
-    """For each row, the product of all other rows."""
-    ones = np.ones((1, *factors.shape[1:]))
-    earlier = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)
-    later = np.cumprod(np.concatenate([ones, factors[:0:-1]]), axis=0)[::-1]
-    return np.asarray(earlier * later)
-
-
 def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     """The chance that a test of each mean passes."""
     if numbers.threshold is None or numbers.threshold > numbers.rounds:
@@ -395,25 +382,3 @@ def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
     if numbers.threshold <= 0:
         return np.ones(len(values))
     return np.asarray(scipy.special.bdtrc(numbers.threshold - 1, numbers.rounds, values))
-
-
-def _order_averages(later: FloatArray, first: FloatArray, alike: Sequence[int]) -> FloatArray:
-    """For 0, 1, .. of the others that come first: the average over their choice of the product of all factors.
-
-    Each other agent has one factor if it comes later and one if it comes first. Axes: kinds, others, draws; the result
-    has kinds, draws, positions. The first `alike` others of a kind have equal factors; the rest are added one by one,
-    each raising the degree of a Bernstein polynomial by one.
-    """
-    kinds, others, draws = later.shape
-    averages = np.empty((kinds, draws, others + 1))
-    for kind, equal in enumerate(alike):
-        places = np.arange(equal + 1)
-        one = later[kind, :1].T ** places[::-1] * first[kind, :1].T ** places if equal else np.ones((draws, 1))
-        for size in range(equal + 1, others + 1):
-            places = np.arange(size + 1)
-            grown = np.zeros((draws, size + 1))
-            grown[:, :-1] += later[kind, size - 1, :, None] * one * ((size - places[:-1]) / size)
-            grown[:, 1:] += first[kind, size - 1, :, None] * one * (places[1:] / size)
-            one = grown
-        averages[kind] = one
-    return averages

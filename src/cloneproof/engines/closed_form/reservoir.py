@@ -31,6 +31,7 @@ from operator import add
 import numpy as np
 
 from cloneproof._clock import check_time
+from cloneproof.bounds.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.engines.closed_form.commitment import CopiedOriginal, count_realisations, realisations
 from cloneproof.engines.closed_form.laws import Arithmetic, Array, MeanCounts, Number, binomial_with_cdf, tie_nodes
 from cloneproof.errors import EngineError
@@ -38,6 +39,8 @@ from cloneproof.mechanisms.rule import Rule
 
 MOST_PRODUCTS = {False: 2e9, True: 2e7}  # of floats and of balls, for the powers of one agent's draws: seconds
 MOST_DRAWS = 150  # whose factorial is a float
+Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
+IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,9 @@ class DrawLaws:
     """Agents of one kind: how many, and expectations over their means.
 
     With f the chance that a draw fails, `alive[j]` is E f^j, `mean[j]` and `passing[j]` are E[f^j x] with x a draw's
-    mean, and its mean if it passes (else 0). For each slot j and level, with b and u the chances that a draw's count is
-    below and up to the level: `first[j]` is E[b^(j + 1) u^(s - 1 - j)], `last[j]` is E[b^j u^(s - j)] and `own[j]` is
-    E[b^j u^(s - 1 - j) x] with x a draw's mean if its count is at the level (else 0).
+    mean, and its mean if it passes (else 0). For each slot j and level, in the notation of `bounds.scan`: `own[j]` is
+    E[b^j u^(s - 1 - j) x] with x a draw's mean if its count is at the level (else 0), `first[j]` is
+    E[b^(j + 1) u^(s - 1 - j)] and `last[j]` is E[b^j u^(s - j)]; None unless counts are ranked in the end.
     """
 
     agents: int
@@ -73,9 +76,9 @@ class DrawLaws:
     alive: Array
     mean: Array
     passing: Array
-    first: Sequence[Array] = ()
-    last: Sequence[Array] = ()
-    own: Sequence[Array] = ()
+    own: Array | None = None
+    first: Array | None = None
+    last: Array | None = None
 
 
 def reservoir_rewards(
@@ -87,7 +90,12 @@ def reservoir_rewards(
     left = horizon - rule.draws * rule.explore * len(agents)
     tested = _count_laws({value for kind in kinds for each in kind for value, _ in each.atoms}, rule, arithmetic)
     ranked = left > 0 and rule.slots.fallback == "best"
-    laws = [_draw_laws(kind, keys.count(kind), rule, tested, ranked, arithmetic) for kind in kinds]
+    laws = [
+        _draw_laws(
+            _independent_parts(kind, rule, tested, arithmetic), keys.count(kind), rule.draws, tested, ranked, arithmetic
+        )
+        for kind in kinds
+    ]
     earned = [arithmetic.number(0)] * len(kinds)
     for draw in range(rule.draws):
         _add_tests(earned, laws, rule, horizon, draw, arithmetic)
@@ -98,24 +106,33 @@ def reservoir_rewards(
 
 
 def _draw_laws(
-    kind: tuple[CopiedOriginal, ...], agents: int, rule: Rule, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
+    parts: Sequence[IndependentParts], agents: int, s: int, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
 ) -> DrawLaws:
-    """Expectations for agents of one kind; those for slots and levels only if counts are ranked in the end."""
-    s, parts = rule.draws, _independent_parts(kind, rule, tested, arithmetic)
+    """Return the expectations for agents of one kind; those by level only if counts are ranked in the end."""
     terms = sum(len(part) for part, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
-    fail, mean, passing = (table[:, None] for table in (tested.fail, tested.mean, tested.passing))
-    powers = _expected_powers(
-        parts, tested.values, (fail, fail * 0, mean, passing), [(j, 0) for j in range(s + 1)], arithmetic
-    )
-    alive, mean, passing = (np.array([powers[j, 0][which, 0] for j in range(s + 1)]) for which in range(3))
-    if not ranked:
-        return DrawLaws(agents, terms, alive, mean, passing)
-    needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
-    powers = _expected_powers(parts, tested.values, (tested.below, tested.up_to, tested.paid), needed, arithmetic)
-    first = [powers[j + 1, s - 1 - j][0] for j in range(s)]
-    last = [powers[j, s - j][0] for j in range(s)]
-    own = [powers[j, s - 1 - j][1] for j in range(s)]
-    return DrawLaws(agents, terms, alive, mean, passing, first, last, own)
+    tests = [table[:, None] for table in (tested.fail, tested.mean, tested.passing)]
+    levels = [tested.below, tested.up_to, tested.paid] if ranked else []
+    if len(parts) == 1 and parts[0][1] == 1:  # every realisation of the means is listed
+        (part, _), *_ = parts
+        arms = sum(count for _, count in part[0][1])
+        chances, fail, mean, passing, *drawn = _draws(part, arms, tested.values, [*tests, *levels], arithmetic)
+        one = fail * 0 + 1
+        found = [table[:, 0] for table in scan_moments(s + 1, chances, fail, one, (one, mean, passing))]
+        if ranked:
+            below, up_to, paid = drawn
+            found += scan_moments(s, chances, below, up_to, (paid, below, up_to))
+    else:
+        fail, mean, passing = tests
+        needed = [(j, 0) for j in range(s + 1)]
+        powers = _expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed, arithmetic)
+        found = [np.array([powers[pair][which, 0] for pair in needed]) for which in range(3)]
+        if ranked:
+            needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
+            powers = _expected_powers(parts, tested.values, levels, needed, arithmetic)
+            found.append(np.array([powers[j, s - 1 - j][1] for j in range(s)]))
+            found.append(np.array([powers[j + 1, s - 1 - j][0] for j in range(s)]))
+            found.append(np.array([powers[j, s - j][0] for j in range(s)]))
+    return DrawLaws(agents, terms, *found)
 
 
 def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> CountLaws:
@@ -131,12 +148,9 @@ def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> 
     return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
 
 
-IndependentPart = list[tuple[Fraction, MeanCounts]]  # realisations of some originals' means, with their probabilities
-
-
 def _independent_parts(
     originals: Sequence[CopiedOriginal], rule: Rule, tested: CountLaws, arithmetic: Arithmetic
-) -> list[tuple[IndependentPart, int]]:
+) -> list[IndependentParts]:
     """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
 
     Whichever takes fewer products.
@@ -158,20 +172,17 @@ def _independent_parts(
 
 
 def _expected_powers(
-    parts: Sequence[tuple[IndependentPart, int]],
+    parts: Sequence[IndependentParts],
     places: Mapping[float, int],
     tables: Sequence[Array],
     needed: Sequence[tuple[int, int]],
     arithmetic: Arithmetic,
 ) -> dict[tuple[int, int], Array]:
-    """E[x^a y^b], then E[x^a y^b z] for each further z (rows), at every level (columns), for the needed a and b.
+    """Compute E[x^a y^b], then E[x^a y^b z] for each further z (rows), at every level (columns), for needed a and b.
 
     `tables` are x, y and each z for every value (rows) and level (columns).
     """
     arms = sum(number * sum(count for _, count in part[0][1]) for part, number in parts)
-    if len(parts) == 1 and parts[0][1] == 1:
-        draws = _draws(parts[0][0], arms, places, tables, arithmetic)
-        return {(a, b): _powers(draws, a, b) for a, b in needed}
     rows, columns = (1 + max(pair[which] for pair in needed) for which in (0, 1))
     total = max(a + b for a, b in needed)
     factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
@@ -189,20 +200,20 @@ def _expected_powers(
 
 
 def _draws(
-    part: IndependentPart, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
+    part: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
 ) -> list[Array]:
     """Probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
     runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
     where = [[places[value] for value, _ in run] for run in runs]
     shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
     sums = [reduce(add, (share * table[rows] for share, rows in zip(shares, where, strict=True))) for table in tables]
-    return [arithmetic.array([chance for chance, _ in part])[:, None], *sums]
+    return [arithmetic.array([chance for chance, _ in part]), *sums]
 
 
 def _powers(draws: Sequence[Array], a: int, b: int) -> Array:
     """E[x^a y^b] and E[x^a y^b z] for each z, over the realisations of one part."""
     chances, x, y, *marks = draws
-    weight = chances * x**a * y**b
+    weight = chances[:, None] * x**a * y**b
     return np.array([weight.sum(axis=0), *((weight * mark).sum(axis=0) for mark in marks)])
 
 
@@ -233,55 +244,35 @@ def _add_tests(
 ) -> None:
     """Add steps 1 and 2 for one draw of every agent to what each kind of agent earns."""
     count, n = sum(law.agents for law in laws), rule.explore
-    begins = [horizon - (draw * count + place) * n for place in range(count)]
-    if begins[0] <= 0:
+    if draw * count * n >= horizon:
         return
-    tested = arithmetic.array([min(n, max(0, begin)) for begin in begins])
-    later = arithmetic.array([max(0, begin - n) for begin in begins])
+    tested, later = (
+        arithmetic.array(rounds.tolist()) for rounds in place_rounds(horizon, n, np.arange(count) + draw * count)
+    )
     for i, law in enumerate(laws):
         check_time("closed form")
-        others = [(other.agents - (k == i), other.alive[draw], other.alive[draw + 1]) for k, other in enumerate(laws)]
-        reached = _order_averages(others, arithmetic)
+        others = [
+            (other.agents - (k == i), other.alive[draw : draw + 1], other.alive[draw + 1 : draw + 2])
+            for k, other in enumerate(laws)
+        ]
+        reached = order_averages(others)[0]
         pay = law.mean[draw] * tested + law.passing[draw] * later
         earned[i] = earned[i] + (reached * pay).sum() / count
 
 
-def _order_averages(factors: list[tuple[int, Number, Number]], arithmetic: Arithmetic) -> Array:
-    """For 0, 1, .. agents that come first: the average over their choice of the product of all factors.
-
-    Each kind comes as (how many agents, factor of one that comes later, factor of one that comes first).
-    """
-    averages = arithmetic.array([1])
-    for agents, later, first in factors:
-        for _ in range(agents):
-            size = len(averages)
-            grown = arithmetic.zeros(size + 1)
-            if arithmetic.proven:
-                stay = arithmetic.array([Fraction(size - place, size) for place in range(size)])
-                move = arithmetic.array([Fraction(place + 1, size) for place in range(size)])
-            else:  # the same floats, without thousands of fractions
-                stay, move = np.arange(size, 0, -1) / size, np.arange(1, size + 1) / size
-            grown[:-1] += averages * later * stay
-            grown[1:] += averages * first * move
-            averages = grown
-    return averages
-
-
 def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
     """Step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
-    nodes, weights = tie_nodes(sum(law.agents for law in laws) - 1, arithmetic)
-    earned = [arithmetic.number(0)] * len(laws)
+    agents = [law.agents for law in laws]
+    nodes, weights = tie_nodes(sum(agents) - 1, arithmetic)
+    own, first, last = (
+        np.array(tables) for tables in zip(*((law.own, law.first, law.last) for law in laws), strict=True)
+    )
+    earned = arithmetic.zeros(len(laws))
     for slot in range(rule.draws):
-        for node, share in zip(nodes, weights, strict=True):
-            check_time("closed form")
-            # an agent that comes first must be below in this draw too
-            factors = [node * law.first[slot] + (1 - node) * law.last[slot] for law in laws]
-            for i, law in enumerate(laws):
-                product = factors[i] * 0 + 1
-                for k, factor in enumerate(factors):
-                    product = product * factor ** (laws[k].agents - (k == i))
-                earned[i] = earned[i] + share * (law.own[slot] * product).sum()
-    return earned
+        check_time("closed form")
+        at = slice(slot, slot + 1)
+        earned = earned + highest_count_pay(agents, own[:, at], first[:, at], last[:, at], nodes, weights)
+    return list(earned)
 
 
 def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.bounds.scan import scan_law
 from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refusal
@@ -152,23 +153,12 @@ def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray
     means, pulls = np.array(list(law)), rule.explore
     chances = np.array([weight * coin_law(mean, pulls) for mean, weight in law.items()])
     top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
-    passing, failing = chances[:, top:].sum(axis=1), chances[:, :top]
-    up_to = failing.sum(axis=0).cumsum()  # the chance of a test that fails with at most each count
-    average = float(means @ list(law.values()))
-    paid = np.zeros(after)
-    champions, alive = np.zeros(len(means)), 1.0
-    best = np.zeros((len(means), top))  # no test has passed, and the best count so far
-    for draw in range(rule.draws):
-        now = slice(draw * pulls, (draw + 1) * pulls)
-        paid[now] = float(champions @ means) + alive * average
-        champions = champions + alive * passing
-        below = np.concatenate([[0.0], best.sum(axis=0).cumsum()[:-1]])[:top]
-        best = failing.copy() if draw == 0 else best * up_to + failing * below
-        alive = float(best.sum())
-    champions = champions + (
-        alive * np.array(list(law.values())) if rule.slots.fallback == "draw" else best.sum(axis=1)
-    )
-    paid[rule.draws * pulls :] = float(champions @ means)
+    passing, drawn = chances[:, top:].sum(axis=1), np.array(list(law.values()))
+    reached, best = scan_law(rule.draws, chances[:, :top])
+    passed = np.concatenate([[0.0], reached[:-1].cumsum()])  # times `passing`: an earlier draw of this mean has passed
+    champions = passed[-1] * passing + (reached[-1] * drawn if rule.slots.fallback == "draw" else best.sum(axis=1))
+    paid = np.full(after, float(champions @ means))
+    paid[: rule.draws * pulls] = np.repeat((passed * (passing @ means) + reached * (drawn @ means))[:-1], pulls)
     return paid, dict(zip(law, champions.tolist(), strict=True))
 
 
