@@ -91,8 +91,8 @@ def test_notebooks_show_something_well_formed(results):
         assert "<i>" not in html, name
     for name in ("audit", "dominance"):
         assert "<svg" in shown[name]
-        assert results[name].verdict in shown[name]
-        assert "Scope: " in shown[name]
+        assert results[name].verdict.capitalize() in shown[name]
+        assert ">Scope</p>" in shown[name]
     assert "b_o &amp; &lt;i&gt;" in shown["evaluation"]
 
 

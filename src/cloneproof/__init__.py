@@ -23,7 +23,6 @@ from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform, load_market, save_market
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
-from cloneproof.report import notebook as _notebook  # noqa: F401 (how a notebook shows the results)
 
 if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof import adapters, boards, paper, results

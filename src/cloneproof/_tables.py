@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import Any
 
 from cloneproof._checks import count, known
+from cloneproof._sections import Result
 from cloneproof.errors import CloneproofError, brief
 
 LATEX = {
@@ -36,15 +36,12 @@ def fields_of(result: object, *names: str) -> dict[str, Any]:
     return {name: to_data(getattr(result, name)) for name in names}
 
 
-class Tabular:
+class Tabular(Result):
     """A result with columns of equal length, each with a name."""
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the table as columns by name."""
         raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return html(self)
 
     def to_frame(self) -> Any:  # noqa: ANN401 (pandas is no dependency, so its types are unknown here)
         """Return the table as a pandas DataFrame."""
@@ -109,15 +106,3 @@ def _markdown(text: str) -> str:
 
 def _latex(text: str) -> str:
     return " ".join("".join(LATEX.get(letter, letter) for letter in text).split())
-
-
-@singledispatch
-def html(value: object) -> str:
-    """Return the value as a piece of HTML for a notebook (`cloneproof.report.notebook` registers how)."""
-    raise NotImplementedError
-
-
-@singledispatch
-def in_words(value: object) -> str:
-    """The value in English (`cloneproof.report.words` registers how)."""
-    raise NotImplementedError

@@ -12,8 +12,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.report.audit_figures import thin
-from cloneproof.report.audit_page import audit_page
-from cloneproof.report.page import write_page
+from cloneproof.report.page import html_page, write_page
 from cloneproof.report.style import LOOKS, OTHER, look
 from cloneproof.report.words import MINUS, error_words, number, percent, prior_words, verdict_sentence
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit, witness
@@ -26,7 +25,7 @@ def audits():
 
 @pytest.fixture(scope="module")
 def pages(audits):
-    return {verdict: audit_page(audit) for verdict, audit in audits.items()}
+    return {verdict: html_page(audit) for verdict, audit in audits.items()}
 
 
 class Balance(HTMLParser):
@@ -114,7 +113,7 @@ def test_sections_without_data_are_left_out(pages):
     for heading in ("Gain over horizons", "score to beat", "reported apart", "best deviation of each", "The others"):
         assert heading not in text
     lonely = replace(clone_proof_audit(), tried=())
-    assert "<svg" not in audit_page(lonely)
+    assert "<svg" not in html_page(lonely)
 
 
 def test_odd_names_stay_text(pages):
@@ -132,7 +131,7 @@ def test_any_name_makes_a_well_formed_page(name):
     mechanism = replace(cp.mechanism("etc", arm_rounds=2), name=name)
     one = witness(market, mechanism, agent, (2, 1))
     audit = replace(clone_proof_audit(), market=market, mechanism=mechanism, worst=one, tried=(one,))
-    page = audit_page(replace(audit, scope=name, notes=(name,), also={name: one}))
+    page = html_page(replace(audit, scope=name, notes=(name,), also={name: one}))
     parsed(page)
     ET.fromstring(page.removeprefix("<!DOCTYPE html>"))
     page.encode("utf-8")
@@ -145,7 +144,7 @@ def test_deviations_with_opponents_of_their_own_are_compared_by_gain(audits):
     shifted = tuple(
         replace(one, honest=replace(one.honest, value=one.honest.value + 50 * k)) for k, one in enumerate(audit.tried)
     )
-    text = text_of(audit_page(replace(audit, tried=shifted, worst=shifted[0])))
+    text = text_of(html_page(replace(audit, tried=shifted, worst=shifted[0])))
     assert "Gain against copies" in text
     assert "Payoff against copies" not in text
 
@@ -154,7 +153,7 @@ def test_a_witness_against_found_opponents_leaves_the_curve_of_the_market(audits
     audit = audits["exploitable"]
     elsewhere = audit.market.at({"bo": (0.7,)})
     worst = witness(elsewhere, audit.mechanism, "ana", (8, 1))
-    text = text_of(audit_page(replace(audit, worst=worst, thresholds=(), by_horizon={})))
+    text = text_of(html_page(replace(audit, worst=worst, thresholds=(), by_horizon={})))
     assert "mean 0.7" in text
     assert "Payoff against copies" in text
     assert "(256, 1): +83.8" in text
@@ -167,20 +166,20 @@ def test_infinite_thresholds_are_said_and_not_drawn(audits):
         (math.inf, cp.results.Estimate(-1.25, 0, "proven", "")),
     )
     thresholds = (ends[0], *audit.thresholds, ends[1])
-    text = text_of(audit_page(replace(audit, thresholds=thresholds, by_horizon={}, tried=())))
+    text = text_of(html_page(replace(audit, thresholds=thresholds, by_horizon={}, tried=())))
     assert f"where nobody else has a score it is {MINUS}3.50, where the award is never won it is {MINUS}1.25" in text
 
 
 def test_many_points_make_no_heavy_page(audits):
     audit = audits["clone-proof"]
     sweep = tuple((k / 2000, cp.results.Estimate(-k / 7.0, 1e-3, "proven", "")) for k in range(2000))
-    assert len(audit_page(replace(audit, thresholds=sweep, tried=()))) < 150_000
+    assert len(html_page(replace(audit, thresholds=sweep, tried=()))) < 150_000
     assert [point for point, _ in thin(sweep)][:: len(thin(sweep)) - 1] == [0, 1999 / 2000]
 
 
 def test_a_page_is_written_whole_or_not_at_all(tmp_path, audits, pages, monkeypatch):
     target = tmp_path / "report.html"
-    write_page(audit_page(audits["clone-proof"]), target)
+    write_page(html_page(audits["clone-proof"]), target)
     assert target.read_text(encoding="utf-8") == pages["clone-proof"]
     monkeypatch.setattr("os.replace", lambda *paths: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(cp.errors.CloneproofError, match="disk full"):
@@ -231,7 +230,7 @@ def test_numbers_and_priors_in_words():
 def test_the_page_of_a_reservoir_names_its_theorem_and_what_is_not_covered():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
     audit = cp.audit(market, cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), also=("informed",))
-    text = audit_page(audit)
+    text = html_page(audit)
     for words in ("scan theorem", "not covered", "knows which of its originals is better", "second accounts"):
         assert words in text
     assert "informed (ana)" in text

@@ -6,9 +6,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.logs.study import study_log
-from cloneproof.report.audit_page import audit_page
 from cloneproof.report.log_page import log_page
-from cloneproof.report.page import write_page
+from cloneproof.report.page import html_page, write_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
 
@@ -19,7 +18,7 @@ AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "unde
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for verdict, audit in AUDITS.items():
-        write_page(audit_page(audit()), folder / f"{verdict}.html")
+        write_page(html_page(audit()), folder / f"{verdict}.html")
     return folder
 
 

@@ -8,7 +8,7 @@ import typer
 
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.audit import audit as run_audit
-from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Verdict, Witness
+from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -25,12 +25,10 @@ from cloneproof.cli.options import (
     option,
     policy_box,
 )
-from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
+from cloneproof.cli.output import note, print_json, print_result, working
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
-from cloneproof.report.page import write_page
-
-MOST_ROWS = 12
+from cloneproof.report.page import html_page, write_page
 
 
 def write_evidence(audit: Audit, path: str) -> None:
@@ -46,50 +44,6 @@ def write_evidence(audit: Audit, path: str) -> None:
         from cloneproof.analysis.certificate.writer import write_certificate
 
         write_certificate(audit, path)
-
-
-def show_audit(audit: Audit, title: str) -> None:
-    """Print the witness, the best other deviations, and the scope."""
-    worst = audit.worst
-    verdict = f"{audit.verdict} ({audit.about_tried})" if audit.about_tried else audit.verdict
-    columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "%")
-    best = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
-    rows = list(dict.fromkeys(_row(witness) for witness in [worst, *best]))
-    table = new_table(f"{title}: {verdict}", *columns, rows=rows[:MOST_ROWS])
-    for name, witness in audit.also.items():
-        table.add_section()
-        table.add_row(f"{name}: {witness.agent}", *_row(witness)[1:])
-    for group in (audit.limits, [] if audit.informed is None else [audit.informed]):
-        table.add_section()
-        for found in group:
-            table.add_row(*_row(found))
-    print_table(table)
-    further = len(rows) - MOST_ROWS
-    print("The first row is the witness." + (f" {further} further deviations are not shown." if further > 0 else ""))
-    if audit.gain_at_most is not None:
-        sure = "proven" if audit.gain_at_most.kind == "proven" else audit.gain_at_most.method
-        print(f"Copies and withholding gain at most {audit.gain_at_most.high:.3g} rewards in all ({sure}).")
-    print_wrapped(f"Scope: {audit.scope}")
-    for name, why in audit.not_computed.items():
-        print_wrapped(f"Asked for and not computed: {name} ({why}).")
-    for text in audit.notes:
-        if not text.endswith(tuple(audit.not_computed.values())):
-            note(text)
-
-
-def _row(found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
-    gain = found.gain
-    if isinstance(found, Witness) and found.argued:
-        most = f"at most {max(0.0, gain.high):.3g}"
-        return found.agent, ",".join(map(str, found.copies)), str(found.horizon), "", "not computed", most, "", ""
-    if isinstance(found, Witness):
-        who, how, other = found.agent, ",".join(map(str, found.copies)), found.copied
-    elif isinstance(found, CopyLimit):
-        who, how, other = f"limit: {found.agent}", f"ever more of {found.original}", found.copied
-    else:
-        who, how, other = f"informed: {found.agent}", "by its means", found.informed
-    payoffs = (f"{found.honest.value:.6g}", f"{other.value:.6g}", f"{gain.value:+.6g}", f"{gain.error:.1e}")
-    return who, how, str(found.horizon), *payoffs, f"{100 * found.relative_gain:+.3g}"
 
 
 EXIT: dict[Verdict, int] = {"clone-proof": 0, "exploitable": 1, "undecided": UNANSWERED}
@@ -148,13 +102,11 @@ def audit(
     if as_json:
         print_json(result.to_dict())
     else:
-        show_audit(result, f"{name} on {market_file}")
+        print_result(result)
         if seconds is not None:
             print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
     if certificate is not None:
         write_evidence(result, certificate)
     if html is not None:
-        from cloneproof.report.audit_page import audit_page  # late: drawing takes a second to load
-
-        write_page(audit_page(result), html)
+        write_page(html_page(result), html)
     raise typer.Exit(130 if result.interrupted else EXIT[result.verdict])

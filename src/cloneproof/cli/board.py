@@ -8,10 +8,11 @@ import typer
 
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import UNANSWERED, AsJson, Seconds, check_page, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, printable, working
+from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError
 from cloneproof.report.page import write_page
+from cloneproof.report.words import printable
 
 if TYPE_CHECKING:
     from cloneproof.boards.study import BoardStudy

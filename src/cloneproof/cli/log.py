@@ -23,7 +23,6 @@ from cloneproof.cli.output import (
     print_json,
     print_table,
     print_wrapped,
-    printable,
     working,
 )
 from cloneproof.cli.serve import service_package
@@ -31,7 +30,7 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import LogError
 from cloneproof.report.page import write_page
-from cloneproof.report.words import NARROW, percent
+from cloneproof.report.words import NARROW, percent, printable
 
 if TYPE_CHECKING:
     from cloneproof.logs.backtest import Backtest

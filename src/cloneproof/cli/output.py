@@ -16,6 +16,10 @@ from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from cloneproof._sections import Result
+from cloneproof.report.text import text
+from cloneproof.report.words import printable
+
 PIPED = 10_000  # columns
 
 
@@ -24,13 +28,11 @@ def print_json(data: Any) -> None:  # noqa: ANN401
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
-def printable(text: str) -> str:
-    r"""Text for a terminal, with control characters escaped.
-
-    >>> print(printable("a" + chr(27) + "[2Jb"))
-    a\x1b[2Jb
-    """
-    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in text)
+def print_result(result: Result) -> None:
+    """Print what the result says: as wide as the terminal or, if piped, with tables as wide as their cells."""
+    terminal = sys.stdout.isatty()
+    width = Console().width if terminal or "COLUMNS" in os.environ else None
+    print(text(result.sections(), width, bold=terminal and "NO_COLOR" not in os.environ))
 
 
 class PlainTable(Table):

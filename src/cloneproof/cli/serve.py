@@ -16,8 +16,9 @@ import typer
 
 from cloneproof._checks import known, one_of, toml_tables
 from cloneproof.cli.options import AsJson, option
-from cloneproof.cli.output import note, print_json, printable
+from cloneproof.cli.output import note, print_json
 from cloneproof.errors import CloneproofError, FileError, brief
+from cloneproof.report.words import printable
 
 _KINDS: Mapping[type, tuple[tuple[type, ...], str]] = {  # by the kind of the default
     int: ((int,), "a whole number"),

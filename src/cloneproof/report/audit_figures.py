@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
-
+from cloneproof._sections import Figure
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, Look, Picture, annotate, give_room, look, picture, spread, thousands
-from cloneproof.report.words import copies_words, number, percent, printable
+from cloneproof.report.style import INK, Look, annotate, give_room, look, spread, thousands
+from cloneproof.report.words import copies_words, number, percent
+
+if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
+    from matplotlib.axes import Axes
 
 CurvePoint = tuple[float, Estimate]
 THIN = 0.004  # of the figure's height: an error band below that cannot be seen
@@ -30,7 +32,7 @@ def curve(axes: Axes, points: Sequence[CurvePoint], style: Look, narrow: bool) -
     axes.plot(x, values, color=style.colour, linestyle=style.dashes, marker=marker, markersize=3.5)
     axes.fill_between(x, 0, values, where=[v > 0 for v in values], color=style.colour, alpha=0.12, linewidth=0)
     if narrow:
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.locator_params("x", nbins=4)
     thousands(axes.xaxis)
     thousands(axes.yaxis)
     give_room(axes, 0.18)
@@ -156,6 +158,8 @@ def draw_copies(axes: Axes, curves: CopiesCurves, style: Look, narrow: bool) -> 
 
 
 def _ticks(axes: Axes, last: int, narrow: bool) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
     if last <= 8:
         axes.xaxis.set_major_locator(FixedLocator(range(1, last + 1)))
         return
@@ -165,18 +169,18 @@ def _ticks(axes: Axes, last: int, narrow: bool) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def audit_figures(audit: Audit) -> list[Picture]:
+def audit_figures(audit: Audit) -> list[Figure]:
     """Return the figures for which the audit has data."""
     figures = (payoff_against_copies(audit), gain_over_horizons(audit), gain_over_thresholds(audit))
     return [figure for figure in figures if figure is not None]
 
 
-def payoff_against_copies(audit: Audit) -> Picture | None:
+def payoff_against_copies(audit: Audit) -> Figure | None:
     """Return the payoffs of the worst deviation's agent against its copies; None if only one deviation is known."""
     curves = CopiesCurves.of(audit)
     if curves is None:
         return None
-    name = printable(audit.worst.agent)
+    name = audit.worst.agent
     rounds = f"in {curves.highlighted.horizon:,} rounds, by how often the most copied original is registered"
     if curves.of_gains:
         title = "Gain against copies"
@@ -185,10 +189,10 @@ def payoff_against_copies(audit: Audit) -> Picture | None:
         title, caption = "Payoff against copies", f"What {name} expects to earn {rounds}."
     style = look(audit.mechanism.name)
     caption = f"{caption} {_bands([curves.y(witness) for witness in curves.members])}"
-    return picture(title, caption, lambda axes, narrow: draw_copies(axes, curves, style, narrow), "copies")
+    return Figure(title, caption, lambda axes, narrow: draw_copies(axes, curves, style, narrow))
 
 
-def gain_over_horizons(audit: Audit) -> Picture | None:
+def gain_over_horizons(audit: Audit) -> Figure | None:
     """Return the best deviation's gain at every horizon asked for; None for fewer than two."""
     if len(audit.by_horizon) < 2:
         return None
@@ -203,10 +207,10 @@ def gain_over_horizons(audit: Audit) -> Picture | None:
         highlight(axes, (best, top.gain.value), f"T = {best:,}: {percent(top)}", style)
 
     caption = "The largest gain among the copies tried, at every horizon asked for. Above the line copying pays."
-    return picture("Gain over horizons", f"{caption} {_bands([g for _, g in points])}", draw, "horizons")
+    return Figure("Gain over horizons", f"{caption} {_bands([g for _, g in points])}", draw)
 
 
-def gain_over_thresholds(audit: Audit) -> Picture | None:
+def gain_over_thresholds(audit: Audit) -> Figure | None:
     """Return an upper bound of the gain for every score that opponents may set; None without a sweep."""
     points = sorted((point for point in audit.thresholds if math.isfinite(point[0])), key=lambda point: point[0])
     if len(points) < 2:
@@ -225,7 +229,7 @@ def gain_over_thresholds(audit: Audit) -> Picture | None:
         "alone is no attack."
     )
     caption += f"{_at_the_ends(audit.thresholds)} {_bands([g for _, g in points])}"
-    return picture("Gain over the score to beat", caption, draw, "thresholds")
+    return Figure("Gain over the score to beat", caption, draw)
 
 
 def _at_the_ends(thresholds: tuple[CurvePoint, ...]) -> str:

@@ -13,17 +13,18 @@ import re
 from collections.abc import Callable, Sequence
 from colorsys import hls_to_rgb
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from zlib import crc32
 
-import matplotlib as mpl
 from markupsafe import Markup
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
+from cloneproof._sections import Figure
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.words import SUPERSCRIPTS
+
+if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
 
 INK, MUTED, RULE = "#1d2433", "#5b6475", "#d5d9e2"
 Dashes = tuple[int, tuple[int, ...]]
@@ -124,10 +125,13 @@ def picture(
 
     `draw` gets the axes and whether the figure is narrow. Labelled artists appear in a key below the axes.
     """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Drawing
+
     drawings = {}
     for number, (width, (across, high)) in enumerate(SIZES.items()):
         with mpl.rc_context(STYLE):
-            figure = Figure(figsize=(across, heights[number] if heights else high), layout="constrained")
+            figure = Drawing(figsize=(across, heights[number] if heights else high), layout="constrained")
             axes = figure.add_subplot()
             draw(axes, width == "narrow")
             names = axes.get_legend_handles_labels()[1]
@@ -150,7 +154,7 @@ def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, 
     )  # fmt: skip
 
 
-def inline_svg(figure: Figure, name: str) -> str:
+def inline_svg(figure: Drawing, name: str) -> str:
     """Return the figure as an `<svg>` element with unique ids and no external references."""
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", transparent=True, dpi=200, metadata={"Date": None})
@@ -169,7 +173,7 @@ def thousands(axis: Any) -> None:  # noqa: ANN401
         text = f"{value:,.{min(decimals, 12)}f}"
         return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "\u2212" if value else "")
 
-    axis.set_major_formatter(FuncFormatter(words))
+    axis.set_major_formatter(words)
 
 
 def powers(axis: Any) -> None:  # noqa: ANN401
@@ -181,8 +185,8 @@ def powers(axis: Any) -> None:  # noqa: ANN401
             return f"{value:g}"
         return f"{value:,g}" if -3 <= exponent <= 3 else f"10{str(exponent).translate(SUPERSCRIPTS)}"
 
-    axis.set_major_formatter(FuncFormatter(words))
-    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(words)
+    axis.set_minor_formatter("")
 
 
 FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height
@@ -252,14 +256,22 @@ class Lines:
 MARKERS = 40  # points that are still worth a marker each
 
 
-def draw_figure(figure: Lines, name: str) -> Picture:
+def lines_figure(lines: Lines) -> Figure:
+    """Return the figure of these curves."""
+    heights = (3.6, 3.1 + 0.2 * -(-len(lines.series) // 2))
+    return Figure(lines.title, lines.caption, lambda axes, narrow: draw_lines(axes, lines, narrow), heights)
+
+
+def draw_figure(lines: Lines, name: str) -> Picture:
     """Draw the picture; `name` makes its ids unique on the page."""
-    heights = (3.6, 3.1 + 0.2 * -(-len(figure.series) // 2))
-    return picture(figure.title, figure.caption, lambda axes, narrow: draw_lines(axes, figure, narrow), name, heights)
+    figure = lines_figure(lines)
+    return picture(figure.title, figure.caption, figure.draw, name, figure.heights)
 
 
 def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
     """Draw curves with their bands, and marks."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
     if figure.log_x:
         axes.set_xscale("log")
     if figure.log_y:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cloneproof._tables import in_words
 from cloneproof.analysis.audit.verdict import Audit, AuditScope, AuditState, CopyLimit, InformedGain, Reason, Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
@@ -16,18 +15,19 @@ if TYPE_CHECKING:
     from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
 
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
+KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_NAMES = 8  # of agents in a sentence
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
 def printable(name: object) -> str:
-    r"""Replace unprintable characters in a name.
+    r"""Escape control characters, as of a name, for terminals and pages.
 
-    >>> printable("ana\x00")
-    'ana\ufffd'
+    >>> print(printable("ana" + chr(27) + "[2J"))
+    ana\x1b[2J
     """
-    return "".join(letter if letter.isprintable() else "\ufffd" for letter in str(name))
+    return "".join(letter if letter.isprintable() or letter in KEPT else ascii(letter)[1:-1] for letter in str(name))
 
 
 def shorten(name: str, most: int) -> str:
@@ -87,12 +87,17 @@ def power_of_ten(value: float, up: bool = True) -> str:
 
 
 def error_words(estimate: Estimate) -> str:
-    """Return the half-width of the error, rounded up."""
+    """Return the half-width of the error with its sign, rounded up."""
+    return f"±{FIXED}{error_number(estimate)}"
+
+
+def error_number(estimate: Estimate) -> str:
+    """Return the half-width of the error, rounded up to two digits."""
     error = estimate.error
     if error == 0 or error < 1e-3 or error >= 1e6:
-        return f"±{FIXED}{power_of_ten(error)}"
+        return power_of_ten(error)
     digits = 10.0 ** (math.floor(math.log10(error)) - 1)
-    return f"±{FIXED}{math.ceil(error / digits) * digits:,.6g}"
+    return f"{math.ceil(error / digits) * digits:,.6g}"
 
 
 def kind_words(estimate: Estimate) -> str:
@@ -354,7 +359,6 @@ def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
     return [(wrong.what, regret_words(wrong.regret), gain_words(wrong.gain)) for wrong in each.wrong]
 
 
-@in_words.register
 def scope_words(scope: AuditScope) -> str:
     """Describe what an audit tried, what it proved, and against whom, in one paragraph."""
     wanted = {"scan": _scan_words, "any": _dominance_words, "market": _search_words}

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from cloneproof._tables import Tabular, fields_of, in_words, to_data
+from cloneproof._sections import report
+from cloneproof._tables import Tabular, fields_of, to_data
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -275,7 +276,7 @@ class AuditScope:
     delays: DelayScope | None = None
 
     def __str__(self) -> str:
-        return in_words(self)
+        return str(report("words").scope_words(self))
 
 
 @dataclass(frozen=True)
@@ -346,6 +347,7 @@ class Audit(Tabular):
         its kind is "estimated". None if no ceiling is known.
     """
 
+    said_in = "audit"
     mechanism: Mechanism
     market: Market
     verdict: Verdict
@@ -370,13 +372,6 @@ class Audit(Tabular):
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
         return f"Audit({head},\n      worst={self.worst!r})"
-
-    def __str__(self) -> str:
-        """The verdict with its best attack, what else was asked for, and the scope."""
-        beside: dict[str, object] = {**self.also, **({} if self.informed is None else {"informed": self.informed})}
-        missing = (f"{name}: not computed ({why})" for name, why in self.not_computed.items())
-        found = (f"{name}: {each}" for name, each in beside.items())
-        return "\n".join([repr(self), *found, *missing, f"scope: {self.scope}"])
 
     @property
     def state(self) -> AuditState:

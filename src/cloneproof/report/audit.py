@@ -1,0 +1,231 @@
+"""An audit in sections: the answer, figures, the attack in steps, deviations, the scope, how to play it again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
+from cloneproof.market.market import Agent
+from cloneproof.market.toml import market_to_toml
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.report.audit_figures import audit_figures
+from cloneproof.report.words import (
+    NARROW,
+    agent_words,
+    copies_sentence,
+    copies_words,
+    error_number,
+    error_words,
+    kind_words,
+    number,
+    percent,
+    sentence,
+    verdict_sentence,
+)
+
+FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
+MOST_NAMED = 6  # opponents that get a sentence of their own
+MOST_ROWS = 12  # deviations in a table, unless there are more agents
+COLUMNS = ("copies", "T", "honest", "deviating", "gain", "± error", "relative")
+STEPS_TITLES = {
+    "exploitable": "The attack, step by step",
+    "clone-proof": "The deviation that comes closest",
+    "undecided": "The deviation that could not be ruled out",
+}
+
+
+def sections(audit: Audit) -> Iterable[Section]:
+    """Return what the audit says."""
+    tiles = Facts(tuple(_tiles(audit)), large=True)
+    answer: list[SectionPart] = [Paragraph(verdict_sentence(audit)), tiles, *_ceiling(audit)]
+    yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
+    for figure in audit_figures(audit):
+        yield Section(figure.title, (figure,))
+    steps = Points(tuple(attack_steps(audit)), numbered=True)
+    yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
+    if not audit.worst.argued and len(audit.tried) > 1:
+        yield Section("The best deviations", _deviations(audit))
+    if audit.also or audit.informed or audit.limits or audit.not_computed:
+        yield Section("Other deviations, reported apart", _apart(audit))
+    yield Section("Scope", _scope(audit))
+    yield Section("To play it again", _again(audit), background=True)
+
+
+def attack_steps(audit: Audit) -> list[Paragraph]:
+    """Return the steps of the deviation that the audit ends with."""
+    worst = audit.worst
+    name, share, family = worst.agent, worst.market.share, worst.market.family.name
+    agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    steps = {
+        "The platform": (
+            f"{audit.mechanism.name} runs for {worst.horizon:,} rounds. Each round serves one registered arm, rewards "
+            f"are {FAMILIES.get(family, family)}, and its owner is paid {100 * share:g}{NARROW}% of its reward."
+        ),
+        "The provider": f"{name} has {agent_words(agent)}. {_what_the_agent_knows(agent)}",
+    }
+    if len(worst.market.agents) > 1:
+        steps["The others"] = _others(worst)
+    if worst.argued:
+        steps["The argument"] = "No copies were evaluated; the argument is in the scope below."
+    else:
+        steps |= {
+            "Honest": f"{name} registers {copies_sentence((1,) * agent.count)} and expects {number(worst.honest)} "
+            f"({error_words(worst.honest)}).",
+            "With copies": f"{name} registers {copies_sentence(worst.copies)}, {sum(worst.copies):,} arms in all, and "
+            f"expects {number(worst.copied)} ({error_words(worst.copied)}).",
+            "The difference": f"{number(worst.gain, sign=True)} ({error_words(worst.gain)}): {percent(worst)}.",
+        }
+        if audit.verdict == "exploitable":
+            steps["Why"] = why_it_pays(audit.mechanism, worst)
+    return [Paragraph(text, lead) for lead, text in steps.items()]
+
+
+def _what_the_agent_knows(agent: Agent) -> str:
+    name = agent.name
+    if all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors):
+        return f"{name} knows their quality." if agent.count > 1 else f"{name} knows its quality."
+    return f"{name} cannot tell beforehand which of them is good." if agent.count > 1 else "Nobody knows it beforehand."
+
+
+def _others(worst: Witness) -> str:
+    others = [agent for agent in worst.market.agents if agent.name != worst.agent]
+    sentences = []
+    for agent in others[:MOST_NAMED]:
+        copies = worst.all_copies.get(agent.name, (1,) * agent.count)
+        registers = "registers honestly" if set(copies) == {1} else f"registers {copies_sentence(copies)}"
+        sentences.append(f"{agent.name} has {agent_words(agent)}, and {registers}.")
+    if len(others) > MOST_NAMED:
+        sentences.append(f"{len(others) - MOST_NAMED} more are listed in the market below.")
+    return " ".join(sentences)
+
+
+def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
+    """Why copies pay under the mechanism's structure; a general answer if no specific one is known."""
+    agent, arm, arms = mechanism.agent, mechanism.arm, sum(worst.copies)
+    if not mechanism.scoring.allows(arms):
+        return (
+            f"{arms:,} arms are more than the {mechanism.scoring.max_arms} that get a score, so the agent forgoes the "
+            "award; what it earns comes from the trial and from what happens where nobody has a score."
+        )
+    uneven = len(set(worst.copies)) > 1
+    if agent is not None and agent.commits and not mechanism.scoring.partial and uneven:
+        return (
+            f"The agents compete by their average over a trial of {agent.explore:,} rounds, exploration included. "
+            "Honest exploration gives every original its turn, and the average is that of good and bad ones. Copies "
+            "fill the trial with one original: the average is now sometimes worse and sometimes better, and as only "
+            "the best average wins all the rounds that remain, the better cases count for more than the worse ones."
+        )
+    if arm.commits:
+        return (
+            "An arm is explored too little to tell good from bad reliably. A copied original is explored more: copies "
+            "are exploration that the mechanism forgot, and the better choice lasts to the end."
+        )
+    if arm.index == "ucb":
+        return (
+            "Every arm is tried again when its bonus has grown enough, and a copy starts with a bonus of its own. "
+            "Copies shift when the other arms have their turn; near a horizon at which an honest list would just try a "
+            "bad arm again, that turn can come later, or fall to a good one."
+        )
+    return (
+        "Copies are explored as if they were new, so they change how often each original is tried, and by that what "
+        "the mechanism goes on to serve."
+    )
+
+
+def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
+    """Return the numbers in large type: what, how much, how sure."""
+    worst = audit.worst
+    if worst.argued:
+        most = f"at most {number(worst.gain.high)}" if worst.gain.high > 0 else "none"
+        return [("Gain", most, "by an argument, not computed")]
+    return [
+        ("Honest payoff", number(worst.honest), error_words(worst.honest)),
+        (f"With copies {copies_words(worst.copies)}", number(worst.copied), error_words(worst.copied)),
+        ("Gain", number(worst.gain, sign=True), f"{percent(worst)}, {error_words(worst.gain)}"),
+    ]
+
+
+def _ceiling(audit: Audit) -> list[Paragraph]:
+    if audit.gain_at_most is None:
+        return []
+    sure = "proven" if audit.gain_at_most.kind == "proven" else audit.gain_at_most.method
+    return [
+        Paragraph(f"Copies and withholding gain at most {number(audit.gain_at_most.high)} rewards in all ({sure}).")
+    ]
+
+
+def _deviations(audit: Audit) -> list[SectionPart]:
+    """The witness, the best deviation of every other agent, and further ones, the best first."""
+    ranked = sorted(audit.tried, key=lambda witness: witness.relative_gain, reverse=True)
+    of_agents = {witness.agent: witness for witness in reversed(ranked)} | {audit.worst.agent: audit.worst}
+    named = sorted(of_agents.values(), key=lambda witness: (witness is not audit.worst, -witness.relative_gain))
+    every = list(dict.fromkeys(_row(audit, witness.agent, witness) for witness in [*named, *ranked]))
+    shown = max(MOST_ROWS, len(of_agents))
+    words = "The first row is what the verdict rests on." + (
+        f" {len(every) - shown:,} further deviations are not shown." if len(every) > shown else ""
+    )
+    return [Table.of(("agent", *COLUMNS), every[:shown], left=["copies"], first=True), Paragraph(words, role="note")]
+
+
+def _apart(audit: Audit) -> list[SectionPart]:
+    """Other deviations, an agent that knows its means, ever more copies; and what was asked for in vain."""
+    found: list[tuple[str, Witness | CopyLimit | InformedGain]] = [*audit.also.items()]
+    found += [] if audit.informed is None else [("informed", audit.informed)]
+    found += [("limit", limit) for limit in audit.limits]
+    rows = [_row(audit, f"{kind} ({each.agent})", each) for kind, each in found]
+    apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
+    table: list[SectionPart] = [apart, Table.of(("deviation", *COLUMNS), rows, left=["copies"])] if rows else []
+    vain = audit.not_computed.items()
+    return [*table, *(Paragraph(f"Asked for and not computed: {name} ({why}).", role="note") for name, why in vain)]
+
+
+def _row(audit: Audit, name: str, found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
+    horizon = f"{found.horizon:,}" if len(audit.by_horizon) > 1 else ""
+    if isinstance(found, Witness) and found.argued:
+        most = f"at most {number(max(0.0, found.gain.high))}"
+        return name, copies_words(found.copies), horizon, "", "not computed", most, "", ""
+    if isinstance(found, InformedGain):
+        how, other = "by its means", found.informed
+    else:
+        how = f"ever more of original {found.original}" if isinstance(found, CopyLimit) else copies_words(found.copies)
+        other = found.copied
+    gain = (number(found.gain, sign=True), error_number(found.gain))
+    return name, how, horizon, number(found.honest), number(other), *gain, percent(found)
+
+
+def _scope(audit: Audit) -> list[SectionPart]:
+    tolerance = f"{100 * audit.tolerance:g}{NARROW}%" if audit.tolerance else "none: any gain counts"
+    facts = Facts((("tolerance", tolerance, ""), ("certainty of the gain", kind_words(audit.worst.gain), "")))
+    vain = tuple(audit.not_computed.values())  # said above
+    notes = [Paragraph(sentence(note)) for note in audit.notes if not vain or not note.endswith(vain)]
+    return [Paragraph(sentence(str(audit.scope))), facts, *([Points(tuple(notes))] if notes else [])]
+
+
+def _again(audit: Audit) -> list[SectionPart]:
+    mechanism, worst = audit.mechanism, audit.worst
+    composition = "" if str(mechanism) == mechanism.name else f" = {mechanism}"
+    registered = "; ".join(f"{name} {copies_words(copies)}" for name, copies in worst.all_copies.items())
+    facts = [
+        ("mechanism", mechanism.name + composition),
+        *((key, _plain(value)) for key, value in mechanism.parameters.items()),
+        *(("" if k else "claims", str(claim)) for k, claim in enumerate(mechanism.claims)),
+        ("registered", registered),
+    ]
+    market = Verbatim(_compact(market_to_toml(worst.market)))
+    return [Facts(tuple((key, value, "") for key, value in facts)), Paragraph("The market, as a market file:"), market]
+
+
+def _compact(toml: str) -> str:
+    r"""Put lists of numbers on one line.
+
+    >>> _compact("values = [\n    0.2,\n    0.8,\n]")
+    'values = [0.2, 0.8]'
+    """
+    numbers = re.compile(r"\[\n((?: +[-+.\w]+,\n)+)\]")
+    return numbers.sub(lambda match: f"[{', '.join(match[1].replace(',', ' ').split())}]", toml)
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
