@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
@@ -10,14 +11,24 @@ export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many pr
         board-data docs test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
+# Byte code is written on first use: compiling all of it beforehand takes longer than the rest of an installation.
+PIP := PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
+
 venv: $(INSTALLED)
 
-$(INSTALLED): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+$(DEMO): pyproject.toml constraints.txt
+	@echo "Making a new environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing cloneproof and the packages it needs, such as NumPy and SciPy"
+	@$(PIP) --editable .
+	@touch $@
 
-demo: $(INSTALLED)
+$(INSTALLED): $(DEMO)
+	@echo "Installing everything for development: compilers, the service, logs, boards, tests (some two minutes)"
+	@$(PIP) --editable ".[dev]"
+	@touch $@
+
+demo: $(DEMO)
 	@$(BIN)/python examples/creators.py
 
 serve-demo: $(INSTALLED)

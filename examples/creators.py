@@ -26,6 +26,14 @@ ROWS = {
     "reservoir": "reservoir",
 }
 WIDTH = 40  # of the longest bar
+NEXT = (
+    ".venv/bin/cloneproof audit examples/creators.toml -m reservoir   # its proof",
+    "make venv                                          # the rest: some two minutes",
+    ".venv/bin/cloneproof compare examples/creators.toml          # every mechanism",
+    ".venv/bin/cloneproof recommend examples/creators.toml           # what to run",
+    ".venv/bin/python examples/log/generate.py build/clicks.csv     # a log to try",
+    ".venv/bin/cloneproof log build/clicks.csv               # who seems to copy?",
+)
 
 
 class Row(NamedTuple):
@@ -44,7 +52,12 @@ class Row(NamedTuple):
         change = after - before
         if abs(change) <= max(low + high, 1e-6 * before):
             return "nothing more" if self.exact else "no change beyond chance"
-        return f"{after / before:.1f} times as much" if after > before else f"{1 - after / before:.0%} less"
+        if after < before:
+            return f"{1 - after / before:.0%} less"
+        if self.exact:
+            return f"{after / before:.1f} times as much"
+        halves = round(2 * after / before)  # what the number of runs allows to say
+        return f"about {halves // 2}{'½' * (halves % 2)} times as much"
 
 
 def computed(market: cp.Market, name: str) -> Row:
@@ -103,7 +116,12 @@ def story(market: cp.Market, rows: list[Row]) -> tuple[list[str], list[str]]:
         f"Under {first.name} his copies earn him {first.words()}. Under the {last.name} they earn him {last.words()}, "
         "whatever the others upload: that is proven."
     )
-    return [before], [after, *losses(rows)]
+    (own, _), (usual, _) = last.loss_once, first.loss_once
+    price = (
+        f"The {last.name} has a price. If everybody uploads each clip once it misses {own:.0f} full views, and "
+        f"{first.name} {usual:.0f}. Where rates are small, other reservoirs cost less."
+    )
+    return [before], [after, *losses(rows), price]
 
 
 def bars(rows: list[Row]) -> list[tuple[str, str, float, str, str]]:
@@ -130,7 +148,7 @@ h1 {{ font-size: 1.9rem; line-height: 1.2; }}
 i.once {{ background: #b9c0cd; }} i.copied {{ background: #b4452c; }} i.same {{ background: #2c7a5b; }}
 @media (max-width: 600px) {{ .chart {{ grid-template-columns: max-content 1fr; }} .chart b {{ grid-column: 1 / -1; }}
   .chart b:empty {{ display: none; }} .bar {{ flex-wrap: wrap; }} }}
-pre {{ background: #f5f6f8; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .85rem; }}
+pre {{ background: #f5f6f8; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .8rem; }}
 footer {{ color: #5b6475; font-size: .85rem; }}
 </style></head><body>
 <h1>One clip, uploaded {copies} times</h1>
@@ -138,9 +156,7 @@ footer {{ color: #5b6475; font-size: .85rem; }}
 <div class="chart">{chart}</div>
 {after}
 <h2>Next</h2>
-<pre>cloneproof compare examples/creators.toml      # every mechanism, audited
-cloneproof log clicks.csv                      # your own log: who seems to copy
-cloneproof recommend examples/creators.toml    # what to run, and what it costs</pre>
+<pre>{commands}</pre>
 <footer>UCB1 is sampled, ± at 99 %; the others are computed exactly.</footer>
 </body></html>
 """
@@ -151,15 +167,17 @@ def page(rows: list[Row], before: list[str], after: list[str]) -> str:
     cells = []
     for label, what, part, number, remark in bars(rows):
         kind = "once" if what == "once" else "copied" if remark.endswith("as much") else "same"
-        bar = f'<i class="{kind}" style="width: {50 * part:.1f}%"></i>{number} <span>{remark}</span>'
+        bar = f'<i class="{kind}" style="width: {45 * part:.1f}%"></i>{number} <span>{remark}</span>'
         cells.append(f'<b>{escape(label)}</b><span>{what}</span><div class="bar {what}">{bar}</div>')
     first, second = ("".join(f"<p>{escape(text)}</p>" for text in part) for part in (before, after))
-    return PAGE.format(copies=COPIES, before=first, chart="".join(cells), after=second)
+    commands = escape("\n".join(NEXT))
+    return PAGE.format(copies=COPIES, before=first, chart="".join(cells), after=second, commands=commands)
 
 
 def main(out: str = "build/demo.html") -> None:
     """Print the story, and write it as a page."""
     market = cp.load_market(MARKET)
+    print("Playing UCB1 64 times and computing the others exactly; some ten seconds ..", end="\n\n", flush=True)
     rows = [played(market, name) if name == "ucb1" else computed(market, name) for name in ROWS]
     before, after = story(market, rows)
     print(*(fill(text, 100) for text in before), sep="\n", end="\n\n")
@@ -169,7 +187,7 @@ def main(out: str = "build/demo.html") -> None:
     place = Path(out)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(page(rows, before, after), encoding="utf-8")
-    print(f"\nThe page is {place}. Every mechanism: cloneproof compare examples/{MARKET.name}")
+    print(f"\nThe page is {place}. Next:", *NEXT, sep="\n")
 
 
 if __name__ == "__main__":

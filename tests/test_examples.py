@@ -32,8 +32,13 @@ def test_the_demo_tells_a_story_in_the_terminal_and_on_a_page(tmp_path, capsys):
     main(str(page))
     told = capsys.readouterr().out
     assert max(map(len, told.splitlines())) <= 100 + len(str(page))
-    assert re.search(r"Under UCB1 his copies earn him [3-9]\.\d times as much", told)
+    assert re.search(r"Under UCB1 his copies earn him about [3-9]½? times as much", told)
     assert "reservoir they earn him nothing more" in told.replace("\n", " ")
+    assert re.search(r"The reservoir has a price\. .* it misses \d+ full views, and UCB1 \d+\.", told.replace("\n", " "))
+    for command in told[told.index("Next:\n") :].splitlines()[1:]:  # as a shell runs them in the folder of the Makefile
+        program, *arguments = command.split("#")[0].split()
+        assert program in (".venv/bin/cloneproof", ".venv/bin/python", "make")
+        assert all((EXAMPLES.parent / one).exists() for one in arguments if one.startswith("examples/"))
     for number, error in re.findall(r"(\d+) ± (\d+)", told):
         assert int(error) < int(number)
     text = page.read_text(encoding="utf-8")
