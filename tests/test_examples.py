@@ -34,7 +34,7 @@ def test_the_demo_tells_a_story_in_the_terminal_and_on_a_page(tmp_path, capsys):
     assert max(map(len, told.splitlines())) <= 100 + len(str(page))
     assert re.search(r"Under UCB1 his copies earn him about [3-9]½? times as much", told)
     assert "reservoir they earn him nothing more" in told.replace("\n", " ")
-    assert re.search(r"The reservoir has a price\. .* it misses \d+ full views, and UCB1 \d+\.", told.replace("\n", " "))
+    assert re.search(r"The reservoir has a price\. .* misses \d+ full views, and UCB1 \d+\.", told.replace("\n", " "))
     for command in told[told.index("Next:\n") :].splitlines()[1:]:  # as a shell runs them in the folder of the Makefile
         program, *arguments = command.split("#")[0].split()
         assert program in (".venv/bin/cloneproof", ".venv/bin/python", "make")
