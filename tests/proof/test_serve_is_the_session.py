@@ -152,18 +152,18 @@ def slots_of_the_first_arm(rule, stream, arm_keys):
     return [int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(arm_keys)) for slot in range(count)]
 
 
-def in_the_order_of_registration(self, mechanism, registration, horizon, stream, first=0):
+def in_the_order_of_registration(self, setup):
     """The timetable that the order of registration gives."""
-    original_start(self, mechanism, registration, horizon, stream, first)
+    original_start(self, setup)
     ranked = sorted(range(len(self.candidates)), key=lambda k: (k // len(self.order), self.candidates[k][0]))
-    kept = self.candidates[len(self.order) * mechanism.arm.draws :]
+    kept = self.candidates[len(self.order) * setup.mechanism.arm.draws :]
     self.candidates[:] = [self.candidates[k] for k in ranked if k < len(self.candidates) - len(kept)] + kept
 
 
-def lot_to_the_first(self, mechanism, registration, horizon, stream, first=0):
+def lot_to_the_first(self, setup):
     """The fallback goes to the first agent of the order."""
-    original_start(self, mechanism, registration, horizon, stream, first)
-    if mechanism.arm.slots.fallback == "draw":
+    original_start(self, setup)
+    if setup.mechanism.arm.slots.fallback == "draw":
         self.candidates[-1] = self.candidates[0]
 
 

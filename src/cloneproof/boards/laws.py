@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,13 +20,12 @@ from scipy.fft import next_fast_len
 from scipy.special import gammaln
 
 from cloneproof.boards.board import Floats
-from cloneproof.bounds.scan import products_of_others, scan_law
+from cloneproof.bounds.scan import legendre_nodes, products_of_others, scan_law
 
 DEVIATIONS: Final = 8.5  # half a window in standard deviations; a normal tail beyond it has mass 2e-17
 MISSING: Final = 1e-12  # mass outside the window of a count
 ROUGH: Final = 1e-7  # the same of a normal count
 FREQUENCIES: Final = 9.0  # cut-off of a transform times the standard deviation; it is below 3e-18 beyond
-_nodes = cache(np.polynomial.legendre.leggauss)
 
 
 class CountLaw(NamedTuple):
@@ -143,9 +142,8 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
     hopes = _hopes(laws)
     low, below = _distributions([law for law, hopeful in zip(laws, hopes, strict=True) if hopeful])
     at = np.diff(below, prepend=0.0, axis=1)
-    lots, weights = _nodes(len(below) // 2 + 1)
     masses = np.zeros_like(at)
-    for lot, weight in zip((lots + 1) / 2, weights / 2, strict=True):
+    for lot, weight in zip(*legendre_nodes(len(below) // 2 + 1), strict=True):
         masses += weight * at * products_of_others(below - (1 - lot) * at)
     found = iter(masses)
     missing = sum(law.missing for law in laws)

@@ -24,7 +24,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -32,22 +32,29 @@ import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
-from cloneproof.bounds.scan import highest_count_pay, order_averages, place_rounds, products_of_others, scan_moments
+from cloneproof.bounds.scan import (
+    highest_count_pay,
+    legendre_nodes,
+    order_averages,
+    place_rounds,
+    products_of_others,
+    scan_moments,
+)
 
-MOST_TYPES = 400  # realisations of an agent's means, up to their order, that are listed for all kinds of agents
-CELLS = 160
-MOST_COUNTS = 16  # times the cells: counts that are listed one by one
-LISTED = 3000  # times the cells: the numbers of a table over counts, draws and types that is listed
-NODES = 160  # of a continuous prior
-LITTLE = 0.1  # of the regret
-LOTS = 3  # nodes of a quadrature over the tie-breaker
-AT_ONCE = 200_000  # numbers of a table that is computed at once
-TINY = 1e-300
-NEGLIGIBLE = 1e-25  # the chance that no slot is above a level, below which the level is left out
+MOST_TYPES = 400  # multisets of means that are listed, of all kinds of agents together
+CELLS = 160  # cells into which counts are grouped if there are too many to list
+MOST_COUNTS = 16  # counts that are listed one by one, per cell
+LISTED = 3000  # numbers in a listed table of counts, draws and types, per cell
+NODES = 160  # quadrature nodes that replace a continuous prior
+LITTLE = 0.1  # share of the regret below which the fallback is computed with a quarter of the cells
+LOTS = 3  # quadrature nodes for the tie-breaker
+AT_ONCE = 200_000  # numbers in the largest table that is computed at once
+TINY = 1e-300  # keeps quotients and logarithms finite
+NEGLIGIBLE = 1e-25  # levels that no slot exceeds with a smaller probability are left out
 
 
 class ReservoirNumbers(NamedTuple):
-    """The platform's parameters: pulls of a test, draws of each agent, the count that passes (None: no test passes)."""
+    """Parameters of a reservoir: pulls of a test, draws of each agent, the count that passes (None: no test passes)."""
 
     rounds: int
     draws: int
@@ -64,7 +71,7 @@ class AgentTypes(NamedTuple):
 
 @dataclass(frozen=True)
 class ReservoirMarket:
-    """The market as the regret needs it: the agents' priors and the horizon.
+    """A market as the regret sees it: the agents' priors and the horizon.
 
     >>> prior = [(0.25, 0.5), (0.75, 0.5)]
     >>> market = ReservoirMarket(agents=[[prior, prior]], horizon=1000)
@@ -90,12 +97,12 @@ class ReservoirMarket:
 
     @cached_property
     def draws(self) -> UniformDraws:
-        """Draws of an agent of each kind."""
+        """Return the draws of an agent of each kind."""
         return UniformDraws([*self.alike], self.values)
 
     @cached_property
     def kinds(self) -> tuple[AgentTypes, ...] | None:
-        """The multisets of means of each kind of agents; None if there are too many to list."""
+        """List the multisets of means of each kind of agents; None if there are too many."""
         if self.expected_best is not None:
             return None
         found: list[AgentTypes] = []
@@ -108,7 +115,7 @@ class ReservoirMarket:
 
     @cached_property
     def best_mean(self) -> float:
-        """The expected best mean of all originals."""
+        """Return the expected best mean of all originals."""
         if self.expected_best is not None:
             return self.expected_best
         laws = [(weights_of(atoms, self.values), count) for agent, count in self.alike.items() for atoms in agent]
@@ -117,16 +124,16 @@ class ReservoirMarket:
 
     @cached_property
     def average_law(self) -> FloatArray:
-        """The distribution of an original, drawn uniformly, over the values."""
+        """Return the distribution of a uniformly drawn original over the values."""
         laws = [count * weights_of(atoms, self.values) for agent, count in self.alike.items() for atoms in agent]
         return np.asarray(np.sum(laws, axis=0) / np.sum(laws))
 
     def regret(self, numbers: ReservoirNumbers) -> float:
-        """The expected regret against the best original, everybody honest."""
+        """Return the expected regret against the best original if everybody is honest."""
         return float(self.horizon * self.best_mean - sum(self.rewards(numbers)))
 
     def exploration(self, numbers: ReservoirNumbers) -> float:
-        """The expected share of the rounds that are spent on tests."""
+        """Return the expected share of the rounds that are spent on tests."""
         alive, _, _ = self._tested(numbers)
         rounds, _ = self._rounds(numbers)
         whole = self._whole_draws(numbers)
@@ -141,13 +148,13 @@ class ReservoirMarket:
         return tested / self.horizon
 
     def rewards(self, numbers: ReservoirNumbers) -> tuple[float, float]:
-        """Expected rewards up to the first pass, after it, and of the fallback if no slot passes."""
+        """Return the expected rewards of tests and of what passes, and those of the fallback if no slot passes."""
         tables = self._tested(numbers)
         tests = self._tests(numbers, *tables)
         return tests, self._fallback(numbers, tables[0][:, numbers.draws], tests)
 
     def _tests(self, numbers: ReservoirNumbers, alive: FloatArray, mean: FloatArray, passing: FloatArray) -> float:
-        """Step 1: each test that is reached pays the agent's mean, and a pass pays every later round."""
+        """Compute step 1: each test that is reached pays the agent's mean, and a pass pays every later round."""
         n, count, whole = numbers.rounds, len(self.agents), self._whole_draws(numbers)
         total = 0.0
         for part, reached, places in self._reached_anywhere(alive, whole):
@@ -161,29 +168,29 @@ class ReservoirMarket:
         return total
 
     def _tested(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """For 0, 1, .., s slots of each kind: the chance that all fail, also times the mean of a draw or of a pass."""
+        """Return E f^j, and E f^j times the mean of a draw or of a pass, for j = 0, .., s failed slots of each kind."""
         passes = pass_chances(self.values, numbers)[None, :]
         failed, mean, passing = self.draws.powers(numbers.draws, 1 - passes, passes)
         return failed[:, 0], mean[:, 0], passing[:, 0]
 
     def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
-        """Rounds of the tests of each draw, and rounds after each of them, by position in the order."""
+        """Return the rounds of the tests of each draw and the rounds after them, by position in the order."""
         count = len(self.agents)
         draws = min(numbers.draws, -(-self.horizon // (count * numbers.rounds)))
         return place_rounds(self.horizon, numbers.rounds, np.arange(draws * count).reshape(draws, count))
 
     def _whole_draws(self, numbers: ReservoirNumbers) -> int:
-        """How many draws have all of their tests within the horizon."""
+        """Count the draws whose tests all lie within the horizon."""
         return min(numbers.draws, self.horizon // (len(self.agents) * numbers.rounds))
 
     def _reached_anywhere(self, alive: FloatArray, draws: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """For each kind and draw: the sum of `_reached` over positions, and the sum weighted by position.
+        """Sum `_reached` over positions, as it is and weighted by position, for each kind and draw.
 
         A uniform order arises from uniform times: an agent with time u comes after each other one with probability u.
         Both sums are integrals of polynomials in u, exact by Gauss-Legendre quadrature. Computed some draws at a time.
         """
         counts, agents = np.array([*self.alike.values()])[:, None, None], len(self.agents)
-        nodes, weights = _legendre(agents // 2 + 1)
+        nodes, weights = legendre_nodes(agents // 2 + 1)
         width = max(1, AT_ONCE // (len(counts) * len(nodes)))
         for begin in range(0, draws, width):
             part = slice(begin, min(begin + width, draws))
@@ -196,7 +203,7 @@ class ReservoirMarket:
             yield part, others.sum(axis=1), places.sum(axis=1)
 
     def _reached(self, alive: FloatArray, begin: int, draws: int) -> Iterator[tuple[slice, FloatArray]]:
-        """For each kind, draw and position: the probability of that position with no earlier slot of others passing.
+        """Yield the probability of each position if no earlier slot of others passes, for each kind and draw.
 
         For draws from `begin` on, as many at a time as fit the cache.
         """
@@ -214,7 +221,7 @@ class ReservoirMarket:
             yield part, np.array(averages) * shares[:, None, None]
 
     def _fallback(self, numbers: ReservoirNumbers, failed: FloatArray, tests: float) -> float:
-        """Step 2: the best count of all gets the remaining rounds, if any.
+        """Compute step 2: the best count of all gets the remaining rounds, if any.
 
         `failed` is the chance that no slot of an agent passes. Where little depends on who wins, fewer cells suffice.
         """
@@ -239,7 +246,7 @@ class ReservoirMarket:
             low, high, paid = (kind.draws @ table.T for table in (below, up_to, at * self.values))  # types x levels
             moments.append(scan_moments(s, kind.chances, low, high, (paid, low, high)))
         counts = [kind.agents for kind in self.kinds]
-        nodes = _legendre((len(self.agents) + 1) // 2 + 1)  # step 3
+        nodes = legendre_nodes((len(self.agents) + 1) // 2 + 1)  # step 3
         own, first, last = (np.array(tables) for tables in zip(*moments, strict=True))
         return left * float(np.dot(counts, highest_count_pay(counts, own, first, last, *nodes)))
 
@@ -249,11 +256,11 @@ class ReservoirMarket:
         return counts <= MOST_COUNTS * self.cells and counts * numbers.draws * types <= LISTED * self.cells
 
     def scores(self, numbers: ReservoirNumbers, slots: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Scores with random tie-breaking: the chances of less and of equal for each value, and the weight of each row.
+        """Yield scores with random tie-breaking: the chances of less and of equal for each value, and row weights.
 
-        All counts that do not pass, in cells if there are many, at the nodes of a quadrature over the tie-breaker, some
-        rows at a time. So many slots are compared. Nodes are equally spaced in the fourth root of the probability that
-        all are lower, if the average law held for each: that probability is a power of about the number of slots.
+        A row is a count that does not pass, or a cell of counts if there are many, at a node of a quadrature over the
+        tie-breaker. `slots` is the number of slots that are compared. Nodes are equally spaced in the fourth root of
+        the probability that all slots are lower, as if each had the average law.
         """
         listed = _counts(numbers) <= 2 * self.cells
         counts = np.arange(float(_counts(numbers))) if listed else self._cells(numbers, slots)
@@ -265,18 +272,18 @@ class ReservoirMarket:
         for begin in range(0, len(kept), width):
             rows = kept[begin : begin + width]
             lowest = np.clip((below[rows] @ self.average_law) / (up_to[rows] @ self.average_law), 0.0, 1 - 1e-9)
-            for node, share in zip(*_legendre(LOTS), strict=True):
+            for node, share in zip(*legendre_nodes(LOTS), strict=True):
                 reached = (lowest**power + (1 - lowest**power) * node) ** (1 / power)
                 density = -np.expm1(power * np.log(np.maximum(lowest, TINY))) * reached ** (1 - power) / power
                 lot = ((reached - lowest) / (1 - lowest))[:, None]
                 yield below[rows] + lot * at[rows], at[rows], share * density / (1 - lowest)
 
     def _cells(self, numbers: ReservoirNumbers, slots: int) -> FloatArray:
-        """The last counts of cells, few enough that a count within one is as good as any.
+        """Return the last count of each cell.
 
-        They lie around the values. The best of independent draws from the average law, as many as there are slots or
-        originals drawn, is in the first k of m cells with probabilities of about (k / m)^4 to (k / m)^16: the lowest
-        counts win rarely, but then it matters most which.
+        Cells lie around the values. Take as many independent draws from the average law as there are slots, or
+        originals that are drawn: the best of them is in the first k of m cells with a probability of about (k / m)^4 to
+        (k / m)^16. So low counts, which win rarely, have small cells, as they differ most in what they are worth.
         """
         n, s, last = numbers.rounds, numbers.draws, _counts(numbers) - 1
         away = np.linspace(-4.0, 4.0, max(3, 4 * self.cells // len(self.values)))[:, None]
@@ -290,9 +297,9 @@ class ReservoirMarket:
         return np.asarray(counts[np.append(np.diff(cell) > 0, True)])
 
     def _best_by_lot(self, numbers: ReservoirNumbers) -> float:
-        """The expected mean of the best count given that no slot passes, ties of counts broken at random.
+        """Return the expected mean of the best count given that no slot passes, with ties broken at random.
 
-        An average of means by the chances to win, so that errors of the quadrature leave it among the means.
+        This is a weighted average of means, so errors of the quadrature cannot take it outside their range.
         """
         s, wins, won = numbers.draws, 0.0, 0.0
         counts = np.array([*self.alike.values()])[:, None]
@@ -304,18 +311,18 @@ class ReservoirMarket:
 
 
 def _count_laws(values: FloatArray, pulls: int, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The probabilities of a count below, and up to, each of some; below the first but one stands for up to it."""
+    """Return the probabilities of less than each of the given counts (as if no others existed) and of at most it."""
     up_to = scipy.special.bdtr(counts[:, None], pulls, values[None, :])
     return np.concatenate([np.zeros((1, len(values))), up_to[:-1]]), up_to
 
 
 def _counts(numbers: ReservoirNumbers) -> int:
-    """How many counts do not pass."""
+    """Return how many counts do not pass."""
     return numbers.rounds + 1 if numbers.threshold is None else min(numbers.threshold, numbers.rounds + 1)
 
 
 def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[tuple[float, float]]:
-    """A continuous prior as values and weights, by its quantile function at Gauss-Legendre nodes.
+    """Replace a continuous prior by values and weights: its quantile function at Gauss-Legendre nodes.
 
     The nodes are t of u = t^2 (3 - 2t), dense at both ends of (0, 1), where quantiles may be steep.
 
@@ -323,18 +330,18 @@ def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[t
     >>> abs(sum(value**3 * weight for value, weight in half) - 1 / 32) < 1e-12
     True
     """
-    nodes_of, weights = np.polynomial.legendre.leggauss(nodes)
-    t = (nodes_of + 1) / 2
+    t, weights = legendre_nodes(nodes)
     return [
         (min(1.0, max(0.0, quantile(float(u)))), float(weight))
-        for u, weight in zip(t * t * (3 - 2 * t), 3 * t * (1 - t) * weights, strict=True)
+        for u, weight in zip(t * t * (3 - 2 * t), 6 * t * (1 - t) * weights, strict=True)
     ]
 
 
 def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: int = 4000) -> float:
-    """The expected best of independent originals, so many of each quantile function: top - integral of prod F(v).
+    """Return the expected best of independent originals, given their number for each quantile function.
 
-    By the trapezoidal rule on the quantiles of a fine grid, with an error of the order of 1 / cells^2.
+    This is the highest value minus the integral of the product of the distribution functions, by the trapezoidal rule
+    on the quantiles of a fine grid, with an error of the order of 1 / cells^2.
 
     >>> abs(best_of_quantiles({lambda u: 0.1 + 0.8 * u: 15}) - (0.1 + 0.8 * 15 / 16)) < 1e-6
     True
@@ -348,7 +355,7 @@ def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: 
 
 
 def _multisets(agent: AgentPriors, values: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
-    """The probability of each multiset of an agent's means, and the law of a uniform draw from it; None if too many."""
+    """List the multisets of an agent's means: their probabilities and the law of a draw from each; None if too many."""
     if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > most:
         return None
     place = {float(value): k for k, value in enumerate(values)}
@@ -368,15 +375,8 @@ def _multisets(agent: AgentPriors, values: FloatArray, most: int) -> tuple[Float
     return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
 
 
-@lru_cache(maxsize=64)
-def _legendre(count: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss-Legendre nodes and weights on (0, 1)."""
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    return (nodes + 1) / 2, weights / 2
-
-
 def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:
-    """The chance that a test of each mean passes."""
+    """Return the probability that a test of each mean passes."""
     if numbers.threshold is None or numbers.threshold > numbers.rounds:
         return np.zeros(len(values))
     if numbers.threshold <= 0:

@@ -26,26 +26,26 @@ from cloneproof.bounds.draws import weights_of
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.errors import MechanismError
 
-MOST_LEVELS = 40  # values that are tried one by one
-MOST_PAIRS = 6  # of neighbouring values, the highest, between which a threshold is tried
-START = 0.35  # of ln(T) / (2 rho) pulls, rho the Chernoff information of the two values
-FINEST = 0.015  # below the last relative step of the search
-GAIN = 1e-4  # the least relative gain of a step
-ROUNDING = 1e-12  # of a round's reward
-ROUGHLY = 3  # of starts, from which a rough search begins
-VALLEYS = 2  # of those that a rough search finds, in which the exact one goes on
-CELLS = 32  # of counts, during the search
-DRAWS = 2.5  # times the originals times ln(T): more draws of an agent are not tried
-MOST_DRAWS = 500
-LOOKS = 110.0  # at exact costs
-MANY = 80  # draws of all kinds of agents, for which a cost takes twice as long
-LEVELS = 16  # of counts that do not pass, where slots are taken as independent
-TINY = 1e-300
-COST_SECONDS = 2.5e-3  # about, to compute the cost of one point
+MOST_LEVELS = 40  # values of the priors that are tried one by one; of more, a few quantiles
+MOST_PAIRS = 6  # pairs of neighbouring values, the highest ones, between which a threshold is tried
+START = 0.35  # pulls at the start, times ln(T) / (2 rho), with rho the Chernoff information of the two values
+FINEST = 0.015  # relative step at which the search ends
+GAIN = 1e-4  # smallest relative gain that counts as a better point
+ROUNDING = 1e-12  # smallest absolute gain that counts, per round
+ROUGHLY = 3  # best starts, from each of which a rough search begins
+VALLEYS = 2  # best results of rough searches, from each of which an exact search begins
+CELLS = 32  # cells of counts during the search
+DRAWS = 2.5  # most draws of an agent that are tried, per original and ln(T)
+MOST_DRAWS = 500  # most draws of an agent that are tried at all
+LOOKS = 110.0  # evaluations of the exact cost, in units of a market with one kind of agents and few draws
+MANY = 80  # draws of all kinds of agents together that add one such unit to an evaluation
+LEVELS = 16  # cells of counts that do not pass, where slots are taken as independent
+TINY = 1e-300  # keeps quotients finite
+COST_SECONDS = 2.5e-3  # typical time of one evaluation
 
 
 class TunedReservoir(NamedTuple):
-    """The parameters, their regret, and the regret with a threshold that is one level of values too low or too high."""
+    """Tuned parameters, their regret, and the regret with a threshold one level of values too low or too high."""
 
     numbers: ReservoirNumbers
     regret: float
@@ -77,9 +77,9 @@ def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = Non
 
 
 def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> ReservoirNumbers:
-    """Parameters without a search: the threshold between the two highest rates, at Chernoff's point.
+    """Choose parameters without a search: the threshold between the two highest rates, at Chernoff's point.
 
-    Costs several times the tuned regret, and is fast enough for a mechanism that plans epochs as they come.
+    The regret is several times the tuned one. A mechanism that plans epochs as they come needs the speed.
 
     >>> reservoir_numbers((0.2, 0.8), originals=2, horizon=1000)
     ReservoirNumbers(rounds=5, draws=7, threshold=2)
@@ -92,7 +92,7 @@ def reservoir_numbers(rates: Sequence[float], originals: int, horizon: int) -> R
 
 
 def tune_contest(market: ReservoirMarket) -> tuple[ReservoirNumbers, float]:
-    """Pulls, draws and threshold with which agents find their champions, and the constant of the contest among them.
+    """Tune the pulls, draws and threshold that find champions, and the constant of the contest among them.
 
     The numbers are tuned exactly on exploration and the quality of champions, since the contest's own regret depends
     little on them; the constant on an approximation of that regret (`bounds.contest`).
@@ -124,14 +124,14 @@ def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -
 
 
 def _coarse(market: ReservoirMarket) -> ReservoirMarket:
-    """The market with counts in fewer cells; fewest where agents are of many kinds, each of which takes its time."""
+    """Return the market with counts in fewer cells, fewest if there are many kinds of agents, for speed."""
     return replace(market, cells=max(CELLS // 3, CELLS // (1 + len(market.alike) // 4)))
 
 
 def independent_regret(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
-    """About the regret: slots are independent draws from one law, of which as many count as originals are drawn.
+    """Approximate the regret by that of independent slots, as many as different originals are drawn.
 
-    Counts below the threshold are taken in LEVELS cells, the best of which wins if no slot passes.
+    Counts below the threshold are grouped into LEVELS cells, the best of which wins if no slot passes.
 
     >>> prior = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
     >>> market, numbers = ReservoirMarket([[prior] * 3] * 10, horizon=10**7), ReservoirNumbers(4000, 24, 101)
@@ -156,7 +156,7 @@ def independent_regret(market: ReservoirMarket, numbers: ReservoirNumbers) -> fl
 
 
 class _Search:
-    """The costs computed so far, and the steps from one point to the next."""
+    """A pattern search that remembers the costs computed so far."""
 
     def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
         self.market, self.cost = market, cost
@@ -184,7 +184,7 @@ class _Search:
         return self.known[point]
 
     def starts(self) -> list[ReservoirNumbers]:
-        """A point for every pair of neighbouring values; for a single value, a test that always passes."""
+        """Return a point for every pair of neighbouring values, and a test that a single reward passes."""
         horizon = self.market.horizon
         draws = max(1, math.ceil(self.originals * math.log(horizon + 1) / 2))
         points = []
@@ -196,7 +196,7 @@ class _Search:
         return [*points, ReservoirNumbers(1, 1, 1)]
 
     def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
-        """The point with the lowest cost, of those computed before time is over."""
+        """Return the point with the lowest cost, of those evaluated before time is over."""
         tried = points[:1]
         for point in points[1:]:
             if not self.over():
@@ -226,7 +226,7 @@ class _Search:
         return point
 
     def distance(self, point: ReservoirNumbers) -> float:
-        """The distance of the two values that the threshold separates."""
+        """Return the distance of the two values that the threshold separates."""
         level = (point.threshold or 0) / point.rounds
         nearest = min(self.pairs, key=lambda pair: max(pair[0] - level, level - pair[1]), default=(0.0, 1.0))
         return float(nearest[1] - nearest[0])
@@ -264,13 +264,13 @@ class _Search:
 
 
 def _between(low: float, high: float) -> float:
-    """The level at which both kinds of mistakes fall at the same rate (Chernoff's point)."""
+    """Return the level at which both kinds of mistakes become rare at the same rate (Chernoff's point)."""
     if low <= 0 or high >= 1:
         return (low + high) / 2
     return math.log((1 - low) / (1 - high)) / math.log(high * (1 - low) / (low * (1 - high)))
 
 
 def _information(low: float, high: float) -> float:
-    """Minus the logarithm of the Bhattacharyya coefficient of two coins; positive."""
+    """Return minus the logarithm of the Bhattacharyya coefficient of two coins, kept positive."""
     overlap = math.sqrt(low * high) + math.sqrt((1 - low) * (1 - high))
     return max(1e-15, -math.log(max(overlap, 1e-300)))

@@ -16,10 +16,13 @@ Arrays hold floats, fractions or balls. All terms are nonnegative, so nothing ca
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from cloneproof._arrays import FloatArray, IntArray
 
 Numbers = npt.NDArray[Any]  # floats, fractions or balls
 AT_ONCE = 500_000  # numbers of the largest table that is computed at once
@@ -99,7 +102,7 @@ def _place_weights(draws: int, below: Numbers, up_to: Numbers) -> Numbers:
     return np.asarray(powers(below, draws - 1) * powers(up_to, draws - 1)[..., ::-1])
 
 
-def place_rounds(horizon: int, pulls: int, places: npt.NDArray[np.int64]) -> tuple[Numbers, Numbers]:
+def place_rounds(horizon: int, pulls: int, places: IntArray) -> tuple[Numbers, Numbers]:
     """Return the rounds of the test at each place of the whole schedule, and the rounds that are left after it."""
     left = horizon - places * pulls
     return np.clip(left, 0, pulls), np.maximum(0, left - pulls)
@@ -154,6 +157,13 @@ def highest_count_pay(
         others = products_of_others(factors**several) * factors ** (several - 1)
         earned = earned + weight * (own * others).sum(axis=(1, 2))
     return np.asarray(earned)
+
+
+@lru_cache(maxsize=64)
+def legendre_nodes(count: int) -> tuple[FloatArray, FloatArray]:
+    """Return the nodes and weights of Gauss and Legendre's quadrature on (0, 1)."""
+    nodes, weights = np.polynomial.legendre.leggauss(count)
+    return (nodes + 1) / 2, weights / 2
 
 
 def products_of_others(factors: Numbers) -> Numbers:

@@ -253,25 +253,25 @@ def test_it_is_kept(mechanism):
 class LongerTests(SlotState):
     """Tests are longer where many arms are registered."""
 
-    def __init__(self, mechanism, registration, *rest):
-        super().__init__(mechanism, registration, *rest)
-        self.level.explore += max(registration.arms) > 2
+    def __init__(self, setup):
+        super().__init__(setup)
+        self.level.explore += max(setup.registration.arms) > 2
 
 
 class LargeAgentsFirst(SlotState):
     """The timetable begins with the agents of the most arms."""
 
-    def __init__(self, mechanism, registration, *rest):
-        super().__init__(mechanism, registration, *rest)
-        self.level.arms = self.candidates = sorted(self.candidates, key=lambda slot: -registration.arms[slot[0]])
+    def __init__(self, setup):
+        super().__init__(setup)
+        self.level.arms = self.candidates = sorted(self.candidates, key=lambda slot: -setup.registration.arms[slot[0]])
 
 
 class LaterChampion(TwoLevelState):
     """The tests of an agent with many arms are longer."""
 
-    def __init__(self, mechanism, registration, *rest):
-        super().__init__(mechanism, registration, *rest)
-        self.inner[0].explore += registration.arms[0] > 5
+    def __init__(self, setup):
+        super().__init__(setup)
+        self.inner[0].explore += setup.registration.arms[0] > 5
 
 
 @pytest.mark.parametrize(

@@ -37,15 +37,15 @@ from cloneproof.engines.closed_form.laws import Arithmetic, Array, MeanCounts, N
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.rule import Rule
 
-MOST_PRODUCTS = {False: 2e9, True: 2e7}  # of floats and of balls, for the powers of one agent's draws: seconds
-MOST_DRAWS = 150  # whose factorial is a float
+MOST_PRODUCTS = {False: 2e9, True: 2e7}  # products of floats and of balls for one agent's draws; both take seconds
+MOST_DRAWS = 150  # draws up to which factorials are floats
 Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
 IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
 
 
 @dataclass(frozen=True)
 class CountLaws:
-    """Law of a test's count for each value (rows) of all priors.
+    """Laws of a test's count, with a row for each value of all priors.
 
     `fail`, `mean` and `passing` are the probability of failing, the mean, and the mean if it passes (else 0). `below`,
     `up_to` and `paid` have a column for each level that does not pass: the probability of less and of at most that, and
@@ -63,7 +63,7 @@ class CountLaws:
 
 @dataclass(frozen=True)
 class DrawLaws:
-    """Agents of one kind: how many, and expectations over their means.
+    """Expectations over the means of agents of one kind, and the number of those agents.
 
     With f the chance that a draw fails, `alive[j]` is E f^j, `mean[j]` and `passing[j]` are E[f^j x] with x a draw's
     mean, and its mean if it passes (else 0). For each slot j and level, in the notation of `bounds.scan`: `own[j]` is
@@ -202,7 +202,7 @@ def _expected_powers(
 def _draws(
     part: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
 ) -> list[Array]:
-    """Probability of each realisation (rows) and, for each table, its sum over a draw that is in this part."""
+    """Return the probability of each realisation and, for each table, its average over draws that are in this part."""
     runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
     where = [[places[value] for value, _ in run] for run in runs]
     shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
@@ -211,7 +211,7 @@ def _draws(
 
 
 def _powers(draws: Sequence[Array], a: int, b: int) -> Array:
-    """E[x^a y^b] and E[x^a y^b z] for each z, over the realisations of one part."""
+    """Return E[x^a y^b] and E[x^a y^b z] for each z, over the realisations of one part."""
     chances, x, y, *marks = draws
     weight = chances[:, None] * x**a * y**b
     return np.array([weight.sum(axis=0), *((weight * mark).sum(axis=0) for mark in marks)])
@@ -227,7 +227,7 @@ def _power(table: Array, number: int, total: int) -> Array:
 
 
 def _convolved(x: Array, y: Array, total: int) -> Array:
-    """Powers of a sum of two independent summands, each divided by factorials; a mark is on one of the two."""
+    """Combine the powers of two independent summands, divided by factorials; the mark is on one of the two."""
     rows, columns = x.shape[:2]
     out = x * 0
     for a in range(rows):
@@ -261,7 +261,7 @@ def _add_tests(
 
 
 def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
-    """Step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
+    """Compute step 3: what one agent of each kind earns in a round after all tests, if nobody passed."""
     agents = [law.agents for law in laws]
     nodes, weights = tie_nodes(sum(agents) - 1, arithmetic)
     own, first, last = (
@@ -276,7 +276,7 @@ def _best_count(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
 
 
 def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> list[Number]:
-    """Step 3 with a fresh draw: an agent at random, if nobody passed."""
+    """Compute step 3 with a fresh draw: an agent at random, if nobody passed."""
     count, s = sum(law.agents for law in laws), rule.draws
     earned = []
     for i, law in enumerate(laws):
@@ -288,6 +288,6 @@ def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
 
 
 def _roundings(laws: list[DrawLaws], rule: Rule, levels: int, agents: int) -> int:
-    """Rounding bound: all sums are of positive products, powers multiply roundings, products and sums add them."""
+    """Bound the number of roundings: all terms are positive, powers multiply roundings, products and sums add them."""
     one_agent = (rule.draws + 1) * (levels + 8) + max(law.terms for law in laws)
     return agents * (one_agent + 4) + rule.draws * agents + levels + 32

@@ -34,9 +34,19 @@ from cloneproof.mechanisms.rule import Rule, Slots
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.scores.champions import Champions
 
+Horizons = Sequence[int]
+ArmsEngine = Callable[[Market, Mechanism, FullCopies, Horizons], dict[int, Evaluation]]
+SlotsHeld = tuple[int, ...]  # how many slots hold each original of an agent
+
+MOST_CONTEST_WORK = 2 * 10**8  # numbers that are computed for the laws of champions
+DRAW_WORK = 1000  # numbers that could be computed in the overhead of one draw
+MOST_TABLES = 500  # ways in which originals can share all slots, up to exchanges
+
+_recent: list[Any] = [None, {}]  # the last (market, mechanism, horizons), and its evaluations by slots held
+
 
 def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
-    """Return the law of the mean of a slot."""
+    """Return the law of the mean of a slot, a uniform draw from the registered arms."""
     law: dict[float, float] = {}
     for mean, count in zip(means, counts, strict=True):
         if count:
@@ -45,7 +55,7 @@ def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float
 
 
 def coin_law(mean: float, pulls: int) -> FloatArray:
-    """Return the law of the count of coins, one pull after the other."""
+    """Return the law of the number of successes, pull by pull."""
     law = np.zeros(pulls + 1)
     law[0] = 1.0
     for _ in range(pulls):
@@ -62,10 +72,6 @@ def _realisations(agent: Agent) -> int:
     return math.prod(len(prior.atoms or ()) for prior in agent.priors)
 
 
-MOST_CONTEST_WORK = 2 * 10**8  # numbers computed for the laws of champions
-DRAW_WORK = 1000  # a draw costs as much as this many numbers, however few it has
-
-
 @dataclass(frozen=True)
 class ChampionLaw:
     """An agent's expected reward in each round before the contest, and the law of its champion's mean."""
@@ -79,7 +85,7 @@ class ChampionLaw:
 def contest_rewards(
     market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
 ) -> dict[int, RoundRewards]:
-    """Expected rewards of each agent up to each of the horizons."""
+    """Compute the expected rewards of each agent up to each of the horizons."""
     after = _check(market, mechanism)
     agent, count = mechanism.agent, len(market.agents)
     assert agent is not None
@@ -149,7 +155,7 @@ def _champion_law(agent: Agent, copies: tuple[int, ...], rule: Rule, after: int)
 
 
 def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray, dict[float, float]]:
-    """Expected rewards in each round of an agent's tests, and the law of its champion's mean, given the means."""
+    """Compute the expected rewards in each round before the contest and the champion's law, given the means."""
     means, pulls = np.array(list(law)), rule.explore
     chances = np.array([weight * coin_law(mean, pulls) for mean, weight in law.items()])
     top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
@@ -160,12 +166,6 @@ def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray
     paid = np.full(after, float(champions @ means))
     paid[: rule.draws * pulls] = np.repeat((passed * (passing @ means) + reached * (drawn @ means))[:-1], pulls)
     return paid, dict(zip(law, champions.tolist(), strict=True))
-
-
-Horizons = Sequence[int]
-ArmsEngine = Callable[[Market, Mechanism, FullCopies, Horizons], dict[int, Evaluation]]
-SlotsHeld = tuple[int, ...]  # how many slots hold each original of an agent
-MOST_TABLES = 500  # ways in which all slots are shared, up to exchanges
 
 
 def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
@@ -233,7 +233,7 @@ def _compositions(total: int, parts: int) -> Iterator[SlotsHeld]:
 def drawn_arms(
     market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Horizons, engine: ArmsEngine
 ) -> dict[int, Evaluation]:
-    """Payoffs and regret with these copies at each horizon: the average over what everybody's slots hold."""
+    """Average payoffs and regret over what everybody's slots hold, at each horizon."""
     _check_ways(market, mechanism.arm.draws)
     laws = {agent.name: slots_held(agent, mechanism.arm.draws, copies[agent.name]) for agent in market.agents}
     return _average(market, mechanism, laws, horizons, engine)
@@ -242,7 +242,7 @@ def drawn_arms(
 def payoffs_by_slots(
     market: Market, mechanism: Mechanism, name: str, horizons: Horizons, engine: ArmsEngine
 ) -> dict[SlotsHeld, dict[int, Estimate]]:
-    """An agent's payoff for each way in which its slots can hold its originals, up to exchanges; others are honest."""
+    """Compute an agent's payoff for each way its slots can hold its originals, up to exchanges; others are honest."""
     slots = mechanism.arm.draws
     _check_ways(market, slots)
     laws = {agent.name: slots_held(agent, slots, (1,) * agent.count) for agent in market.agents}
@@ -279,7 +279,7 @@ def _average(
 
 
 def _check_ways(market: Market, slots: int) -> None:
-    """Refuse what would take long even to count."""
+    """Refuse slots that can be shared in too many ways to list."""
     ways = max(math.comb(slots + agent.count - 1, slots) for agent in market.agents)
     if ways > 20 * MOST_TABLES:
         raise _too_many(ways)
@@ -288,10 +288,6 @@ def _check_ways(market: Market, slots: int) -> None:
 def _too_many(ways: int) -> EngineError:
     limit = f"slots that can be shared in at most {MOST_TABLES} ways"
     return refusal(limit, f"about {ways}", "use engine='monte-carlo', or fewer draws")
-
-
-_recent: list[Any] = [None, {}]
-"""The market, the mechanism and the horizons asked about last, and what was evaluated: copies only change weights."""
 
 
 def _on_slots(

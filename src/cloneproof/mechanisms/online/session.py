@@ -44,7 +44,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.state import MechanismState, initial_state
+from cloneproof.mechanisms.online.state import MechanismState, StateSetup, initial_state
 
 
 class UniformTraffic:
@@ -155,9 +155,8 @@ class Session:
         self.last = last_round(self.horizon, uniform(substream(stream, END_STREAM), 0)) if at_random else self.horizon
         self._coins = coins_of(mechanism, substream(stream, COINS_STREAM), registration.agent_keys)
         self._withdrawals = Withdrawals(slots=self.mechanism.arm.draws > 0)
-        self.state: MechanismState | UniformTraffic = initial_state(
-            mechanism, registration, self.horizon, substream(stream, STATE_STREAM), self._withdrawals
-        )
+        setup = StateSetup(mechanism, registration, self.horizon, substream(stream, STATE_STREAM), self._withdrawals)
+        self.state: MechanismState | UniformTraffic = initial_state(setup)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         if self.uniform_traffic:
             coins = substream(stream, UNIFORM_STREAM)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, word
 from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
@@ -40,6 +40,17 @@ from cloneproof.mechanisms.online.opening import (
 from cloneproof.mechanisms.rule import Rule
 
 
+class StateSetup(NamedTuple):
+    """All that a state is made of. Versions of its levels count from `first`."""
+
+    mechanism: Mechanism
+    registration: Registration
+    horizon: int
+    stream: Stream
+    withdrawals: Withdrawals
+    first: int = 0
+
+
 class FlatState:
     """One level over the candidates of all agents. A commitment waits for the rewards of exploration in neutral rounds.
 
@@ -57,11 +68,10 @@ class FlatState:
     candidates: list[tuple[int, int]]
     position: Mapping[tuple[int, int], int]
 
-    def __init__(
-        self, mechanism: Mechanism, registration: Registration, stream: Stream, first: int, withdrawals: Withdrawals
-    ) -> None:
-        self.mechanism, self.version, self.stream = mechanism, first, substream(stream, LEVELS_STREAM)
-        self.withdrawals, self.neutral = withdrawals, NeutralRounds(registration, stream, withdrawals)
+    def __init__(self, setup: StateSetup) -> None:
+        self.mechanism, self.version, self.withdrawals = setup.mechanism, setup.first, setup.withdrawals
+        self.stream = substream(setup.stream, LEVELS_STREAM)
+        self.neutral = NeutralRounds(setup.registration, setup.stream, setup.withdrawals)
         self.ending: Collection[int] = frozenset()  # slots that hold a withdrawn arm
 
     @property
@@ -115,20 +125,13 @@ def known_chance(chance: float | None, withdrawals: Withdrawals) -> float | None
 
 
 class OneLevelState(FlatState):
-    """A flat mechanism: the arms of all agents side by side. Versions of its level count from `first`."""
+    """A flat mechanism: the arms of all agents side by side."""
 
     level: Level
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        registration: Registration,
-        horizon: int,
-        stream: Stream,
-        withdrawals: Withdrawals,
-        first: int = 0,
-    ) -> None:
-        super().__init__(mechanism, registration, stream, first, withdrawals)
+    def __init__(self, setup: StateSetup) -> None:
+        super().__init__(setup)
+        mechanism, registration, horizon, stream, _, first = setup
         self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
         arms: list[tuple[Any, ...]] = []
         for agent, keys in enumerate(registration.arm_keys):
@@ -180,22 +183,15 @@ class SlotState(FlatState):
     """First draws of all agents, then second draws of all, and so on; the first that passes gets every later round.
 
     The order of the agents is drawn at the start. Late rewards delay nothing until every draw has been pulled; after
-    that, rounds are neutral. The level's version is always `first`.
+    that, rounds are neutral. The version of the level never changes.
     """
 
     level: SlotLevel
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        registration: Registration,
-        horizon: int,
-        stream: Stream,
-        withdrawals: Withdrawals,
-        first: int = 0,
-    ) -> None:
-        super().__init__(mechanism, registration, stream, first, withdrawals)
-        rule, keys, arms = mechanism.arm, registration.agent_keys, registration.arms
+    def __init__(self, setup: StateSetup) -> None:
+        super().__init__(setup)
+        registration, first = setup.registration, setup.first
+        rule, keys, arms = setup.mechanism.arm, registration.agent_keys, registration.arms
         timetable, agents = level_stream(self.stream, first, 0), len(keys)
         self.order = sorted(range(agents), key=lambda i: word(substream(timetable, ORDER_STREAM), keys[i]))
         streams = [level_stream(self.stream, first, key + 1) for key in keys]
@@ -235,7 +231,7 @@ class SlotState(FlatState):
 
 
 class TwoLevelState:
-    """A hierarchical mechanism: an agent first, then one of its arms. Versions of its levels count from `first`.
+    """A hierarchical mechanism: an agent first, then one of its arms.
 
     While agents are tried, an agent's turns come in stages of equal length: the m rounds of an arm, up to the arms that
     may have a score, or all pulls of all draws. A stage begins when all rewards of the agent's earlier turns are in. A
@@ -244,15 +240,8 @@ class TwoLevelState:
     award wait on uniform draws from their own arms (docs/textbook/delays.md).
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        registration: Registration,
-        horizon: int,
-        stream: Stream,
-        withdrawals: Withdrawals,
-        first: int = 0,
-    ) -> None:
+    def __init__(self, setup: StateSetup) -> None:
+        mechanism, registration, horizon, stream, withdrawals, first = setup
         assert mechanism.agent is not None
         self.withdrawals = withdrawals
         self.mechanism, self.stream, self.registration = mechanism, substream(stream, LEVELS_STREAM), registration
@@ -436,16 +425,8 @@ class EpochState:
     The levels of epoch e have the versions 2e and, after an award, 2e + 1.
     """
 
-    def __init__(
-        self,
-        mechanism: Mechanism,
-        registration: Registration,
-        horizon: int,
-        stream: Stream,
-        withdrawals: Withdrawals,
-    ) -> None:
-        self.mechanism, self.registration, self.horizon, self.stream = mechanism, registration, horizon, stream
-        self.withdrawals = withdrawals
+    def __init__(self, setup: StateSetup) -> None:
+        self.setup = setup
         self._start(1)
 
     @property
@@ -453,10 +434,10 @@ class EpochState:
         return self.running.chance
 
     def _start(self, epoch: int) -> None:
-        self.epoch, self.end = epoch, self.mechanism.clearing.epoch_end(epoch)
-        planned = epoch_mechanism(self.mechanism, epoch, len(self.registration.names))
-        made = level_state(planned)
-        self.running = made(planned, self.registration, self.horizon, self.stream, self.withdrawals, 2 * epoch)
+        mechanism = self.setup.mechanism
+        self.epoch, self.end = epoch, mechanism.clearing.epoch_end(epoch)
+        planned = epoch_mechanism(mechanism, epoch, len(self.setup.registration.names))
+        self.running = level_state(planned)(self.setup._replace(mechanism=planned, first=2 * epoch))
 
     def leave_out(self) -> None:
         self.running.leave_out()
@@ -487,10 +468,8 @@ class EpochState:
 MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
 
 
-def initial_state(
-    mechanism: Mechanism, registration: Registration, horizon: int, stream: Stream, withdrawals: Withdrawals
-) -> MechanismState:
+def initial_state(setup: StateSetup) -> MechanismState:
     """Return the state before the first round of the mechanism for this horizon."""
-    running = mechanism.at_horizon(len(registration.names), horizon)
+    running = setup.mechanism.at_horizon(len(setup.registration.names), setup.horizon)
     made = EpochState if running.clearing.planned_epochs else level_state(running)
-    return made(running, registration, horizon, stream, withdrawals)
+    return made(setup._replace(mechanism=running))

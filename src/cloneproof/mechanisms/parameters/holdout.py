@@ -62,7 +62,7 @@ class PlatformBounds(NamedTuple):
 
     @property
     def finding(self) -> str:
-        """What stands beside every claim."""
+        """Return the status of a claim: who has proven it, and for whom it does not hold."""
         but = f"; not for {', '.join(self.apart)}, whose originals have different priors" if self.apart else ""
         return UNREVIEWED + but
 
@@ -81,7 +81,7 @@ def holdout_parameters(
     relative_gap: float | None = None,
     sub_gaussian: float | None = None,
 ) -> Derived:
-    """m, W and K by the pairs theorem, or by its corollary for a gap; given values override the market."""
+    """Derive m, W and K by the pairs theorem, or by its corollary for a gap; given values override the market."""
     unknown = horizon == UNKNOWN
     known = platform_bounds(
         "holdout-h-etc", market, given, agents, None if unknown else horizon,  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ def platform_bounds(
     relative_gap: float | None,
     sub_gaussian: float | None,
 ) -> PlatformBounds:
-    """The declared bounds, completed from the market; a declared gap overrides values."""
+    """Complete the declared bounds from the market; a declared gap overrides values."""
     spread = None if sub_gaussian is None else checked_sub_gaussian(sub_gaussian, market)
     declared = declared_values(values, rates, relative_gap, market, spread)
     if declared is not None and gap is not None:
@@ -145,7 +145,7 @@ def platform_bounds(
 
 
 def arm_and_score_rounds(known: PlatformBounds, agents: int, horizon: int) -> tuple[int, int]:
-    """M and W: by the pairs theorem where values are known, W by the agents' gap where that was declared."""
+    """Derive m and W by the pairs theorem if values are known, W by the agents' gap if that was declared."""
     if known.values is None:
         return holdout_rounds(agents, known.max_originals, known.gap, known.agent_gap, horizon, known.spread)
     m = known.values.arm_rounds(known.max_originals, horizon)
@@ -164,7 +164,7 @@ def holdout_in_epochs(
     order: Order = "round-robin",
     agent_order: Order = "round-robin",
 ) -> Mechanism:
-    """The hold-out mechanism without a known horizon: doubling epochs, each with the rounds for its own length."""
+    """Build the hold-out mechanism for an unknown horizon: doubling epochs, each with the rounds for its own length."""
     restart = HoldOutEpochs(max_originals, max_arms, gap, agent_gap, sub_gaussian)
     return Mechanism(agent=etc(1, "commit", agent_order), arm=etc(1, "commit", order), restart=restart)
 
@@ -218,7 +218,7 @@ def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arm
 
 
 def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, float] | None:
-    """What the pairs theorem says about so many rounds, with the smallest gap; None if nothing."""
+    """Return the claim of the pairs theorem for m rounds and the smallest gap; None if the theorem does not apply."""
     values = known.values
     if values is None or known.max_originals == 1 or math.isinf(values.gap):
         return None
@@ -229,7 +229,7 @@ def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, flo
 
 
 def incentive_claim(known: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
-    """For which gaps m rounds suffice: the claim, and the smallest such gap; None if for none.
+    """Return the claim that m rounds suffice for gaps from some size on, and that size; None if for no gap.
 
     The hold-out and the capped theorem have the same condition, `holdout_applies`.
     """
@@ -274,14 +274,14 @@ def _originals(name: str, market: Market | None, declared: int | None) -> int:
 
 
 def read_off(market: Market) -> PlatformBounds:
-    """What the market says, if the platform declared nothing else."""
+    """Read the bounds off the market, if the platform declared nothing."""
     most, agents = market.most_originals, len(market.agents)
     gap = math.inf if most == 1 else market.gap
     return PlatformBounds(agents, market.horizon, most, gap, market.agent_gap, market.family.spread, _apart(market))
 
 
 def _gap(market: Market | None, needed: bool) -> float | None:
-    """The gap; infinite for one original, None for continuous priors."""
+    """Return the market's gap; infinite for one original, None for continuous priors."""
     if market is None or market.gap is None or not needed:
         return None if market is None else market.gap
     return known_gap(market) if market.most_originals > 1 else math.inf
@@ -311,7 +311,7 @@ def holdout_contest_parameters(
     relative_gap: float | None = None,
     sub_gaussian: float | None = None,
 ) -> Derived:
-    """M by the same condition as for an award (steady indices are monotone), K = L; the contest knows the horizon."""
+    """Derive m by the condition of an award, since steady indices are monotone, and K = L, for a known horizon."""
     known = platform_bounds(
         "holdout-kl-ucb", market, given, agents, given.get("horizon"), max_originals, gap, None, values, rates,
         relative_gap, sub_gaussian,
@@ -336,7 +336,7 @@ def _claim(known: PlatformBounds, horizon: int, m: int, max_arms: int) -> Claim:
 
 
 def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
-    """Theorem 4 for m and Theorem 5 for M; with `max_arms`, the capped theorem's claims for these numbers."""
+    """Derive m by Theorem 4 and M by Theorem 5; with `max_arms`, add the claims of the capped theorem."""
     if "arm_rounds" in given:
         m = rounds_number(given["arm_rounds"], "arm_rounds")
     else:
@@ -351,7 +351,7 @@ def h_etc_r_parameters(market: Market, given: Given, factor: float = 2.0) -> Der
 
 
 def outside_capped_theorem(arm_rounds: int, agent_rounds: int, max_arms: int, choice: object) -> Claim | None:
-    """The claim that the theorem does not apply, and why; None if it does."""
+    """Return the claim that the theorem does not apply, with the reason; None if it does."""
     if choice != "commit":
         return Claim("nothing where agents and arms are not committed to", CAPPED)
     explored = agent_rounds // arm_rounds

@@ -19,12 +19,12 @@ from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Agent, Market
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 
-MOST_SUPPORTS = 40  # of different agents whose values are paired one by one
-MOST_NAMED = 6  # values that a claim lists
+MOST_SUPPORTS = 40  # different sets of values up to which agents are compared pair by pair
+MOST_NAMED = 6  # values that a claim lists by name
 
 
 class KnownValues(NamedTuple):
-    """The supports of agents, pairs of values of different agents, the distance of the extremes; which tail holds."""
+    """Values that means can have: of each agent, in pairs of two agents, and their range; and the tail bound to use."""
 
     supports: tuple[tuple[float, ...], ...]
     rivals: tuple[tuple[float, float], ...]
@@ -34,26 +34,26 @@ class KnownValues(NamedTuple):
     words: str
 
     def arm_rounds(self, originals: int, horizon: int) -> int:
-        """The smallest m of the pairs theorem."""
+        """Return the smallest m of the pairs theorem."""
         pairs = {pair for each in self.supports for pair in pairwise(each)}
         return arm_rounds_for(originals, pairs, horizon, self.tail, self.spread)
 
     def score_rounds(self, agents: int, horizon: int) -> int:
-        """The smallest W with which scores tell agents apart."""
+        """Return the smallest W with which scores tell agents apart."""
         return 1 if agents == 1 else score_rounds_for(agents, self.rivals, horizon, self.tail, self.spread)
 
     def covered(self, originals: int, arm_rounds: int, horizon: int) -> bool:
-        """Whether the pairs theorem speaks of so many rounds."""
+        """Return whether the pairs theorem covers this many rounds."""
         return all(pairs_apply(originals, each, arm_rounds, horizon, self.tail, self.spread) for each in self.supports)
 
     @property
     def gap(self) -> float:
-        """The smallest distance of two values of an agent; infinite for a single value."""
+        """Return the smallest distance of two values of an agent; infinite for a single value."""
         return min((v - u for each in self.supports for u, v in pairwise(each)), default=math.inf)
 
     @property
     def agent_gap(self) -> float:
-        """The smallest distance of the best values of two agents; infinite if they cannot differ."""
+        """Return the smallest distance of the best values of two agents; infinite if they cannot differ."""
         return min((v - u for u, v in self.rivals), default=math.inf)
 
 
@@ -64,7 +64,7 @@ def declared_values(
     market: Market | None,
     spread: float | None,
 ) -> KnownValues | None:
-    """What a platform declares about its items' means; None if neither values nor rates."""
+    """Read what a platform declares about its items' means; None if it declares neither values nor rates."""
     if values is not None and rates is not None:
         raise MechanismError("expected values or rates, got both; give the values alone, which say more")
     if rates is None and relative_gap is not None:
@@ -86,7 +86,7 @@ def declared_values(
 
 
 def market_values(market: Market, spread: float | None) -> KnownValues | None:
-    """The values of a market's priors; None if a prior is continuous or values cannot be told apart."""
+    """Read the values off a market's priors; None if a prior is continuous or values cannot be told apart."""
     supports = {agent.support for agent in market.agents}
     if None in supports:
         return None
@@ -99,7 +99,7 @@ def market_values(market: Market, spread: float | None) -> KnownValues | None:
 
 
 def checked_sub_gaussian(value: object, market: Market | None) -> float:
-    """A sub-Gaussian constant that the rewards have, or one sentence.
+    """Return the sub-Gaussian constant, or raise if the rewards need a larger one.
 
     A standard deviation is not enough: a coin of mean p is sub-Gaussian with sqrt((1 - 2p) / (2 ln((1 - p) / p))),
     which is .45 for p = .15, where the standard deviation is .36, and never with less.
@@ -120,7 +120,7 @@ def checked_sub_gaussian(value: object, market: Market | None) -> float:
 
 
 def coin_constant(mean: float) -> float:
-    """The smallest sub-Gaussian constant of a coin (Kearns and Saul 1998)."""
+    """Return the smallest sub-Gaussian constant of a coin (Kearns and Saul 1998)."""
     if mean in (0.0, 1.0):
         return 0.0
     if abs(mean - 0.5) < 1e-4:
@@ -160,7 +160,7 @@ def _values(
 
 
 def _rivals(agents: Sequence[Agent]) -> Iterator[tuple[float, float]]:
-    """Neighbouring possible best means of two different agents."""
+    """Yield neighbouring values that can be the best means of two different agents."""
     bests = [tuple(v for v in agent.support or () if v >= agent.least_best) for agent in agents]
     if len(set(bests)) > MOST_SUPPORTS:
         yield from pairwise(sorted({value for best in bests for value in best}))

@@ -31,10 +31,10 @@ SOURCE = "the scan theorem"
 CHECKED = "checked by machine for rewards of finitely many values (`make prove`)"
 CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no less, which is our proof"
 UNKNOWN = "unknown"
-INDEX_CONSTANT = 1.5  # of the index on slots, the cheapest of those tried at click rates
-WORLDS = 400  # of drawn means, for the tuning of the index on slots
-MOST_MEANS = 40_000  # drawn in all of them
-FINE, COARSE = 160, 48  # nodes of a continuous prior: for the regret that is quoted, and for the search
+INDEX_CONSTANT = 1.5  # constant of the index on slots: the cheapest of those tried at click rates
+WORLDS = 400  # samples of all means, to tune the index on slots
+MOST_MEANS = 40_000  # means that are drawn in all samples together
+FINE, COARSE = 160, 48  # nodes of a continuous prior, for the regret that is quoted and for the search
 PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
 CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
 CONTEST_CLONE_PROOF = Claim(PROMISE, SOURCE, CONTEST_CHECKED)
@@ -55,7 +55,7 @@ def reservoir_parameters(
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
-    """Pulls, draws and threshold of about the smallest exact regret; given values are kept."""
+    """Tune pulls, draws and threshold to about the smallest exact regret; given values are kept."""
     if isinstance(horizon, str):
         return _in_epochs("reservoir", market, given, horizon, originals, rates)
     raw = _raw_sums("reservoir", market, given)
@@ -76,7 +76,7 @@ def reservoir_contest_parameters(
     originals: int | None = None,
     rates: Sequence[float] | None = None,
 ) -> Derived:
-    """Pulls, draws and threshold by which agents find champions, and the constant of their contest."""
+    """Tune the pulls, draws and threshold that find champions, and the constant of their contest."""
     horizon = given.get("horizon")
     if isinstance(horizon, str):
         return _in_epochs("reservoir-contest", market, given, horizon, originals, rates)
@@ -95,7 +95,7 @@ def reservoir_contest_parameters(
 
 
 def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
-    """Slots and constant of about the least regret of the index on slots, by two costs of the number of slots.
+    """Tune the number of slots of the index on slots by two costs; the constant is given or `INDEX_CONSTANT`.
 
     A slot more for each of n agents costs about n c (v* - v) / kl(v, v*) rewards, v the average mean and v* the best of
     all. If no slot holds the best original and survives its first pulls (two of three do), the market loses the
@@ -129,7 +129,7 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
 def reservoir_in_epochs(
     rates: Sequence[float], originals: int, horizon: str = UNKNOWN, contest: bool = False
 ) -> Mechanism:
-    """A reservoir without a known horizon: doubling epochs, each with parameters for its length."""
+    """Build a reservoir for an unknown horizon: doubling epochs, each with parameters for its length."""
     arm = first_pass(draws=1, rounds=1, threshold=1)
     agent = steady_kl_ucb(rounds=2) if contest else None
     return Mechanism(agent=agent, arm=arm, restart=ReservoirEpochs(tuple(rates), originals, contest))
@@ -156,7 +156,7 @@ def _in_epochs(
 
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
-    """For a market of Gaussian rewards: sums in place of coins, with numbers that must be given."""
+    """Use sums in place of coins for a market of Gaussian rewards, whose parameters must be given."""
     if market is None or market.family.law != "normal":
         return {}
     if {"rounds", "draws"} - given.keys():
@@ -168,7 +168,7 @@ def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
 
 
 def _unless_given(tuned: ReservoirNumbers, given: Given) -> dict[str, Any]:
-    """The tuned parameters that were not given; with other pulls the threshold keeps its level."""
+    """Return the tuned parameters that were not given; with other pulls the threshold keeps its level."""
     numbers: dict[str, Any] = {"rounds": tuned.rounds, "draws": tuned.draws, "threshold": tuned.threshold}
     if "rounds" in given and tuned.threshold is not None:
         pulls = rounds_number(given["rounds"], "the pulls of a test")
@@ -195,7 +195,7 @@ def _tuning_market(
     rates: Sequence[float] | None,
     nodes: int,
 ) -> ReservoirMarket:
-    """The market to tune for: its priors, or declared rates taken as equally likely."""
+    """Return the market to tune for: its priors, or declared rates taken as equally likely."""
     if rates is None and market is not None:
         priors = [agent.priors for agent in market.agents]
         return reservoir_market(priors, market.horizon if horizon is None else rounds_number(horizon, "horizon"), nodes)
@@ -211,7 +211,7 @@ def _tuning_market(
 
 
 def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int = FINE) -> ReservoirMarket:
-    """The market as the exact regret takes it: atoms, or for continuous priors the nodes of a quadrature."""
+    """Convert priors for the exact regret: to atoms, or to the nodes of a quadrature if they are continuous."""
     several = Counter(prior for agent in priors for prior in agent)
     atoms = {prior: quadrature(prior.quantile, nodes) if prior.atoms is None else prior.atoms for prior in several}
     best = None
@@ -221,7 +221,7 @@ def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int
 
 
 def _levels(prior: Prior) -> Sequence[float]:
-    """The values of a prior; a few quantiles of a continuous one."""
+    """Return the values of a prior, or a few quantiles of a continuous one."""
     if prior.atoms is not None:
         return [value for value, _ in prior.atoms]
     return [min(1.0, max(0.0, prior.quantile((k + 0.5) / 6))) for k in range(6)]

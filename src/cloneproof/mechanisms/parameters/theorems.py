@@ -14,7 +14,7 @@ from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Claim, Mechanism, running_epochs
 
-SMALLEST_GAP = 1e-7  # its square still leaves m below 10^15 or so rounds
+SMALLEST_GAP = 1e-7  # smallest gap for which m, which grows with its inverse square, stays below about 10^15
 
 Given = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ class Derived(NamedTuple):
 
 
 def known_gap(market: Market) -> float:
-    """The market's gap, or the error that a theorem needs one."""
+    """Return the market's gap, or raise if it has none that a theorem can use."""
     if market.gap is None:
         raise MechanismError(
             "expected a market with a gap, which the theorem needs, got continuous priors without one; "
@@ -46,21 +46,21 @@ def known_gap(market: Market) -> float:
 
 
 def etc_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
-    """Theorem 3 with l = all originals of the market, which a flat mechanism compares."""
+    """Apply Theorem 3 with l = all originals of the market, which a flat mechanism compares."""
     if "arm_rounds" in given:
         return Derived({})
     return Derived({"arm_rounds": etc_rounds(market.originals, known_gap(market), market.horizon, factor)})
 
 
 def uniform_etc_parameters(market: Market, given: Given, factor: float = 2.0) -> Derived:
-    """Theorem 3 inside one agent, so l = L."""
+    """Apply Theorem 3 inside one agent, so l = L."""
     if "arm_rounds" in given:
         return Derived({})
     return Derived({"arm_rounds": etc_rounds(market.most_originals, known_gap(market), market.horizon, factor)})
 
 
 def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """One sentence for each condition that fails; the mechanism runs anyway.
+    """Return a sentence for each condition of the theorem that fails; the mechanism runs anyway.
 
     >>> from cloneproof.mechanisms.catalogue import mechanism
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
@@ -95,7 +95,7 @@ def _without_a_score(registered: Mapping[str, int], max_arms: int | None) -> lis
 
 
 def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Epochs with their own mechanisms: agents without a score, and whether any epoch has an award."""
+    """Check a mechanism in epochs: agents without a score, and whether any epoch has an award."""
     sentences = _without_a_score(registered, mechanism.clearing.max_arms)
     plan = running_epochs(mechanism, len(registered), horizon)
     trials = [(epoch, len(registered) * epoch.mechanism.agent.explore) for epoch in plan if epoch.mechanism.agent]
@@ -105,7 +105,7 @@ def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int
 
 
 def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
-    """Explore-then-commit that never reaches its commitment."""
+    """Check whether explore-then-commit ever reaches its commitment."""
     if not mechanism.arm.commits or mechanism.clearing.flat_epochs:
         return []
     arms = sum(registered.values()) if mechanism.agent is None else max(registered.values())
