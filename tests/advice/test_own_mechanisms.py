@@ -33,7 +33,7 @@ def test_a_comparison_with_an_own_rule_and_a_policy(monkeypatch):
 
 def test_a_recommendation_says_why_it_is_not_ones_own(ticking_clock):
     advised = cp.recommend(
-        MARKET, search=cp.Search(seconds=1.0), own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
+        MARKET, search=cp.Search(seconds=0.5), own={**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
     )
     assert advised.others["mine"].startswith("exploitable")
     assert advised.others["box"].startswith(("exploitable", "undecided"))  # a second may be too short

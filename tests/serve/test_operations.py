@@ -24,8 +24,9 @@ from cloneproof.serve.client import Client
 from cloneproof.serve.http.monitoring import LogLines, configure_log, text_line
 from cloneproof.serve.http.service import KeyRing, install_keys, key_from_file, new_key
 from cloneproof.serve.offline import back_up, replay_all
-from cloneproof.serve.storage import open_storage
+from cloneproof.serve.storage import SqliteStorage, open_storage
 from support.command import run
+from support.disk import full_disk
 from support.service import COMMAND, Clock, Desk, open_market, sqlite, start_market
 
 
@@ -107,11 +108,15 @@ def test_a_secret_in_an_error_is_not_logged_and_no_line_is_forged(heard, form):
     assert len(lines()) == 1 if form == "json" else all(line[:2] == "  " for line in lines()[1:])
 
 
-def test_a_fault_is_an_error_with_its_place(heard, monkeypatch):
+def test_a_fault_is_an_error_with_its_place(heard):
+    class Faulty(SqliteStorage):
+        def lines(self, *asked):
+            return 1 / 0
+
     lines = heard("json", "error")
-    with Desk() as desk:
-        monkeypatch.setattr(desk.app._service.writer, "submit", lambda command: 1 / 0)
-        assert desk.get("/v1/markets").status_code == 500
+    with Desk(Faulty(":memory:")) as desk:
+        open_market(desk, {"ana": 1})
+        assert desk.get("ledger").status_code == 500
     fault, call = (json.loads(line) for line in lines())
     assert "ZeroDivisionError" in fault["traceback"]
     assert (call["level"], call["status"]) == ("error", 500)
@@ -249,9 +254,11 @@ def test_a_service_set_up_by_a_file_is_backed_up_while_it_runs(tmp_path):
     restored.close()
 
 
-def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path, monkeypatch):
+def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path):
     place = tmp_path / "a.db"
-    sqlite(place).close()
+    with Desk(sqlite(place)) as desk:
+        open_market(desk, {"ana": 1})
+        desk.decide_batch(str(number) for number in range(500))
     (tmp_path / "there.db").touch()
     for source, target, words in (
         (place, place, "which exists"),
@@ -265,8 +272,7 @@ def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path, m
         with pytest.raises(Exception, match=words) as refusal:
             back_up(str(source), str(target))
         assert "secret" not in str(refusal.value)
-    monkeypatch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(ServeError, match="No space left"):
+    with full_disk(), pytest.raises(ServeError, match="make room"):
         back_up(str(place), str(tmp_path / "b.db"))
     left = {path.name for path in tmp_path.iterdir()} - {"a.db-wal", "a.db-shm"}  # SQLite's, where a file is only read
     assert left == {"a.db", "there.db"}

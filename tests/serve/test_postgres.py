@@ -17,12 +17,13 @@ from test_stateful import Market
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.session import session
+from cloneproof.serve.http.service import Intervals
 from cloneproof.serve.market.entries import GENESIS, Appended
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.market.terms import build_mechanism
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import display_place, open_storage, postgres
-from cloneproof.serve.storage.postgres import PostgresStorage, StorageLost, without_password
+from cloneproof.serve.storage.postgres import Patience, PostgresStorage, StorageLost, without_password
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.shared import apply_block
 from support.postgres import emptied, hang_in_its_turn
@@ -86,10 +87,13 @@ def test_two_services_are_the_model(address):
 
 
 @contextmanager
-def pair(address):
-    """Two services on one database."""
-    with Desk(PostgresStorage(address)) as first, Desk(PostgresStorage(address), clock=first.clock) as second:
-        yield first, second
+def pair(address, first=PostgresStorage, **options):
+    """Two services on one database, the first by a storage of that class."""
+    with (
+        Desk(first(address)) as one,
+        Desk(PostgresStorage(address), clock=one.clock, **options) as other,
+    ):
+        yield one, other
 
 
 @pytest.mark.parametrize(("mechanism", "rounds"), [("h-etc-r", 1200), ("ucb1", 100)])
@@ -123,15 +127,16 @@ def test_two_services_decide_as_one_session(address, mechanism, rounds):
                     plain.reward(of_group, float(of_group % 3 == 1))
 
 
-def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkeypatch):
-    storage = PostgresStorage(address)
-    real, opened = storage._rows, []
+class Meanwhile(PostgresStorage):
+    """Another process opens a market after the first rows that this one reads."""
 
-    def meanwhile(statement, *values):
-        rows = real(statement, *values)
-        if not opened:
-            opened.append(True)
-            other = PostgresStorage(address)
+    opened = False
+
+    def _rows(self, statement, *values):
+        rows = super()._rows(statement, *values)
+        if not self.opened:
+            self.opened = True
+            other = PostgresStorage(self._writer._address)
             markets = ServedMarkets.recover(other)
             other.begin()
             markets.create(spec(), 0)
@@ -139,7 +144,9 @@ def test_a_market_that_is_opened_while_a_process_starts_is_there(address, monkey
             other.close()
         return rows
 
-    monkeypatch.setattr(storage, "_rows", meanwhile)
+
+def test_a_market_that_is_opened_while_a_process_starts_is_there(address):
+    storage = Meanwhile(address)
     markets = ServedMarkets.recover(storage)
     for block in storage.begin():
         apply_block(markets, block)
@@ -170,14 +177,13 @@ def test_the_same_call_at_two_services_at_once_counts_once(address):
         assert sum(shown[0]["balances"].values()) == 8 * 20 * 400_000
 
 
-def test_keys_made_and_revoked_at_one_service_count_at_the_other(address, monkeypatch):
-    with pair(address) as (first, second):
+def test_keys_made_and_revoked_at_one_service_count_at_the_other(address):
+    with pair(address, intervals=Intervals(keys=1e9, pause=0.0)) as (first, second):
         open_market(first, {"ana": 1})
         key = first.make_key("auditor")
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_PAUSE", 0.0)
-        assert second.get("balances", key=key).status_code == 200
+        assert second.get("balances", key=key).status_code == 200  # an unknown key is looked for at once
         assert first.call("DELETE", f"/v1/keys/{key.split('_')[1]}").status_code == 200
-        monkeypatch.setattr("cloneproof.serve.http.service._KEYS_AGE", 0.0)
+    with pair(address, intervals=Intervals(keys=0.0)) as (_, second):
         assert second.get("balances", key=key).status_code == 401
 
 
@@ -202,14 +208,14 @@ def test_a_database_that_is_away_is_503_on_every_path_and_comes_back(server, add
         assert again.json() == before | {"duplicate": True}
 
 
-def test_a_database_that_stands_still_is_503_and_does_not_keep_a_service_from_ending(server, address, monkeypatch):
+def test_a_database_that_stands_still_is_503_and_does_not_keep_a_service_from_ending(server, address):
     """Planted: SIGSTOP for the whole server. The kernel goes on taking what is sent, so nothing breaks by itself."""
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 0.3)
-    monkeypatch.setattr(postgres, "CONNECT_SECONDS", 1)
-    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_SECONDS", 0.2)
-    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_AGE", 0.0)
+    patience, intervals = Patience(connect=1, answer=0.3), Intervals(probe=0.0, reply=0.2)
     go_on = threading.Timer(40, server.freeze, [signal.SIGCONT])  # so that a service that waits for ever fails the test
-    with Desk(PostgresStorage(address)) as desk, Desk(PostgresStorage(address), clock=desk.clock) as other:
+    with (
+        Desk(PostgresStorage(address, patience=patience), intervals=intervals) as desk,
+        Desk(PostgresStorage(address, patience=patience), clock=desk.clock, intervals=intervals) as other,
+    ):
         open_market(desk, {"ana": 1})
         other.key = desk.key
         assert other.patiently("GET", FEED).status_code == 200
@@ -263,17 +269,15 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
         assert again.json() == {"balances": {"ana": 400_000}}
 
 
-def without_the_news(monkeypatch):
-    monkeypatch.setattr("cloneproof.serve.writer.shared.apply_block", lambda markets, block: None)
+FAULTS = {
+    "without the news": ("cloneproof.serve.writer.shared.apply_block", lambda markets, block: None),
+    "ids that are not stored": ("cloneproof.serve.storage.sql.id_rows", lambda *of_it: []),
+}
 
 
-def ids_that_are_not_stored(monkeypatch):
-    monkeypatch.setattr("cloneproof.serve.storage.sql.id_rows", lambda *of_it: [])
-
-
-@pytest.mark.parametrize("plant", [without_the_news, ids_that_are_not_stored])
-def test_a_planted_fault_is_caught(address, plant, monkeypatch):
-    plant(monkeypatch)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(address, fault, monkeypatch):
+    monkeypatch.setattr(*FAULTS[fault])
     quick = settings(
         max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
     )
@@ -281,20 +285,26 @@ def test_a_planted_fault_is_caught(address, plant, monkeypatch):
         run_state_machine_as_test(machine_on(address), settings=quick)
 
 
+class Held(PostgresStorage):
+    """Keeps its turn until the event `answered`, if there is one; `begun` says that it has it."""
+
+    answered = None
+
+    def begin(self):
+        news = super().begin()
+        if self.answered is not None:
+            self.begun.set()
+            assert self.answered.wait(60)
+        return news
+
+
 def test_without_the_lock_the_same_call_counts_twice(address, monkeypatch):
     """Planted: both have the turn, the first of them until the second has answered."""
     monkeypatch.setattr(postgres, "TURN_LOCK", "NULL")  # a lock on null is none
-    with pair(address) as (first, second), ThreadPoolExecutor(1) as thread:
+    with pair(address, Held) as (first, second), ThreadPoolExecutor(1) as thread:
         open_market(first, {"ana": 1, "bo": 1})
-        begun, answered, begin = threading.Event(), threading.Event(), first.storage.begin
-
-        def begin_and_wait():
-            news = begin()
-            begun.set()
-            assert answered.wait(60)
-            return news
-
-        monkeypatch.setattr(first.storage, "begin", begin_and_wait)
+        begun, answered = threading.Event(), threading.Event()
+        first.storage.begun, first.storage.answered = begun, answered
         held = thread.submit(first.decide, "r")
         assert begun.wait(60)
         other = second.decide("r")
@@ -336,10 +346,9 @@ def test_a_database_of_a_later_version_or_of_somebody_else_is_refused(address):
 
 
 @pytest.mark.parametrize("where", ["turn", "commit"])
-def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypatch):
+def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where):
     """Planted: SIGSTOP. The others wait for it once, for a limited time, and what it had begun never counts."""
-    monkeypatch.setattr(postgres, "TURN_SECONDS", 0.5)
-    with Desk(PostgresStorage(address)) as desk:
+    with Desk(PostgresStorage(address, patience=Patience(turn=0.5))) as desk:
         open_market(desk, {"ana": 1})
         heard, told = PROCESSES.Pipe(duplex=False)
         stopped = PROCESSES.Process(target=hang_in_its_turn, args=(address, where, told), daemon=True)
@@ -356,11 +365,10 @@ def test_a_process_that_is_stopped_in_its_turn_loses_it(address, where, monkeypa
     assert found.fits, found.statement
 
 
-def test_a_process_that_works_in_its_turn_keeps_it(address, monkeypatch):
+def test_a_process_that_works_in_its_turn_keeps_it(address):
     """Only one that waits for its own process has the turn taken away; others are told to try again."""
-    monkeypatch.setattr(postgres, "TURN_SECONDS", 0.2)
     until_told = "DO 'BEGIN WHILE NOT pg_try_advisory_lock(77) LOOP PERFORM pg_sleep(0.01); END LOOP; END'"
-    first, second = PostgresStorage(address), PostgresStorage(address)
+    first, second = (PostgresStorage(address, patience=Patience(turn=0.2)) for _ in range(2))
     first.begin()
     with psycopg.connect(address, autocommit=True) as third, ThreadPoolExecutor(1) as thread:
         third.execute("SELECT pg_advisory_lock(77)")

@@ -279,66 +279,42 @@ def test_the_api_is_the_model(machine):
     run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=40, deadline=None))
 
 
-def no_old_entries(monkeypatch):
-    monkeypatch.setattr(Decide, "wanted", lambda self, markets: None)
+def events_only_inside_a_decision(self, markets, known, now, run=Reward.run):
+    items = [replace(item, event_id=f"{item.event_id} {item.decision}") for item in self.items]
+    return run(Reward(self.market, items), markets, known, now)
 
 
-def events_only_inside_a_decision(monkeypatch):
-    real = Reward.run
-
-    def broken(self, markets, known, now):
-        items = [replace(item, event_id=f"{item.event_id} {item.decision}") for item in self.items]
-        return real(Reward(self.market, items), markets, known, now)
-
-    monkeypatch.setattr(Reward, "run", broken)
+def late_rewards_pay(self, event, decision, value, at, defaulted, enter=LiveMarket._enter_late):
+    entry = enter(self, event, decision, value, at, defaulted)
+    self.registry.agents[entry.agent].balance += 1
+    return entry
 
 
-def late_rewards_pay(monkeypatch):
-    real = LiveMarket._enter_late
-
-    def broken(self, event, decision, value, at, defaulted):
-        entry = real(self, event, decision, value, at, defaulted)
-        self.registry.agents[entry.agent].balance += 1
-        return entry
-
-    monkeypatch.setattr(LiveMarket, "_enter_late", broken)
+def snapshots_without_balances(self, state, restore=Registry.restore):
+    restore(self, state)
+    for record in self.agents.values():
+        record.balance = 0
 
 
-def windows_that_never_end(monkeypatch):
-    monkeypatch.setattr(LiveMarket, "expire_one", lambda self, at: None)
+FAULTS = {
+    "no old entries": (Decide, "wanted", lambda self, markets: None),
+    "events only inside a decision": (Reward, "run", events_only_inside_a_decision),
+    "late rewards pay": (LiveMarket, "_enter_late", late_rewards_pay),
+    "windows that never end": (LiveMarket, "expire_one", lambda self, at: None),
+    "late arms play at once": (LiveMarket, "next_registration", property(lambda self: self.season)),
+    "snapshots without balances": (Registry, "restore", snapshots_without_balances),
+}
 
 
-def late_arms_play_at_once(monkeypatch):
-    monkeypatch.setattr(LiveMarket, "next_registration", property(lambda self: self.season))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(fault, monkeypatch):
+    monkeypatch.setattr(*FAULTS[fault])
 
+    class WithoutWithdrawals(MarketOnSqlite if "snapshots" in fault else Market):
+        withdraws = False  # where other faults are rarer
 
-def snapshots_without_balances(monkeypatch):
-    real = Registry.restore
-
-    def broken(self, state):
-        real(self, state)
-        for record in self.agents.values():
-            record.balance = 0
-
-    monkeypatch.setattr(Registry, "restore", broken)
-
-
-@pytest.mark.parametrize(
-    ("machine", "plant"),
-    [
-        (Market, no_old_entries),
-        (Market, events_only_inside_a_decision),
-        (Market, late_rewards_pay),
-        (Market, windows_that_never_end),
-        (Market, late_arms_play_at_once),
-        (MarketOnSqlite, snapshots_without_balances),
-    ],
-)
-def test_a_planted_fault_is_caught(machine, plant, monkeypatch):
-    plant(monkeypatch)
-    monkeypatch.setattr(Market, "withdraws", False)  # where other faults are rarer
     quick = settings(
         max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
     )
     with pytest.raises((AssertionError, Misfit)):
-        run_state_machine_as_test(machine, settings=quick)
+        run_state_machine_as_test(WithoutWithdrawals, settings=quick)

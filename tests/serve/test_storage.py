@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import resource
 import sqlite3
 import stat
 from contextlib import closing
@@ -13,12 +12,14 @@ import psycopg
 import pytest
 
 from cloneproof.errors import ServeError
+from cloneproof.serve.http.service import Intervals
 from cloneproof.serve.market.entries import GENESIS, Chain, Decided, Known, Wanted, chain_hashes, seal, unseal
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
+from support.disk import full_disk
 from support.postgres import emptied
 from support.service import Desk, open_market, spec, sqlite, with_arms
 
@@ -225,19 +226,14 @@ def test_a_file_that_is_gone_is_noticed_at_once_and_nothing_is_acknowledged(tmp_
             assert desk.post("/v1/keys", {"role": "auditor"}).status_code == 503
 
 
-def test_a_full_disk_is_not_ready(tmp_path, monkeypatch):
-    """No file may grow, as on a full disk: calls that write are 503, those that read are answered, and then all."""
-    monkeypatch.setattr("cloneproof.serve.http.service._PROBE_AGE", 0.0)
-    with Desk(sqlite(tmp_path / "a.db")) as desk:
+def test_a_full_disk_is_not_ready(tmp_path):
+    """Calls that write are 503, those that read are answered, and then all."""
+    with Desk(sqlite(tmp_path / "a.db"), intervals=Intervals(probe=0.0)) as desk:
         open_market(desk, {"ana": 1})
         assert desk.get("/ready").status_code == 200
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "a.db-wal").stat().st_size, hard))
-        try:
+        with full_disk((tmp_path / "a.db-wal").stat().st_size):
             replies = [desk.get("/ready"), desk.post("decisions", {"request_id": "r"}), desk.get("/ready")]
             assert desk.patiently("GET", f"{FEED}/balances").status_code == 200  # 503 while the market is read back
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         assert [reply.status_code for reply in replies] == [503, 503, 503]
         assert desk.get("/ready").status_code == 200
         assert desk.decide("r")["decision"] == 1

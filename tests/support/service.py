@@ -22,7 +22,7 @@ from cloneproof.serve import calls
 from cloneproof.serve.client import Client
 from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
-from cloneproof.serve.http.service import Service, new_key
+from cloneproof.serve.http.service import INTERVALS, Intervals, Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
@@ -87,14 +87,18 @@ class Desk:
     asked: ClassVar[dict[tuple[str, int], str]] = {}  # of all services, as some share a database
 
     def __init__(
-        self, storage: Storage | None = None, agent_rate: float | None = None, clock: Clock | None = None
+        self,
+        storage: Storage | None = None,
+        agent_rate: float | None = None,
+        clock: Clock | None = None,
+        intervals: Intervals = INTERVALS,
     ) -> None:
         self.clock = clock or Clock()
         self.storage = storage or open_storage(":memory:")
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
-        self.agent_rate, self.closed = agent_rate, False
+        self.agent_rate, self.intervals, self.closed = agent_rate, intervals, False
         self.open()
 
     def writer(self) -> Writer:
@@ -102,7 +106,7 @@ class Desk:
 
     def open(self) -> None:
         async def opened() -> None:
-            self.app = App(lambda: Service(self.writer(), self.agent_rate))
+            self.app = App(lambda: Service(self.writer(), self.agent_rate, self.intervals))
             self.app.open()
             if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
                 self.app._service.writer._background.cancel_tasks()  # tick began: then nobody else could have one

@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -19,6 +18,7 @@ from cloneproof.errors import SweepError
 from cloneproof.sweeps import tasks
 from cloneproof.sweeps.store import store_status
 from cloneproof.sweeps.sweep import Interrupted, Sizes
+from support.disk import full_disk
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200)
 TINY = Sizes(chunk_bytes=8 * 4 * 97)  # 97 runs of three agents
@@ -231,16 +231,10 @@ def test_a_killed_driver_leaves_a_store_that_goes_on_to_the_bit(tmp_path):
 
 
 def test_a_full_disk_ends_a_sweep_with_a_sentence_and_a_usable_store(tmp_path):
-    """A limit on the size of files stands for the disk."""
     grid = {"market": MARKET, "mechanism": "ucb1", "engine": "monte-carlo", "runs": 2000}
     alone = cp.sweep(grid, tmp_path / "alone", workers=1)  # also compiles what writes to a cache of its own
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
-    try:
-        with pytest.raises(SweepError, match=r"^expected room and rights to use the store.*run the same command again"):
-            cp.sweep(grid, tmp_path / "store", workers=1, sizes=TINY)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with full_disk(60_000), pytest.raises(SweepError, match=r"^expected room and rights to use the store.*again"):
+        cp.sweep(grid, tmp_path / "store", workers=1, sizes=TINY)
     before = store_status(tmp_path / "store")
     assert before.damaged == ()
     after = cp.sweep(grid, tmp_path / "store", workers=1)

@@ -303,7 +303,9 @@ def back_up(place: str, target: str) -> dict[str, int]:
         finally:
             Path(name).unlink(missing_ok=True)
     except sqlite3.DatabaseError as problem:
-        raise ServeError(f"{place!r} cannot be copied ({problem}); check it with cloneproof replay") from None
+        raise ServeError(
+            f"{place!r} cannot be copied ({problem}); make room, or check it with cloneproof replay"
+        ) from None
     except OSError as problem:
         raise ServeError(
             f"expected to write {target!r}, got: {problem.strerror or problem}; make room, or choose another place"

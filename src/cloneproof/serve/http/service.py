@@ -15,7 +15,7 @@ import secrets
 import time
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Final
+from typing import Final, NamedTuple
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
@@ -29,10 +29,6 @@ _NOBODY = bytes(32)
 _WHOLE = re.compile(r"cp_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST = 4096  # characters of a file with a key
 MOST_BYTES: Final = 1 << 20  # of a request
-_KEYS_AGE: Final = 1.0  # seconds until keys that another process made or revoked are known here
-_PROBE_AGE: Final = 1.0  # seconds between two test writes to storage
-_PROBE_SECONDS: Final = 2.0  # how long storage may take for a test write
-_KEYS_PAUSE: Final = 0.1  # seconds between two readings of keys because of an unknown one
 
 
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
@@ -125,10 +121,29 @@ class RateLimit:
         self._buckets[key] = (tokens - 1, now)
 
 
+class Intervals(NamedTuple):
+    """How often a service asks its storage, in seconds.
+
+    keys   after which keys that another process made or revoked are known here
+    pause  between two readings of keys because of an unknown one
+    probe  between two test writes
+    reply  how long storage may take for a test write
+    """
+
+    keys: float = 1.0
+    pause: float = 0.1
+    probe: float = 1.0
+    reply: float = 2.0
+
+
+INTERVALS: Final = Intervals()
+
+
 class Service:
     """Everything that a handler may need: a writer, the keys of its storage, the rate limit of agents, the metrics."""
 
-    def __init__(self, writer: Writer, agent_rate: float | None = 20.0) -> None:
+    def __init__(self, writer: Writer, agent_rate: float | None = 20.0, intervals: Intervals = INTERVALS) -> None:
+        self.intervals = intervals
         self.writer, self.metrics, self.agent_limit = writer, Metrics(writer), RateLimit(agent_rate)
         self.keys, self.keys_read = KeyRing(writer.storage.keys()), time.monotonic()
         self.reading: asyncio.Task[list[KeyRecord]] | None = None  # of keys
@@ -139,19 +154,19 @@ class Service:
         """Return the key in this Authorization header; other processes may make and revoke keys too."""
         if not isinstance(self.writer, SharedWriter):
             return self.keys.caller(header)
-        if time.monotonic() - self.keys_read > _KEYS_AGE:
+        if time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
         try:
             return self.keys.caller(header)
         except Refused:
-            if time.monotonic() - self.keys_read < _KEYS_PAUSE:
+            if time.monotonic() - self.keys_read < self.intervals.pause:
                 raise
         await self._read_keys()
         return self.keys.caller(header)
 
     async def check_still_valid(self, caller: KeyRecord) -> None:
         """Refuse a caller whose key was revoked since it was checked."""
-        if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > _KEYS_AGE:
+        if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
         self.keys.check_still_valid(caller)
 
@@ -168,10 +183,10 @@ class Service:
         self.writer.storage.check()
         if not self.writer.ready:
             raise Refused(503, "storage", "storage is not available")
-        if self.probe is None or (self.probe.done() and time.monotonic() - self.probed > _PROBE_AGE):
+        if self.probe is None or (self.probe.done() and time.monotonic() - self.probed > self.intervals.probe):
             self.probed = time.monotonic()
             self.probe = asyncio.create_task(self.writer.threads.storage(self.writer.storage.probe))
         try:
-            await asyncio.wait_for(asyncio.shield(self.probe), _PROBE_SECONDS)
+            await asyncio.wait_for(asyncio.shield(self.probe), self.intervals.reply)
         except Exception as problem:
             raise Refused(503, "storage", f"storage cannot be written to ({type(problem).__name__})") from None

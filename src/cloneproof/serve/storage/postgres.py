@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import psycopg
 
@@ -89,9 +89,20 @@ def has_tables(connection: psycopg.Connection) -> bool:
     return True
 
 
-CONNECT_SECONDS: Final = 5
-WAIT_SECONDS: Final = 12.0  # for the database, in one step; more than two turns
-TURN_SECONDS: Final = 5.0  # how long others wait for a process that does nothing in its turn
+class Patience(NamedTuple):
+    """How long a process waits, in seconds.
+
+    connect  for a connection
+    turn     for a process that does nothing in its turn, before it is taken away
+    answer   for the database, in one step; more than two turns
+    """
+
+    connect: int = 5
+    turn: float = 5.0
+    answer: float = 12.0
+
+
+PATIENCE: Final = Patience()
 log = logging.getLogger("cloneproof.serve")
 
 # Every statement is a look-up or an append, so only plans by index are right; each commit waits for the disk.
@@ -112,8 +123,8 @@ class StorageLost(Refused):
 class Link:
     """One connection, opened when needed and again after it broke."""
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, address: str, patience: Patience) -> None:
+        self._address, self._patience = address, patience
         self._connection: psycopg.Connection | None = None
         self._since: float | None = None  # when the present use began
 
@@ -133,8 +144,8 @@ class Link:
         try:
             if renew and (self._connection is None or self._connection.closed):
                 self._connection = psycopg.connect(
-                    self._address, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="cloneproof",
-                    keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
+                    self._address, autocommit=True, connect_timeout=self._patience.connect,
+                    application_name="cloneproof", keepalives_idle=10, keepalives_interval=5, keepalives_count=3,
                 )  # fmt: skip
                 self._connection.prepare_threshold = 2
                 self._connection.execute(_SETTINGS)
@@ -152,7 +163,7 @@ class Link:
     def watch(self) -> None:
         """Cut a connection whose use takes too long, e.g. if the server is stopped; the waiting call gets an error."""
         since, connection = self._since, self._connection
-        if since is not None and connection is not None and time.monotonic() - since > WAIT_SECONDS:
+        if since is not None and connection is not None and time.monotonic() - since > self._patience.answer:
             with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as cut:
                 cut.shutdown(socket.SHUT_RDWR)
 
@@ -163,7 +174,7 @@ class Link:
             self._connection = None
 
 
-def take_turn(connection: psycopg.Connection) -> None:
+def take_turn(connection: psycopg.Connection, seconds: float) -> None:
     """Begin a transaction that has the turn. A process that hangs in its turn loses its connection.
 
     PostgreSQL ends a transaction that is idle for too long, but not one whose last step was a pipeline, as a commit is.
@@ -172,17 +183,17 @@ def take_turn(connection: psycopg.Connection) -> None:
     for attempt in range(2):
         try:
             connection.execute(
-                f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {round(1000 * TURN_SECONDS)}; "
+                f"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = {round(1000 * seconds)}; "
                 f"SELECT pg_advisory_xact_lock({TURN_LOCK})".encode()
             )
             return
         except psycopg.errors.LockNotAvailable:
             connection.execute("ROLLBACK")
-            if attempt or not _end_hanging_turn(connection):
+            if attempt or not _end_hanging_turn(connection, seconds):
                 raise
 
 
-def _end_hanging_turn(connection: psycopg.Connection) -> bool:
+def _end_hanging_turn(connection: psycopg.Connection, seconds: float) -> bool:
     """End the session that has the turn if its process has done nothing for so long; whether there was one."""
     rows = connection.execute(
         "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)"
@@ -190,10 +201,10 @@ def _end_hanging_turn(connection: psycopg.Connection) -> bool:
         "   WHERE pg_database.datname = current_database())"
         " AND classid::bigint << 32 | objid::bigint = %s AND wait_event_type = 'Client'"
         " AND greatest(query_start, state_change) < clock_timestamp() - make_interval(secs => %s)",
-        (TURN_LOCK, TURN_SECONDS),
+        (TURN_LOCK, seconds),
     ).fetchall()
     if rows:
-        log.warning("a process that hung in its turn for %g s has lost it", TURN_SECONDS)
+        log.warning("a process that hung in its turn for %g s has lost it", seconds)
     return bool(rows)
 
 
@@ -242,13 +253,13 @@ class PostgresStorage(SharedStorage):
     has_text = "strpos(lines, ?) > 0"
     blocks_query = "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place = ANY(?::bigint[])"
 
-    def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT) -> None:
+    def __init__(self, address: str, interval: int = ENTRIES_PER_CHECKPOINT, patience: Patience = PATIENCE) -> None:
         super().__init__()
         self._seq = 0  # entries of all markets that this process has seen
-        self._interval = interval
-        self._writer, self._reader, self._key_link = Link(address), Link(address), Link(address)
+        self._interval, self._patience = interval, patience
+        self._writer, self._reader, self._key_link = (Link(address, patience) for _ in range(3))
         try:
-            with psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS) as connection:
+            with psycopg.connect(address, autocommit=True, connect_timeout=patience.connect) as connection:
                 make_tables(connection)
         except psycopg.Error as problem:
             raise address_error(address, problem) from None
@@ -295,7 +306,7 @@ class PostgresStorage(SharedStorage):
 
     def begin(self) -> list[RemoteBlock]:
         with self._writer.use() as connection:
-            take_turn(connection)
+            take_turn(connection, self._patience.turn)
             clock = connection.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
             self.turn_time = int(clock.fetchall()[0][0])
             rows = connection.execute(  # READ COMMITTED, so that it sees everything up to the lock
@@ -347,7 +358,7 @@ class PostgresStorage(SharedStorage):
 def reading(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
     """Yield a function that runs queries in one consistent view and reads their rows a page at a time."""
     try:
-        with psycopg.connect(address, connect_timeout=CONNECT_SECONDS) as connection:
+        with psycopg.connect(address, connect_timeout=PATIENCE.connect) as connection:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
             if not has_tables(connection):
