@@ -39,7 +39,7 @@ TEST_PARTS := others analysis engines serve doctests
 TESTS_OF_serve := tests/serve tests/report tests/cli
 TESTS_OF_engines := tests/engines tests/mechanisms
 TESTS_OF_analysis := tests/analysis tests/advice
-TESTS_OF_doctests := src docs README.md CONTRIBUTING.md
+TESTS_OF_doctests := --doctest-modules --doctest-glob='*.md' src docs README.md CONTRIBUTING.md
 TESTS_OF_others := $(filter-out $(TESTS_OF_serve) $(TESTS_OF_engines) $(TESTS_OF_analysis) tests/support, \
                      $(wildcard tests/test_*.py) $(patsubst %/,%, $(filter-out tests/__pycache__/, $(wildcard tests/*/))))
 
@@ -47,7 +47,7 @@ test: $(INSTALLED)
 	$(MAKE) --jobs 2 --keep-going kernels types $(TEST_PARTS:%=test-part-%) docs lint layers
 
 test-part-%: kernels
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --doctest-modules --doctest-glob='*.md' $(TESTS_OF_$*)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(TESTS_OF_$*)
 
 test-long: $(INSTALLED)
 	CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import permutations, product
 from pathlib import Path
 
@@ -31,6 +32,11 @@ def small_board(votes: int = 400) -> boards.Board:
         ("a1", "a2", "b1", "b2", "c1"), ("ana", "ana", "bo", "bo", "cy"), ratings, np.full(5, 10.0),
         np.full(5, votes), "ratings",
     )  # fmt: skip
+
+
+@cache
+def small_study():
+    return boards.study_board(small_board(), runs=2)
 
 
 def expected_prize(means, weights, slots, tests, fresh, weight, prize):
@@ -402,7 +408,7 @@ def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):
                        "--seconds", "0.001", "--html", str(tmp_path / "page.html"))  # fmt: skip
     assert done.returncode == 3
     assert done.stderr.count("time was out") == 3
-    whole = boards.study_board(small_board(), runs=2)
+    whole = small_study()
     assert whole.left == ()
     assert whole.to_dict() | {"seconds": 0} == boards.study_board(small_board(), runs=2).to_dict() | {"seconds": 0}
 
@@ -421,7 +427,7 @@ def test_linear_algebra_has_one_thread_during_a_study():
 
 
 def test_the_page_accuses_nobody_and_says_first_that_producers_were_not_named():
-    study = boards.study_board(small_board(), runs=2)
+    study = small_study()
     page = board_page(study)
     header = page[page.index("<header") : page.index("</header>")]
     assert not re.search(rf"\b({'|'.join(study.board.names)})\b", header)

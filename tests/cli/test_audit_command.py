@@ -1,7 +1,6 @@
 """`cloneproof audit` as a user meets it: exit codes, a table that fits, JSON that is the library's answer."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -119,7 +118,7 @@ def test_a_path_to_a_policy_is_loaded_from_there_or_refused_in_one_sentence(tmp_
     (tmp_path / "here").mkdir()
     (tmp_path / "json.py").write_text("Mine = 1")
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.syspath_prepend(tmp_path / "here")  # and what the command adds is taken away again
     for policy, words in (
         ("../missing.py:Mine", "got no file"),
         ("../missing:Mine", "as MODULE:NAME or FILE.py:NAME"),

@@ -289,9 +289,9 @@ def test_the_ceiling_is_said_with_every_verdict():
     assert strict.gain_at_most.kind == "proven"
     assert strict.worst.gain.high == pytest.approx(strict.gain_at_most.high)
     prior = cp.Discrete([0.02, 0.05, 0.1], [0.5, 0.25, 0.25])
-    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=1000, ends="at-random")
+    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=300, ends="at-random")
     assert cp.audit(market, made).gain_at_most.kind == "proven"
-    fixed = cp.Market(market.agents, horizon=1000)
+    fixed = cp.Market(market.agents, horizon=300)
     assert cp.audit(fixed, cp.mechanism("reservoir", market=fixed)).gain_at_most is None
 
 
@@ -310,11 +310,11 @@ def test_a_ceiling_averaged_over_means_is_below_the_average_of_ceilings():
     atoms = [(0.02, 0.5), (0.05, 0.25), (0.052, 0.25)]
     chances = dict(atoms)
     ceilings = {
-        means: index_gain_ceiling(means, 6, 1.5, 400) for means in combinations_with_replacement(sorted(chances), 3)
+        means: index_gain_ceiling(means, 6, 1.5, 150) for means in combinations_with_replacement(sorted(chances), 3)
     }
     worlds = product(chances, repeat=3)
     average = sum(math.prod(chances[v] for v in means) * ceilings[tuple(sorted(means))] for means in worlds)
-    most, proven = expected_gain_ceiling([(v, v, p) for v, p in atoms], 3, 6, 1.5, 400)
+    most, proven = expected_gain_ceiling([(v, v, p) for v, p in atoms], 3, 6, 1.5, 150)
     assert proven
     assert 0 < most <= average * 1.01
 

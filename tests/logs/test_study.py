@@ -137,23 +137,31 @@ def test_without_seconds_work_is_counted():
         raise KeyboardInterrupt
 
     log = cp.read_log({"agent": ["bo", "bo"], "arm": ["b", "c"], "click": [0, 0]})
-    for seconds in (None, 1.0):
-        assert study_log(log, policy, "mine", seconds=seconds).interrupted
-    assert counted == [True, False]
+    assert study_log(log, policy, "mine").interrupted
+    assert counted == [True]
 
 
 def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
+    (tmp_path / "pressed.py").write_text("def policy(view):\n    raise KeyboardInterrupt\n")
     generate.write_log(tmp_path / "x.csv", rounds=3000)
-    monkeypatch.setattr("cloneproof.logs.study.audit_policy", interrupted)
-    monkeypatch.setattr("cloneproof.logs.study.SECONDS", 3.0)
-    done = run("log", tmp_path / "x.csv", "--policy", "thompson", "--html", tmp_path / "page.html")
+    done = run(
+        "log",
+        tmp_path / "x.csv",
+        "--policy",
+        tmp_path / "pressed.py:policy",
+        "--seconds",
+        "3",
+        "--html",
+        tmp_path / "page.html",
+    )
     assert done.returncode == 130
     assert "3,000 rounds, 60 arms" in done.stdout
     assert "Parameters: " in done.stdout  # of the recommendation
     assert "interrupted: this is what was found by then" in done.stderr
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
     monkeypatch.setattr("cloneproof.logs.study.find_copies", interrupted)
     early = run("log", tmp_path / "x.csv")
     assert early.returncode == 130

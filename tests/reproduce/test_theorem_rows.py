@@ -42,10 +42,13 @@ as_it_is = cache(found)
 @pytest.fixture(autouse=not LONG)
 def fewer_cases(monkeypatch):
     """Fewer random priors and copies in rows 5, 6 and 12."""
-    monkeypatch.setattr(proposition_1, "necessity", lambda rule, tried, seed: necessity(rule, tried // 4, seed))
-    monkeypatch.setattr(proposition_1, "trials", lambda setting, count: few_trials())
-    monkeypatch.setattr(theorem_3, "CASES", theorem_3.CASES[:2])
-    monkeypatch.setattr(open_problem, "MOST_COPIES", 2)
+    for row, name, fewer in (
+        (proposition_1, "necessity", lambda rule, tried, seed: necessity(rule, tried // 4, seed)),
+        (proposition_1, "trials", lambda setting, count: few_trials()),
+        (theorem_3, "CASES", theorem_3.CASES[:2]),
+        (open_problem, "MOST_COPIES", 2),
+    ):
+        monkeypatch.setattr(row, name, fewer)
 
 
 @cache

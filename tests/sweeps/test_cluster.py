@@ -79,6 +79,7 @@ def slurm(tmp_path):
     job.wait()
 
 
+@pytest.mark.skipif(not LONG, reason="five processes of Dask to start, and one to kill; make test-long")
 def test_a_killed_worker_of_a_slurm_job_changes_no_bit_and_its_runs_are_computed_again(slurm, tmp_path):
     from distributed import Client
 

@@ -3,18 +3,17 @@
 import math
 import random
 import re
-import time
 from collections import Counter
 from fractions import Fraction
 from itertools import product
-from types import SimpleNamespace
 
 import pytest
 
 import cloneproof as cp
-from cloneproof import _clock
+from cloneproof._clock import wall_clock
 from cloneproof.analysis.audit import arguments, strategies
 from cloneproof.analysis.audit.strategies import payoffs
+from support.clocks import TurnedClock
 from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
 
@@ -229,10 +228,7 @@ def test_mechanisms_may_be_functions_of_the_market():
     assert "at 1 of 3 horizons" in str(found.scope) or "at 3 of 3 horizons" in str(found.scope)
 
 
-def test_a_quadratures_guess_decides_nothing(monkeypatch):
-    """With a rule whose points do not provably stand for the prior, the error is a guess from two resolutions."""
-    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.SAME", -1.0)
-    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.FINE", 24)
+def test_a_quadratures_guess_decides_nothing(guessed_quadrature):
     market = one_agent(cp.Uniform(0, 1), 300)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     heuristic = [one for one in found.tried if one.gain.heuristic]
@@ -257,20 +253,20 @@ def test_a_spent_budget_is_said():
 
 def test_a_budget_is_shared_among_the_agents(monkeypatch):
     """Each evaluation takes 1000 s of a clock that the test turns: nobody is left out for coming late."""
-    ahead = [0.0]
+    clock = TurnedClock()
 
     def slow(*what):
         found = payoffs(*what)
-        ahead[0] += 1000.0
+        clock.now += 1000.0
         return found
 
-    monkeypatch.setattr(_clock, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + ahead[0]))
     monkeypatch.setattr(strategies, "payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
     ]
     machine = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2)
-    found = cp.audit(cp.Market(agents, horizon=200), machine, search=cp.Search(seconds=8500))
+    with wall_clock(clock):
+        found = cp.audit(cp.Market(agents, horizon=200), machine, search=cp.Search(seconds=8500))
     assert Counter(one.agent for one in found.tried) == {"a": 3, "b": 3, "c": 3}
     assert "the 8500 s were over" in str(found.scope)
     kinds = {one.gain.kind for one in found.tried if one is not found.worst}

@@ -116,9 +116,7 @@ def test_a_budget_ends_it(sampling):
     assert found.verdict in ("undecided", "exploitable")
 
 
-def test_a_good_guess_is_confirmed_by_samples(sampling, monkeypatch):
-    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.SAME", -1.0)  # so that no error is proven
-    monkeypatch.setattr("cloneproof.engines.closed_form.exact_payoffs.FINE", 24)
+def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     assert {one.gain.kind for one in found.tried} == {"estimated", "confidence"}

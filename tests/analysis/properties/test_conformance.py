@@ -136,57 +136,52 @@ def test_a_rule_that_returns_no_number_is_caught(rule):
     assert "every round served" in failed_checks(flat(rule))
 
 
-def test_a_tie_of_which_one_in_five_goes_to_the_lowest_key_is_caught(monkeypatch):
+def one_in_five_to_the_lowest_key(level, ties, purpose, index, one_of=Level._one_of):
     """Shares of 0.40 and 0.20 instead of 1/4, just beyond what the check promises to find."""
-    honest = Level._one_of
-
-    def one_of(level, ties, purpose, index):
-        lowest = min(ties, key=level.keys.__getitem__)
-        return lowest if uniform(level._streams[purpose], 10**6 + index) < 0.2 else honest(level, ties, purpose, index)
-
-    monkeypatch.setattr(Level, "_one_of", one_of)
-    assert failed_checks(small("ucb1")) == {"ties are uniform"}
+    lowest = min(ties, key=level.keys.__getitem__)
+    return lowest if uniform(level._streams[purpose], 10**6 + index) < 0.2 else one_of(level, ties, purpose, index)
 
 
-def test_a_machine_that_counts_twice_is_caught(monkeypatch):
-    honest = cp.Session._repeated
-
-    def counting(session, decision, value):
-        honest(session, decision, value)
-        session.sums[0] += round(value * 2**60)
-
-    monkeypatch.setattr(cp.Session, "_repeated", counting)
-    assert failed_checks(small("ucb1")) == {"order of arrival is irrelevant"}
+def counted_twice(session, decision, value, repeated=cp.Session._repeated):
+    repeated(session, decision, value)
+    session.sums[0] += round(value * 2**60)
 
 
-def test_a_machine_that_favours_the_latest_arrival_is_caught(monkeypatch):
-    def fading(level, k, ticks):
-        level.arrived[k] += 1
-        level.total[k] = level.total[k] // 2 + ticks
-        level.means[k] = level.total[k] / (level.arrived[k] << 60)
-        level.missing -= 1
-
-    monkeypatch.setattr(Level, "add", fading)
-    assert "order of arrival is irrelevant" in failed_checks(
-        cp.Mechanism(arm=cp.rule("etc", rounds=5, choice="greedy"))
-    )
+def the_latest_counts_most(level, k, ticks):
+    level.arrived[k] += 1
+    level.total[k] = level.total[k] // 2 + ticks
+    level.means[k] = level.total[k] / (level.arrived[k] << 60)
+    level.missing -= 1
 
 
-def test_a_ledger_that_pays_the_wrong_one_is_caught(monkeypatch):
-    honest = cp.Session.reward
-
-    def generous(session, decision, value):
-        honest(session, decision, value)
-        session.sums[0] += 1 << 58
-
-    monkeypatch.setattr(cp.Session, "reward", generous)
-    assert "ledger pays the share" in failed_checks(small("ucb1"))
+def paid_to_the_first(session, decision, value, reward=cp.Session.reward):
+    reward(session, decision, value)
+    session.sums[0] += 1 << 58
 
 
-def test_a_session_that_forgets_what_is_outstanding_is_caught(monkeypatch):
-    honest = Level.to_dict
-    monkeypatch.setattr(Level, "to_dict", lambda level: honest(level) | {"missing": 0})
-    assert "restored run continues" in failed_checks(small("etc"))
+def forgotten_outstanding(level, to_dict=Level.to_dict):
+    return to_dict(level) | {"missing": 0}
+
+
+GREEDY = cp.Mechanism(arm=cp.rule("etc", rounds=5, choice="greedy"))
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "fault", "mechanism", "check"),
+    [
+        (Level, "_one_of", one_in_five_to_the_lowest_key, small("ucb1"), "ties are uniform"),
+        (cp.Session, "_repeated", counted_twice, small("ucb1"), "order of arrival is irrelevant"),
+        (Level, "add", the_latest_counts_most, GREEDY, "order of arrival is irrelevant"),
+        (cp.Session, "reward", paid_to_the_first, small("ucb1"), "ledger pays the share"),
+        (Level, "to_dict", forgotten_outstanding, small("etc"), "restored run continues"),
+    ],
+)
+def test_a_planted_fault_is_caught(place, name, fault, mechanism, check, monkeypatch):
+    monkeypatch.setattr(place, name, fault)
+    failed = failed_checks(mechanism)
+    assert check in failed
+    if fault in (one_in_five_to_the_lowest_key, counted_twice):
+        assert failed == {check}
 
 
 RATE, MOST, REPEATS = 0.05, 300, 200
