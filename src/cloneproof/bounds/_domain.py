@@ -17,6 +17,11 @@ DomainCheck = Callable[[Any, str], Any]
 
 whole_number = partial(count, error=MechanismError)
 
+COUNTS = (
+    "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
+    "accounts", "length",
+)  # fmt: skip
+
 
 def _number(low: float, high: float, value: Any, name: str, *, low_open: bool = False, endless: bool = False) -> Any:  # noqa: ANN401
     """Return the value if it lies in the range; infinity is allowed where `endless`."""
@@ -41,10 +46,6 @@ def _several(each: DomainCheck, value: Any, name: str) -> Any:  # noqa: ANN401
 
 _mean = partial(_number, 0, 1)
 _distance = partial(_number, 0, math.inf, endless=True)
-COUNTS = (
-    "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
-    "accounts", "length",
-)  # fmt: skip
 CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(COUNTS, whole_number),
     **dict.fromkeys(("gap", "agent_gap"), partial(_number, 0, math.inf, low_open=True, endless=True)),

@@ -47,6 +47,8 @@ from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.mechanisms.online.levels import ONE
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
+LONGEST = 200  # characters of someone else's message
+LARGEST_BATCH = 32  # runs that a worker is sent at a time
 
 
 class Policy(Protocol):
@@ -143,9 +145,6 @@ def _name_of(factory: Any) -> str:  # noqa: ANN401 (anything that can be called)
     while isinstance(factory, partial):
         factory = factory.func
     return str(getattr(factory, "__name__", type(factory).__name__))
-
-
-LONGEST = 200  # characters of someone else's message
 
 
 class CallPlace(NamedTuple):
@@ -324,7 +323,6 @@ def _seeded_generators(seed: int) -> Iterator[None]:
         np.random.set_state(numpys)
 
 
-LARGEST_BATCH = 32  # runs that a worker is sent at a time
 _players: dict[bytes, Player] = {}  # of a worker: the job that it plays
 
 

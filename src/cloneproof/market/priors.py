@@ -24,6 +24,7 @@ Atoms = tuple[tuple[float, float], ...]
 MOST_POINTS = 10**5  # of a prior that was made discrete
 WEIGHT_TOLERANCE = 1e-9  # of the weights' sum, for decimals such as 0.1 that floats only approximate
 LARGEST = 1e12  # of a beta prior's parameter: the distribution is a point by then
+PRIOR_KEYS = ("point", "values", "weights", "uniform", "beta", "samples", "bins")
 
 
 class Prior(Protocol):
@@ -377,9 +378,6 @@ class Uniform:
 
     def to_dict(self) -> dict[str, object]:
         return {"uniform": [self.low, self.high]}
-
-
-PRIOR_KEYS = ("point", "values", "weights", "uniform", "beta", "samples", "bins")
 
 
 def prior_from_dict(data: object) -> Prior:

@@ -26,6 +26,12 @@ _growing = threading.Lock()
 _CHUNK = 1024
 _LONGEST = 2_000_000  # beyond this the table would take too much memory
 _PRECISION = 128
+LN_2 = 0.6931471805599453
+SQRT_HALF = 0.7071067811865476
+STEPS = 80  # enough for bisection alone; a safeguarded Newton iteration takes about six
+TRIES = 1000  # of a gamma variate; one is rejected with probability 0.06 at most, so that no stream gets there
+WORDS = 3  # of the stream that a try may use
+TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
 
 
 def ln(t: int) -> float:
@@ -51,11 +57,6 @@ def _ln(t: int) -> float:
         return float(flint.arb(t).log())
     finally:
         flint.ctx.prec = before
-
-
-LN_2 = 0.6931471805599453
-SQRT_HALF = 0.7071067811865476
-STEPS = 80  # enough for bisection alone; a safeguarded Newton iteration takes about six
 
 
 def log_ratio(x: float) -> float:
@@ -135,11 +136,6 @@ def kl_upper_bound(mean: float, pulls: float, width: float) -> float:
             break
         x = following
     return mean + x
-
-
-TRIES = 1000  # of a gamma variate; one is rejected with probability 0.06 at most, so that no stream gets there
-WORDS = 3  # of the stream that a try may use
-TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
 
 
 def _layers() -> tuple[FloatArray, FloatArray]:

@@ -65,6 +65,13 @@ Contest = Literal["kl-ucb", "ucb"]
 ChampionRule = Literal["first-pass", "best"]
 BonusFunction = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
+_THEOREMS: Mapping[str, Callable[..., Derived]] = {
+    "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
+    "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
+    "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
+    "reservoir-index": reservoir_index_parameters,
+}  # fmt: skip
+_NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
 
 def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: BonusFunction | None = None) -> Mechanism:
@@ -303,14 +310,6 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
         holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, kl_ucb, epsilon_greedy, thompson,
     )
 }  # fmt: skip
-
-_THEOREMS: Mapping[str, Callable[..., Derived]] = {
-    "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
-    "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
-    "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
-    "reservoir-index": reservoir_index_parameters,
-}  # fmt: skip
-_NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401

@@ -28,6 +28,9 @@ from cloneproof.mechanisms.part import (
 )
 from cloneproof.mechanisms.rule import Rule, positive, rounds_number, rule_from_dict
 
+ADMISSION: Final = (1 << 64) - 1
+"""Of the stream of a sample: which arrivals are admitted. The other numbers of that stream are keys of arms."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -49,10 +52,6 @@ class Claim:
 
     def __str__(self) -> str:
         return f"{self.property} ({self.source}{'; ' + self.finding if self.finding else ''})"
-
-
-ADMISSION: Final = (1 << 64) - 1
-"""Of the stream of a sample: which arrivals are admitted. The other numbers of that stream are keys of arms."""
 
 
 @dataclass(frozen=True)

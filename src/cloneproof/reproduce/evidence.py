@@ -11,6 +11,8 @@ from cloneproof.engines.estimate import ErrorKind, Estimate
 from cloneproof.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
+AUDITED = {"clone-proof": True, "exploitable": False, "undecided": None}  # whether none pay, by an audit's verdict
+
 
 def all_of(answers: Sequence[bool | None]) -> bool | None:
     """Return whether all hold: no where one does not, open where one is open.
@@ -43,7 +45,6 @@ def agrees(estimate: Estimate, expected: float, slack: float = 0.0) -> bool:
 
 
 by_value, by_low, by_high = attrgetter("value"), attrgetter("low"), attrgetter("high")  # keys of estimates
-AUDITED = {"clone-proof": True, "exploitable": False, "undecided": None}  # whether none pay, by an audit's verdict
 
 
 def scaled(estimate: Estimate, factor: float) -> Estimate:

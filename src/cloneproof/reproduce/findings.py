@@ -19,6 +19,8 @@ RowVerdict = Literal[
 ]
 TableCell = str | int | float | Estimate
 
+ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -158,7 +160,6 @@ def _from_json(value: Any) -> Any:  # noqa: ANN401
     return Estimate.from_dict(value) if isinstance(value, dict) else value
 
 
-ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
 Scale = Literal["quick", "full"]
 Value = TypeVar("Value")
 

@@ -50,6 +50,11 @@ MAX_COPIES = 3
 ROUNDING = 1e-9  # a round
 MeanTuple = tuple[float, ...]
 
+HALF = Fraction(1, 2)
+VIOLATING = (Fraction(1), HALF, Fraction(0))  # the means at which A and B violate TRP
+HORIZON, COPIES = 100, (2, 1, 1)
+HORIZONS = (1, 3, 4, 5, 7, 14, 15, 16, 30, 100, 1000, 10**6)
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -195,8 +200,6 @@ def least_slack(mechanism: Mechanism, support: Sequence[float], originals: int, 
     return min(slacks, key=by_low)
 
 
-HALF = Fraction(1, 2)
-VIOLATING = (Fraction(1), HALF, Fraction(0))  # the means at which A and B violate TRP
 RulePayoff = Callable[[Sequence[Fraction], int], Fraction]  # expected reward of T rounds over arms of these means
 
 
@@ -282,8 +285,6 @@ def registered_means(means: Sequence[Fraction], copies: Sequence[int]) -> tuple[
     return tuple(mean for mean, count in zip(means, copies, strict=True) for _ in range(count))
 
 
-HORIZON, COPIES = 100, (2, 1, 1)
-HORIZONS = (1, 3, 4, 5, 7, 14, 15, 16, 30, 100, 1000, 10**6)
 RULES: dict[str, RulePayoff] = {"A, sure rewards": rule_a, "B, any rewards": rule_b}
 
 

@@ -24,6 +24,24 @@ from cloneproof.reproduce.findings import Setting
 ANA = "ana"
 INSTANCES = {"A": (1, 1), "B": (2, 1), "C": (1, 2)}  # copies of the good arm and of the bad one
 SETTLED = 3  # all three arms were tried: from here on only arms that are alike can tie
+CLOCKS: tuple[Clock, ...] = ("current", "completed")
+CLOCK_WORDS = {"current": "the current round", "completed": "completed rounds"}
+CONSTANTS = {2.0: "2 ln t", 1.0: "ln t"}  # of the pseudocode, of the proofs
+ROUNDING = 1e-6
+# Bonuses f(t, n) of the Discussion's class: rising in t without bound, falling in n, f(n + c, n) -> 0.
+BONUSES: dict[str, BonusFunction] = {
+    "√(ln t / 2n)": lambda t, n: math.sqrt(math.log(t) / (2 * n)),
+    "√(ln t / n)": lambda t, n: math.sqrt(math.log(t) / n),
+    "√(2 ln t / n)": lambda t, n: math.sqrt(2 * math.log(t) / n),
+    "√(8 ln t / n)": lambda t, n: math.sqrt(8 * math.log(t) / n),
+    "√(ln(1 + ln t) / n)": lambda t, n: math.sqrt(math.log1p(math.log(t)) / n),
+    "√(√t / n)": lambda t, n: math.sqrt(math.sqrt(t) / n),
+    "√(√t ln t / n)": lambda t, n: math.sqrt(math.sqrt(t) * math.log(t) / n),
+    "ln t / √n": lambda t, n: math.log(t) / math.sqrt(n),
+    "ln t / n": lambda t, n: math.log(t) / n,
+    "t^0.6 / n": lambda t, n: t**0.6 / n,
+    "t^0.9 / n": lambda t, n: t**0.9 / n,
+}
 
 
 def one_agent(means: Sequence[float], horizon: int) -> Market:
@@ -62,27 +80,6 @@ def paying_horizons(mechanism: Mechanism, rounds: int, seed: int) -> dict[int, f
         regret[name] = list(accumulate(float(record.arm >= good_ones) for record in played))
     gains = {t: 0.5 * (a - (b + c) / 2) for t, (a, b, c) in enumerate(zip(*regret.values(), strict=True), 1)}
     return {t: gain for t, gain in gains.items() if t >= SETTLED and gain > ROUNDING}
-
-
-CLOCKS: tuple[Clock, ...] = ("current", "completed")
-CLOCK_WORDS = {"current": "the current round", "completed": "completed rounds"}
-CONSTANTS = {2.0: "2 ln t", 1.0: "ln t"}  # of the pseudocode, of the proofs
-ROUNDING = 1e-6
-
-# Bonuses f(t, n) of the Discussion's class: rising in t without bound, falling in n, f(n + c, n) -> 0.
-BONUSES: dict[str, BonusFunction] = {
-    "√(ln t / 2n)": lambda t, n: math.sqrt(math.log(t) / (2 * n)),
-    "√(ln t / n)": lambda t, n: math.sqrt(math.log(t) / n),
-    "√(2 ln t / n)": lambda t, n: math.sqrt(2 * math.log(t) / n),
-    "√(8 ln t / n)": lambda t, n: math.sqrt(8 * math.log(t) / n),
-    "√(ln(1 + ln t) / n)": lambda t, n: math.sqrt(math.log1p(math.log(t)) / n),
-    "√(√t / n)": lambda t, n: math.sqrt(math.sqrt(t) / n),
-    "√(√t ln t / n)": lambda t, n: math.sqrt(math.sqrt(t) * math.log(t) / n),
-    "ln t / √n": lambda t, n: math.log(t) / math.sqrt(n),
-    "ln t / n": lambda t, n: math.log(t) / n,
-    "t^0.6 / n": lambda t, n: t**0.6 / n,
-    "t^0.9 / n": lambda t, n: t**0.9 / n,
-}
 
 
 class Way:

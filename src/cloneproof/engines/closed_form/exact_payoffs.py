@@ -64,6 +64,16 @@ from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.opening import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
+MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
+BALL = 5.0  # products of floats that a product of balls costs
+REALISATION = 2e5  # and what a realisation costs, however few rounds it has
+GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
+SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
+LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
+ALONE = 128  # and where originals are averaged one at a time
+SLOTS = 1024  # in a reservoir
+FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
+
 
 def check_structure(mechanism: Mechanism) -> None:
     """Refuse what does not explore and then commit."""
@@ -107,11 +117,6 @@ def _refusal(mechanism: Mechanism, got: str) -> EngineError:
         f"got {got} in {mechanism.name!r}",
         "use engine='tree' for a short horizon, or engine='monte-carlo'",
     )
-
-
-MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
-BALL = 5.0  # products of floats that a product of balls costs
-REALISATION = 2e5  # and what a realisation costs, however few rounds it has
 
 
 def check_level(groups: list[EqualArms], arm_rounds: int, arithmetic: Arithmetic) -> None:
@@ -282,14 +287,6 @@ def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
     scores = {each: agent_score(list(each), phases, problem.rewards) for each in dict.fromkeys(problem.agents)}
     prizes, more = awards([scores[originals] for originals in problem.agents], problem.arithmetic)
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
-
-
-GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
-SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
-LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
-ALONE = 128  # and where originals are averaged one at a time
-SLOTS = 1024  # in a reservoir
-FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 
 
 def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> int:

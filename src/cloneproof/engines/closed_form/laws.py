@@ -36,6 +36,8 @@ PRECISION: Final = 192  # bits; lgamma at 10^15 rounds loses about 60 of them
 UNIT: Final = 2.0**-53  # the relative error of one rounding
 NEGLIGIBLE: Final = 1e-45  # a probability that may be dropped; all of those together stay below LOST
 LOST: Final = 1e-30  # the probability that is lost to dropped tails, at most
+_LOG_ERROR = {False: 42.0, True: 110.0}  # relative errors of 6e-19 and 2e-48
+UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
 
 
 def ball(value: Fraction | float) -> Number:
@@ -82,9 +84,6 @@ class Arithmetic:
 
 FLOATS: Final = Arithmetic(proven=False)
 BALLS: Final = Arithmetic(proven=True)
-
-
-_LOG_ERROR = {False: 42.0, True: 110.0}  # relative errors of 6e-19 and 2e-48
 
 
 def node_count(degree: int, proven: bool) -> int:
@@ -302,7 +301,6 @@ def trim(law: Law) -> Law:
 
 
 MeanCounts = tuple[tuple[float, int], ...]  # different means, and how many arms have each
-UNLIKELY = 1e-34  # a chance of a best value so low that it may be left out
 
 
 def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> list[Law]:

@@ -25,6 +25,20 @@ from cloneproof._sources import PACKAGE_ROOT, source_digest
 from cloneproof.mechanisms.online.levels import TICK_BITS
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+BITS: Final = np.int64(TICK_BITS)
+MASK: Final = np.int64((1 << TICK_BITS) - 1)
+_TICKS: Final = 2.0**TICK_BITS
+TICK: Final = 2.0**-TICK_BITS
+_SURE_BITS: Final = np.int64(1 << 55)  # two bits more than a float has, so that a sticky last bit rounds correctly
+_DIGIT: Final = np.int64(10)  # bits of a digit of long division and multiplication: remainders stay below 2**50
+_MODULE = "scipy.special.cython_special"
+_COMPILED = (
+    "_randomness.py", "engines/reference.py", "engines/monte_carlo/*.py", "engines/monte_carlo/stepping/*.py",
+    "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
+)  # fmt: skip
 
 
 class _StopsClock(event.Listener):
@@ -77,9 +91,6 @@ uncounted: Any = intrinsic(_uncounted)
 """`uncounted(record)`: the same array, or the same record of arrays, numbers and records, its arrays without owners."""
 
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
 _ONE, _12, _27, _30, _31 = (np.uint64(number) for number in (1, 12, 27, 30, 31))
 
 
@@ -104,14 +115,6 @@ def mixed(state):
     x = (state ^ (state >> _30)) * _FIRST
     x = (x ^ (x >> _27)) * _SECOND
     return np.int64((x ^ (x >> _31)) >> _12)
-
-
-BITS: Final = np.int64(TICK_BITS)
-MASK: Final = np.int64((1 << TICK_BITS) - 1)
-_TICKS: Final = 2.0**TICK_BITS
-TICK: Final = 2.0**-TICK_BITS
-_SURE_BITS: Final = np.int64(1 << 55)  # two bits more than a float has, so that a sticky last bit rounds correctly
-_DIGIT: Final = np.int64(10)  # bits of a digit of long division and multiplication: remainders stay below 2**50
 
 
 @nb.njit(nogil=True)
@@ -183,8 +186,6 @@ def _positive(high, low, pulls):
 
 __all__ = ["betaincinv", "ndtri"]
 
-_MODULE = "scipy.special.cython_special"
-
 
 def _linked(name: str, exported: str, arguments: int) -> Any:
     """A function of `cython_special` as an external symbol; its last argument is Cython's and stays 0."""
@@ -205,12 +206,6 @@ def _ndtri(u):
 @overload(betaincinv)
 def _betaincinv(a, b, u):
     return lambda a, b, u: _native_betaincinv(float(a), float(b), float(u), 0)
-
-
-_COMPILED = (
-    "_randomness.py", "engines/reference.py", "engines/monte_carlo/*.py", "engines/monte_carlo/stepping/*.py",
-    "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
-)  # fmt: skip
 
 
 @cache

@@ -21,6 +21,7 @@ M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's
 
 
 ROUNDS_IN_PYTHON = 5 * 10**4  # a second
+MOST_REALISATIONS = 256
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,6 @@ def _quantiles(prior: Prior, u: FloatArray) -> FloatArray:
 
         return np.asarray(betaincinv(prior.a, prior.b, u))
     return np.array([prior.quantile(level) for level in u])
-
-
-MOST_REALISATIONS = 256
 
 
 class Strata(NamedTuple):

@@ -16,6 +16,25 @@ from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.mechanisms.mechanism import ADMISSION
 from cloneproof.mechanisms.online.opening import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
 
+NEVER: Final = 1 << 62  # more rounds than any horizon has
+ZERO, ONE, NONE = np.int64(0), np.int64(1), np.int64(-1)
+"""64-bit numbers: a literal among the arguments of a compiled function would have it compiled once more."""
+ROUND_ROBIN, BLOCK, INDEX = range(3)
+ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
+ARM_FIELDS: Final = [
+    ("agent", "i8"),
+    ("number", "i8"),  # of the arm inside its agent
+    ("original", "i8"),  # inside its agent
+    ("copy", "i8"),
+    ("column", "i8"),  # of the original in an array of means
+    ("key", "u8"),  # by which its level knows it
+    ("tape", "u8"),
+    ("mean", "f8"),
+    ("loss", "f8"),  # against the best original
+    ("pulls", "i8"),
+]
+ARM: Final = np.dtype(ARM_FIELDS, align=True)
+
 
 class RunStreams(NamedTuple):
     """Streams of one run: of its reward tapes, its levels, its sample of the arms, and its binarising coins."""
@@ -44,26 +63,6 @@ def level_stream(levels, version, key):
 
 
 ArmTable = npt.NDArray[Any]
-NEVER: Final = 1 << 62  # more rounds than any horizon has
-ZERO, ONE, NONE = np.int64(0), np.int64(1), np.int64(-1)
-"""64-bit numbers: a literal among the arguments of a compiled function would have it compiled once more."""
-
-ROUND_ROBIN, BLOCK, INDEX = range(3)
-ORDERS: Final = {"round-robin": ROUND_ROBIN, "block": BLOCK, "index": INDEX}
-
-ARM_FIELDS: Final = [
-    ("agent", "i8"),
-    ("number", "i8"),  # of the arm inside its agent
-    ("original", "i8"),  # inside its agent
-    ("copy", "i8"),
-    ("column", "i8"),  # of the original in an array of means
-    ("key", "u8"),  # by which its level knows it
-    ("tape", "u8"),
-    ("mean", "f8"),
-    ("loss", "f8"),  # against the best original
-    ("pulls", "i8"),
-]
-ARM: Final = np.dtype(ARM_FIELDS, align=True)
 
 
 def first_arms(job: Job) -> IntArray:

@@ -47,6 +47,13 @@ CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), sh
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
 FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
+J = TypeVar("J", bound=SamplingJob[Any])
+FREE: Final[BoundsName] = "distribution-free"
+RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
+SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
+MOST_RUNS, MOST_THREADS = 10**12, 4096
+PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
+CARD_CHUNK: Final = 1 << 18  # runs of a launch
 
 
 class SamplingStatus(NamedTuple):
@@ -258,14 +265,7 @@ def _is_look(count: int) -> bool:
     return next(looks(count)) == count
 
 
-J = TypeVar("J", bound=SamplingJob[Any])
 ChunkOutcomes = Callable[[J, int, int], Outcomes]  # of a job, (first run, count)
-
-FREE: Final[BoundsName] = "distribution-free"
-RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
-SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
-MOST_RUNS, MOST_THREADS = 10**12, 4096
-PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 
 
 def kernels_installed() -> bool:
@@ -385,8 +385,6 @@ def check_sampling(
 
 
 DeviceName = Literal["auto", "cpu", "gpu"]
-
-CARD_CHUNK: Final = 1 << 18  # runs of a launch
 
 
 class RunSource(NamedTuple):

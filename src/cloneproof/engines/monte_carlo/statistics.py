@@ -43,6 +43,10 @@ _RANKS = np.arange(1.0, len(RATES) + 1.0) ** -1.2  # heavy enough a tail that no
 LOG_WEIGHTS: FloatArray = np.log(_RANKS / _RANKS.sum())
 COSTS: FloatArray = -np.log1p(-RATES) - RATES
 _STEPS = 100  # Newton needs about 6
+FIRST_TIME = 16  # observations before which no limit is trusted
+TIGHTEST = 256  # observations at which the width is least for its alpha
+CUT = 8.0
+_ROUNDING = 1e-9
 
 
 def deviations(variations: FloatArray, scales: FloatArray, alpha: float, bold: float = 0.0) -> FloatArray:
@@ -84,10 +88,6 @@ def round_up(values: FloatArray) -> FloatArray:
     return np.ldexp(np.ceil(mantissa * 2.0**32) * 2.0**-32, exponent)
 
 
-FIRST_TIME = 16  # observations before which no limit is trusted
-TIGHTEST = 256  # observations at which the width is least for its alpha
-
-
 def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatArray:
     """Return the half-widths of means of `count` observations with these sample variances; infinite for too few.
 
@@ -100,10 +100,6 @@ def asymptotic_widths(variances: FloatArray, count: int, alpha: float) -> FloatA
     rate = (log + math.log(log + 1)) / TIGHTEST  # r^2, nearly the best for that time
     spread = 1 + count * rate
     return np.asarray(np.sqrt(variances * 2 * spread / (count**2 * rate) * math.log(math.sqrt(spread) / alpha)))
-
-
-CUT = 8.0
-_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)

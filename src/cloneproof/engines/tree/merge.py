@@ -22,6 +22,15 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 StateBlock = list[int]
 FEW = 4  # blocks that are quickly sorted by exchanges
+STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
+CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
+WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
+ROUND_WORK = 2_000  # a round costs as much as this many successors, however few it has
+ARM_WORK = 100  # and this many more for each of its arms
+UNIT_SECONDS = 5e-7  # of a successor
+FIRST_LOOK = 64  # rounds after which the growth says something
+SHORTER = "use engine 'monte-carlo', or a shorter horizon"
+MANY = 50_000  # states from which on the growth is looked at often
 
 
 class Symmetry:
@@ -141,17 +150,6 @@ def _words(states: States) -> list[Ints]:
             words[-1] = (words[-1] << bits) | row
             used += bits
     return words or [np.zeros(states.shape[1], dtype=np.int64)]
-
-
-STATES_LIMIT = 4_000_000  # in one round: below 4 GiB
-CELLS_LIMIT = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
-WORK_LIMIT = 1_000_000_000  # successors of states, in all rounds together: some minutes
-ROUND_WORK = 2_000  # a round costs as much as this many successors, however few it has
-ARM_WORK = 100  # and this many more for each of its arms
-UNIT_SECONDS = 5e-7  # of a successor
-FIRST_LOOK = 64  # rounds after which the growth says something
-SHORTER = "use engine 'monte-carlo', or a shorter horizon"
-MANY = 50_000  # states from which on the growth is looked at often
 
 
 class WorkLimit:

@@ -21,6 +21,11 @@ from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistic
 from cloneproof.engines.tree.merge import Symmetry, WorkLimit, merge_states
 from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
 
+CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
+FEWEST, MOST = 64, 1 << 17
+NEGLIGIBLE_WEIGHT = 1e-30  # a state that weighs less is dropped, and its weight counted into the error
+ROUNDINGS = 16  # of a weight in one round: choice on two levels, outcome, product, and the sum of rewards
+
 
 def arms_decided(shape: Shape, states: States, level: int) -> Mask:
     """Return where a level of arms needs no further reward."""
@@ -225,12 +230,6 @@ def _add(states: States, row: int | None, what: Ints | int) -> None:
 def _clear(states: States, row: int | None, where: Ints | slice = slice(None)) -> None:
     if row is not None:
         states[row, where] = 0
-
-
-CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
-FEWEST, MOST = 64, 1 << 17
-NEGLIGIBLE_WEIGHT = 1e-30  # a state that weighs less is dropped, and its weight counted into the error
-ROUNDINGS = 16  # of a weight in one round: choice on two levels, outcome, product, and the sum of rewards
 
 
 @dataclass(frozen=True)

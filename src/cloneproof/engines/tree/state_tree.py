@@ -26,6 +26,7 @@ from cloneproof.mechanisms.rule import Rule
 SAMPLES_LIMIT = 2_000
 LONGEST_MEAN = 1000  # rounds to a random end; a longer one would only be refused after all its ends were listed
 LATE = 1e-6  # the chance that a random end comes after the last round that is looked at
+METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
 
 def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[tuple[int, ...], float]:
@@ -56,7 +57,6 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
 
 
 SizeLaws = tuple[tuple[tuple[int, float], ...], ...]  # of each sample: how many arms it has, with probabilities
-METHOD = "state tree: forward recursion over statistics, floats with a counted bound of roundings"
 
 
 def tree(

@@ -37,6 +37,8 @@ from cloneproof.mechanisms.online.opening import (
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
 
 WAIT: Final = -1
+TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
+ONE: Final = 1 << TICK_BITS
 
 
 class ExplorationQueue:
@@ -154,10 +156,6 @@ class NeutralRounds:
 
     def restore(self, data: Sequence[int]) -> None:
         self.shared, self.drawn = data
-
-
-TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
-ONE: Final = 1 << TICK_BITS
 
 
 class Candidates:

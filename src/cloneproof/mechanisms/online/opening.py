@@ -15,6 +15,21 @@ from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.arithmetic import log, log_ratio
 from cloneproof.mechanisms.mechanism import Mechanism
 
+SEED_LIMIT: Final = 1 << 63
+KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
+STATE_STREAM, COINS_STREAM, END_STREAM, UNIFORM_STREAM = range(4)
+"""Of a session: what its mechanism draws, the coins that binarise rewards, and its end where that is drawn."""
+LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
+"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
+EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
+"""Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
+SLOT_STREAM = 5
+"""Of a level of slots: the arm that each slot holds."""
+ORDER_STREAM, FALLBACK_STREAM = range(2)
+"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
+CONTEST_PLACE = 0
+"""Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
+
 
 @dataclass(frozen=True)
 class Registration:
@@ -82,10 +97,6 @@ def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list
     return [items[number] for number in sorted(ranks[:size])]
 
 
-SEED_LIMIT: Final = 1 << 63
-KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
-
-
 def checked_window(window: object, family: RewardFamily) -> int:
     """Return the rounds after which a missing reward counts as the lowest possible one, which the family must have."""
     if math.isinf(family.low):
@@ -135,25 +146,6 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
 def checked_seed(seed: object) -> int:
     """Return the seed, or raise an error."""
     return count(seed, "seed", 0, SEED_LIMIT - 1, SessionError)
-
-
-STATE_STREAM, COINS_STREAM, END_STREAM, UNIFORM_STREAM = range(4)
-"""Of a session: what its mechanism draws, the coins that binarise rewards, and its end where that is drawn."""
-
-LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
-"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
-
-EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
-"""Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
-
-SLOT_STREAM = 5
-"""Of a level of slots: the arm that each slot holds."""
-
-ORDER_STREAM, FALLBACK_STREAM = range(2)
-"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
-
-CONTEST_PLACE = 0
-"""Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
 
 
 def last_round(mean: int, draw: float) -> int:

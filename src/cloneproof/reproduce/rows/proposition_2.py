@@ -23,6 +23,9 @@ from cloneproof.reproduce.trp import exploration_slack
 
 COPIES = (2, 2)
 SUMMED = "closed form in floats, summed over epochs"
+NAME = "prior-independent-etc"
+LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
+SHORT = 65_536  # the first horizon at which two arms are exploited at all
 
 
 @dataclass(frozen=True)
@@ -103,11 +106,6 @@ class Epochs:
 def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
     """Return the m of an epoch; Algorithm 4's where the mechanism has none."""
     return (mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()).arm_rounds(epoch)
-
-
-NAME = "prior-independent-etc"
-LARGE, TINY = 0.5, 0.004  # a gap that is safe from the start, and one that is not
-SHORT = 65_536  # the first horizon at which two arms are exploited at all
 
 
 def run(setting: Setting) -> Findings:

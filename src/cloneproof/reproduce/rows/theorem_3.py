@@ -20,6 +20,9 @@ from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting,
 from cloneproof.reproduce.trp import average_gap, least_slack, unequal_means
 
 TRIED = 3  # copies of each original, where copies are searched for
+HALVES = (0.25, 0.75)
+CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
+ROUNDING = 1e-12  # a round: several times what the engine states
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,6 @@ class EtcCase:
                 honest = rp_regret(self.etc(self.paper), Instance(means, (1,) * self.originals), self.horizon)
                 most = max(most, honest.high / sum(worse))
         return most
-
-
-HALVES = (0.25, 0.75)
-CASES = ((HALVES, 2), (HALVES, 3), ((0.1, 0.4, 0.9), 2))  # support, originals
-ROUNDING = 1e-12  # a round: several times what the engine states
 
 
 def run(setting: Setting) -> Findings:

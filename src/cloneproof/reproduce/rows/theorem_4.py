@@ -46,6 +46,14 @@ from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting,
 ANA = "ana"
 HIT_OR_MISS = Discrete([0, 1], [0.5, 0.5])
 QUARTERS = Discrete([0.25, 0.75], [0.5, 0.5])
+ORDERS: tuple[Order, ...] = ("round-robin", "block", "index")
+FACTORS = (2, 8)  # of L ln 2T: the theorem's m, and the proof's, four times as long
+ROUNDING = 1e-11  # of a tail: far more than sums of a few thousand positive terms lose
+VISIBLE = 1e-30  # the engine leaves out tails far below this, so that a ratio of such tails says nothing
+SWEEP_ROUNDING = 1e-10  # of a payoff that is at most the horizon: a few thousand positive terms in floats
+NAME = "h-etc-r"
+MEANS = (0.75, 0.25)
+TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
 
 @dataclass(frozen=True)
@@ -123,10 +131,6 @@ def _duel(prior: Discrete, rival: float, horizon: int, rewards: str = "bernoulli
     return Market([Agent(ANA, 2, prior), Agent("bo", 1, Point(rival))], horizon=horizon, rewards=rewards)
 
 
-ORDERS: tuple[Order, ...] = ("round-robin", "block", "index")
-FACTORS = (2, 8)  # of L ln 2T: the theorem's m, and the proof's, four times as long
-
-
 class HarderAttack(NamedTuple):
     """One order of exploration and one factor of L ln 2T; payoffs of honest and of copied registration, share 1."""
 
@@ -163,8 +167,6 @@ def _payoff(
 
 Tail = np.ndarray[Any, Any]  # P(sum of the trial's rewards >= s) for s = 0, 1, .., M
 Reading = Literal["own arms", "best arm"]
-ROUNDING = 1e-11  # of a tail: far more than sums of a few thousand positive terms lose
-VISIBLE = 1e-30  # the engine leaves out tails far below this, so that a ratio of such tails says nothing
 
 
 def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int]) -> Tail:
@@ -242,9 +244,6 @@ def _from_above(law: Tail) -> Tail:
     return np.asarray(np.cumsum(law[::-1])[::-1])
 
 
-SWEEP_ROUNDING = 1e-10  # of a payoff that is at most the horizon: a few thousand positive terms in floats
-
-
 def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tuple[int, ...]]) -> list[Estimate]:
     """Return the largest gain of each vector of Ana's copies over all scores that any opponents may set."""
     game = two_phase_game(audit_case(market, mechanism, ANA))
@@ -257,11 +256,6 @@ def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tupl
         error = SWEEP_ROUNDING * market.horizon
         results.append(Estimate(most, error, "estimated", "sweep over thresholds, floats"))
     return results
-
-
-NAME = "h-etc-r"
-MEANS = (0.75, 0.25)
-TIED = (1.0, 0.5)  # means with which the best arm may tie with a worse one at the highest score
 
 
 def run(setting: Setting) -> Findings:

@@ -18,6 +18,7 @@ from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting,
 NAME = "h-etc-r"
 HORIZONS = tuple(10**k for k in range(4, 10))
 STEP = 0.75  # of a rival's distance, in units of 1/√(2M): about where distance x chance of a wrong award is largest
+_MARKETS = ((2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5, 0.8)), (2, (0.4, 0.6)))
 
 
 def run(setting: Setting) -> Findings:
@@ -66,9 +67,6 @@ def run(setting: Setting) -> Findings:
         ),
         tables=(_table(cases),),
     )
-
-
-_MARKETS = ((2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5, 0.8)), (2, (0.4, 0.6)))
 
 
 @dataclass(frozen=True)

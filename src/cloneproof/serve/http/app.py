@@ -36,25 +36,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-
-class Route(NamedTuple):
-    """A method and a path, the roles that may call it (none: no key is needed), its body and its reply."""
-
-    method: str
-    path: str
-    handler: Handler
-    roles: frozenset[Role]
-    body: type | None
-    reply: type
-    statuses: tuple[int, ...] = (200,)
-    query: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """A name for metrics and for the document."""
-        return self.handler.__name__
-
-
 _PAGE: Final = files("cloneproof.serve.http") / "page"
 _REPORT_STYLE: Final = files("cloneproof.report") / "templates" / "page.css"
 _TYPES: Final = {"html": b"text/html; charset=utf-8", "css": b"text/css; charset=utf-8", "js": b"text/javascript"}
@@ -71,8 +52,6 @@ SAFE: Final[tuple[Header, ...]] = (
 )
 _JSON: Final = (b"content-type", b"application/json")
 _TEXT: Final = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-_encode = msgspec.json.Encoder().encode
-log = logging.getLogger("cloneproof.serve")
 PLATFORM: Final = frozenset[Role]({"platform"})
 READERS: Final = frozenset[Role]({"platform", "auditor"})
 OWNERS: Final = frozenset[Role]({"platform", "agent"})
@@ -94,6 +73,28 @@ _QUERY: Final = {
     "limit": (1, 1000, "how many lines"),
 }
 MARKET: Final = "/v1/markets/{market}"
+
+
+class Route(NamedTuple):
+    """A method and a path, the roles that may call it (none: no key is needed), its body and its reply."""
+
+    method: str
+    path: str
+    handler: Handler
+    roles: frozenset[Role]
+    body: type | None
+    reply: type
+    statuses: tuple[int, ...] = (200,)
+    query: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """A name for metrics and for the document."""
+        return self.handler.__name__
+
+
+_encode = msgspec.json.Encoder().encode
+log = logging.getLogger("cloneproof.serve")
 
 ROUTES: Final = (
     Route("GET", "/health", h.health, NOBODY, None, m.Health),

@@ -38,6 +38,11 @@ _SEARCHED: Final = 1 << 17  # lines that are searched for them: 30 ms
 HttpAnswer = tuple[int, Any]
 Params = dict[str, str]
 
+T = TypeVar("T")
+_ON_SLOTS: Final = "when a slot that holds it is reached, the agent gets nothing more this season"
+_PAYS_NOT: Final = "under this mechanism withdrawing does not pay (docs/textbook/reservoir.md, section 9)"
+_NO_PROMISE: Final = "none: nothing is promised about withdrawals under this mechanism"
+
 
 async def health(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
     """Return whether the process is alive."""
@@ -56,9 +61,6 @@ async def ready(service: Service, caller: KeyRecord | None, params: Params, body
 async def version(service: Service, caller: KeyRecord | None, params: Params, body: None) -> HttpAnswer:
     """Return the version of cloneproof; needs no key."""
     return 200, m.Version(__version__, 1)
-
-
-T = TypeVar("T")
 
 
 async def _on_market(service: Service, caller: KeyRecord, params: Params, work: Callable[[LiveMarket, int], T]) -> T:
@@ -215,11 +217,6 @@ def _registered(market: LiveMarket, agent: str, arm: str | None, season: int, du
     else:
         effect = f"it takes part in season {market.season}, which is {market.state}"
     return m.Registered(agent, arm, season, duplicate, effect)
-
-
-_ON_SLOTS: Final = "when a slot that holds it is reached, the agent gets nothing more this season"
-_PAYS_NOT: Final = "under this mechanism withdrawing does not pay (docs/textbook/reservoir.md, section 9)"
-_NO_PROMISE: Final = "none: nothing is promised about withdrawals under this mechanism"
 
 
 async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:

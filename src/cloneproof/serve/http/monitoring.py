@@ -47,6 +47,11 @@ _OF_MARKETS: Final[dict[str, tuple[_Family, str, Callable[[LiveMarket], int]]]] 
     "rewards_late": (CounterMetricFamily, "Rewards that came after their window.", lambda market: market.late),
     "rewards_defaulted": (CounterMetricFamily, "Rewards that the default replaced.", lambda market: market.defaulted),
 }
+LOG_FORMATS: Final = ("text", "json")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+_PROBES: Final = {"health", "ready", "version", "other"}  # `other`: the page, the document and the metrics
+_PLAIN: Final = re.compile(r"[\w.:@/+-]+", re.ASCII)
+_SECRETS: Final = re.compile(r"cp_[0-9a-f]{1,12}_[\w-]+|(?<=://)[^\s/@:]*:[^\s/@]*(?=@)")
 
 
 class _WriterMetrics(Collector):
@@ -109,11 +114,6 @@ class Metrics:
         return await asyncio.to_thread(generate_latest, self._registry)
 
 
-LOG_FORMATS: Final = ("text", "json")
-LOG_LEVELS: Final = ("debug", "info", "warning", "error")
-_PROBES: Final = {"health", "ready", "version", "other"}  # `other`: the page, the document and the metrics
-_PLAIN: Final = re.compile(r"[\w.:@/+-]+", re.ASCII)
-_SECRETS: Final = re.compile(r"cp_[0-9a-f]{1,12}_[\w-]+|(?<=://)[^\s/@:]*:[^\s/@]*(?=@)")
 log = logging.getLogger("cloneproof.serve")
 
 

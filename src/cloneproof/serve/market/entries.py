@@ -20,6 +20,18 @@ from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec, Name
 
+FORMAT: Final = 2
+"""The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
+
+1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
+2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
+   has an entry that says why. Arms can be withdrawn.
+"""
+GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
+_HALF: Final = 1 << (TICK_BITS - 1)
+SNAPSHOT: Final = 3
+"""The version of new snapshots. One of another version is left aside, and its market rebuilt from the ledger."""
+
 
 class _Entry(msgspec.Struct, tag_field="kind", gc=False):
     """Fields that all lines have."""
@@ -29,15 +41,6 @@ class _Entry(msgspec.Struct, tag_field="kind", gc=False):
 
 
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-
-
-FORMAT: Final = 2
-"""The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
-
-1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
-2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why. Arms can be withdrawn.
-"""
 
 
 class Opened(_Entry, tag="opened", omit_defaults=True):
@@ -232,10 +235,6 @@ class Known:
                 self.events[entry.event] = self.late[entry.id] = entry
 
 
-GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
-_HALF: Final = 1 << (TICK_BITS - 1)
-
-
 class Head(NamedTuple):
     """Where a chain ends: the number of its last entry and the hash over everything up to it."""
 
@@ -309,10 +308,6 @@ def payment(reward_ticks: int, share_micro: int) -> int:
     (500000, 400000, 333333)
     """
     return (reward_ticks * share_micro + _HALF) >> TICK_BITS
-
-
-SNAPSHOT: Final = 3
-"""The version of new snapshots. One of another version is left aside, and its market rebuilt from the ledger."""
 
 
 class Unsealed(NamedTuple):

@@ -24,6 +24,9 @@ from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState,
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
 E = TypeVar("E", bound=ledger.Entry)
+MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
+MOST_REGISTERED: Final = 100_000  # arms of all agents together
+MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
 
 class LiveMarket:
@@ -438,11 +441,6 @@ class LiveMarket:
         self.season, self.state = season, "open"
         self.registry.forget_withdrawn()
         return self._append(ledger.SeasonOpened, at, season)
-
-
-MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
-MOST_REGISTERED: Final = 100_000  # arms of all agents together
-MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
 
 def check_declaration(spec: MarketSpec) -> None:

@@ -14,6 +14,10 @@ import msgspec
 
 from cloneproof.errors import Refused
 
+_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"}  # fields that are no declaration
+_STEPS: Final = 1000  # in a window
+_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward
+
 
 class RegistryArm(msgspec.Struct, omit_defaults=True):
     """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60.
@@ -36,9 +40,6 @@ class AgentRecord(msgspec.Struct, omit_defaults=True):
     season: int
     arms: list[RegistryArm] = []
     balance: int = 0
-
-
-_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"}  # fields that are no declaration
 
 
 def _declared(record: AgentRecord | RegistryArm) -> dict[str, Any]:
@@ -162,10 +163,6 @@ class Registry:
         for name, names in state["playing"]:
             own = {arm.arm: arm for arm in self.agents[name].arms}
             self._playing.append((self.agents[name], [own[arm] for arm in names]))
-
-
-_STEPS: Final = 1000  # in a window
-_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward
 
 
 class WaitWindows:

@@ -24,6 +24,8 @@ from cloneproof.serve.market.live import LiveMarket, declared_market
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.market.told import ToldSession
 
+_AT_ONCE: Final = 1000  # entries
+
 
 class Misfit(ServeError):  # noqa: N818 (it names an entry)
     """Raised for the first entry of a ledger that does not fit what came before it."""
@@ -292,9 +294,6 @@ def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
         yield f"default of {entry.id} for {entry.agent} {entry.arm}", isinstance(entry, ledger.Late)
     if isinstance(entry, ledger.Late):
         yield f"late reward of {entry.id}", False
-
-
-_AT_ONCE: Final = 1000  # entries
 
 
 def take_snapshot(market: LiveMarket) -> bytes:

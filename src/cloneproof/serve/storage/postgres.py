@@ -59,6 +59,28 @@ SCHEMA: Final = """
         revoked boolean NOT NULL
     );
 """
+# Every statement is a look-up or an append, so only plans by index are right; each commit waits for the disk.
+_SETTINGS: Final = (
+    "SET search_path = cloneproof; SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; "
+    "SET enable_mergejoin = off; SET enable_seqscan = off; SET lock_timeout = '10s'; "
+    "SET idle_in_transaction_session_timeout = '5s'"
+)
+
+
+class Patience(NamedTuple):
+    """How long a process waits, in seconds.
+
+    connect  for a connection
+    turn     for a process that does nothing in its turn, before it is taken away
+    answer   for the database, in one step; more than two turns
+    """
+
+    connect: int = 5
+    turn: float = 5.0
+    answer: float = 12.0
+
+
+PATIENCE: Final = Patience()
 
 
 def make_tables(connection: psycopg.Connection) -> None:
@@ -89,28 +111,7 @@ def has_tables(connection: psycopg.Connection) -> bool:
     return True
 
 
-class Patience(NamedTuple):
-    """How long a process waits, in seconds.
-
-    connect  for a connection
-    turn     for a process that does nothing in its turn, before it is taken away
-    answer   for the database, in one step; more than two turns
-    """
-
-    connect: int = 5
-    turn: float = 5.0
-    answer: float = 12.0
-
-
-PATIENCE: Final = Patience()
 log = logging.getLogger("cloneproof.serve")
-
-# Every statement is a look-up or an append, so only plans by index are right; each commit waits for the disk.
-_SETTINGS: Final = (
-    "SET search_path = cloneproof; SET synchronous_commit = on; SET jit = off; SET enable_hashjoin = off; "
-    "SET enable_mergejoin = off; SET enable_seqscan = off; SET lock_timeout = '10s'; "
-    "SET idle_in_transaction_session_timeout = '5s'"
-)
 
 
 class StorageLost(Refused):

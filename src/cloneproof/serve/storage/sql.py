@@ -40,6 +40,9 @@ IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
 Statements = Any  # a connection or cursor with `execute` and `executemany`; parameters are question marks
 
+# The place of the block that has an entry, or would have it.
+_BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? AND place <= ?"
+
 
 class StoredMarket(NamedTuple):
     """A market at the start: its last snapshot, the lines after it, and the secret of its dice."""
@@ -356,10 +359,6 @@ class Storage(ABC):
             " SET revoked = api_keys.revoked OR excluded.revoked",
             key.id, key.role, key.agent, key.hash, key.created, key.revoked,
         )  # fmt: skip
-
-
-# The place of the block that has an entry, or would have it.
-_BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? AND place <= ?"
 
 
 class SharedStorage(Storage):

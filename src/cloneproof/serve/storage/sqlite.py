@@ -34,6 +34,32 @@ from cloneproof.serve.storage.sql import (
 
 _held: Final = set[tuple[int, int]]()  # files locked here: opening and closing one again would end SQLite's locks
 
+APPLICATION_ID: Final = 0x636C6F6E  # "clon"
+VERSION: Final = 3  # of the schema
+SCHEMA: Final = """
+    CREATE TABLE markets (
+        number INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        secret BLOB,                        -- of the dice
+        indexed INTEGER NOT NULL DEFAULT 0  -- up to this entry, all are in `ids`
+    );
+    CREATE TABLE ledger (
+        place INTEGER PRIMARY KEY,     -- market * 2^40 + number of the first entry
+        count INTEGER NOT NULL,
+        hash_before BLOB NOT NULL,
+        hash_after BLOB NOT NULL,
+        lines TEXT NOT NULL            -- one JSON object a line
+    );
+    CREATE TABLE snapshots (market INTEGER PRIMARY KEY, entry INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE ids (                 -- derived: the block that has an id
+        hash INTEGER, place INTEGER, PRIMARY KEY (hash, place)
+    ) WITHOUT ROWID;
+    CREATE TABLE api_keys (
+        id TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, hash BLOB NOT NULL, created INTEGER NOT NULL,
+        revoked INTEGER NOT NULL
+    ) WITHOUT ROWID;
+"""
+
 
 class FileLock:
     """Lock of one file, which is created if missing, readable by its owner; refused if another process has it."""
@@ -102,35 +128,6 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
 
 def _already_served(path: str) -> ServeError:
     return ServeError(f"{path!r} is already served by another process; stop it, or name another file")
-
-
-APPLICATION_ID: Final = 0x636C6F6E  # "clon"
-
-VERSION: Final = 3  # of the schema
-
-SCHEMA: Final = """
-    CREATE TABLE markets (
-        number INTEGER PRIMARY KEY,
-        name TEXT NOT NULL UNIQUE,
-        secret BLOB,                        -- of the dice
-        indexed INTEGER NOT NULL DEFAULT 0  -- up to this entry, all are in `ids`
-    );
-    CREATE TABLE ledger (
-        place INTEGER PRIMARY KEY,     -- market * 2^40 + number of the first entry
-        count INTEGER NOT NULL,
-        hash_before BLOB NOT NULL,
-        hash_after BLOB NOT NULL,
-        lines TEXT NOT NULL            -- one JSON object a line
-    );
-    CREATE TABLE snapshots (market INTEGER PRIMARY KEY, entry INTEGER NOT NULL, body BLOB NOT NULL);
-    CREATE TABLE ids (                 -- derived: the block that has an id
-        hash INTEGER, place INTEGER, PRIMARY KEY (hash, place)
-    ) WITHOUT ROWID;
-    CREATE TABLE api_keys (
-        id TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, hash BLOB NOT NULL, created INTEGER NOT NULL,
-        revoked INTEGER NOT NULL
-    ) WITHOUT ROWID;
-"""
 
 
 Connection = Any  # of `sqlite3` or of `apsw`

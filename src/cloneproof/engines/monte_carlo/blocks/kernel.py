@@ -69,6 +69,10 @@ CANDIDATE: Final = np.dtype(
 )  # fmt: skip
 """A candidate of a level. The arms come first in a table, then the agents, then a row that ends the last agent."""
 
+BLOCKS = 1 << 62  # where the streams of blocks leave a tape, far beyond the pulls of any horizon
+PIECES: Final = 8
+EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
+
 
 class BlockPlan(NamedTuple):
     """A job as numbers. Rounds of exploration are cut at T + 1, which changes no run."""
@@ -139,9 +143,6 @@ def candidates_of(job: Job, flat: bool) -> ArmTable:
     table["first"][first[-1] :] = first
     table["key"][first[-1] :] = np.arange(len(first))
     return table
-
-
-BLOCKS = 1 << 62  # where the streams of blocks leave a tape, far beyond the pulls of any horizon
 
 
 @compiled
@@ -221,10 +222,6 @@ def choose(level, rounds, rows):
     if ties == 1:
         return rows[begin].rank
     return rows[begin + np.int64(uniform(word(level.stream, TIE_STREAM), rounds) * ties)].rank
-
-
-PIECES: Final = 8
-EXPLORED, SCORED, COMMITTED, EXPLORED_LATER, COMMITTED_LATER = range(5)
 
 
 class BlockRounds(NamedTuple):

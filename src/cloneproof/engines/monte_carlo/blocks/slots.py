@@ -73,6 +73,13 @@ CONTENDER: Final = np.dtype(
     ],
     align=True,
 )  # fmt: skip
+_COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
+SURE = 1.0 - 1e-7
+SHORT = 8  # pulls: fewer are stepped
+NEAR_ONE = 0.999  # beyond it rounding may hide a difference
+LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
+LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
+FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
 
 
 class SlotPlan(NamedTuple):
@@ -129,9 +136,6 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         quantile=Function.of(FAMILIES, family.quantile, family.parameters),
         blocks=blocks,
     )
-
-
-_COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
 
 
 @inlined
@@ -199,9 +203,6 @@ def passes(plan, high, low):
     return plan.passing and not above(plan.threshold_high, plan.threshold_low, high, low)
 
 
-SURE = 1.0 - 1e-7
-SHORT = 8  # pulls: fewer are stepped
-NEAR_ONE = 0.999  # beyond it rounding may hide a difference
 _kl_upper_bound = with_callees(kl_upper_bound)
 
 
@@ -431,11 +432,6 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
 
 run_slots = _cached(source_stamp())
 """Compiled once for these sources."""
-
-
-LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
-LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
-FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
 
 
 def slots_apply(job: Job) -> bool:

@@ -49,6 +49,17 @@ _STREAMS: Final = {
     "LEVELS_STREAM": LEVELS_STREAM, "SAMPLE_STREAM": SAMPLE_STREAM, "EXPLORE_STREAM": EXPLORE_STREAM,
     "TIE_STREAM": TIE_STREAM, "COIN_STREAM": COIN_STREAM, "DRAW_STREAM": DRAW_STREAM,
 }  # fmt: skip
+OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
+WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
+WIDE: Final = 128  # where runs are in global memory; twice as many for each processor are not few
+MOST_BLOCKS: Final = 32  # on a processor
+BLOCK_BYTES: Final = 1024  # of shared memory that CUDA keeps for each
+SLOT_BYTES, ZIGGURAT_BYTES = 8, 772 * 8
+GLOBAL_BYTES: Final = 1 << 33  # of memory for runs that do not fit into shared memory, at most
+INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
+FIRST: Final = 256  # runs of every candidate in the first launch
+LEAST: Final = 4096  # of a launch after it
+MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are asked for
 
 
 @cache
@@ -70,16 +81,6 @@ def definitions(threads: int, kernel: int = 0, arms: int = 0, levels: int = 0, s
     """Return the macros of a build."""
     numbers = {**_STREAMS, "THREADS": threads, "KERNEL": kernel, "ARMS": arms, "LEVELS": levels, "SHARED": int(shared)}
     return tuple(f"-D{name}={number}" for name, number in numbers.items())
-
-
-OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
-WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
-WIDE: Final = 128  # where runs are in global memory; twice as many for each processor are not few
-MOST_BLOCKS: Final = 32  # on a processor
-BLOCK_BYTES: Final = 1024  # of shared memory that CUDA keeps for each
-SLOT_BYTES, ZIGGURAT_BYTES = 8, 772 * 8
-GLOBAL_BYTES: Final = 1 << 33  # of memory for runs that do not fit into shared memory, at most
-INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
 
 
 class KernelShape(NamedTuple):
@@ -295,11 +296,6 @@ def gpu_outcomes_of_many(ranges: Sequence[RunRange]) -> list[Outcomes]:
     here = [number for number, each in enumerate(ranges) if refusal(each.job) is None]
     played = dict(zip(here, play_ranges(card(), [ranges[number] for number in here]), strict=True))
     return [played[number] if number in played else outcomes(*each) for number, each in enumerate(ranges)]
-
-
-FIRST: Final = 256  # runs of every candidate in the first launch
-LEAST: Final = 4096  # of a launch after it
-MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are asked for
 
 
 class ReadAheadRuns:

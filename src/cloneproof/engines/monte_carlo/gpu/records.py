@@ -29,6 +29,26 @@ MOST_FLAT_ARMS: Final = 32
 MOST_TREE_SLOTS: Final = 224  # four blocks of 32 runs on a processor of 227 KB
 LONGEST: Final = 2_000_000
 MOST_ARMS: Final = 100_000
+LARGEST_INDEX: Final = 2.0**31 - 64.0  # of an index in units; see source/index.h
+PLAN: Final = np.dtype(
+    [
+        ("begin", "i8"), ("count", "i8"), ("first", "i8"), ("seed", "u8"),
+        ("horizon", "i8"), ("agents", "i8"), ("originals", "i8"), ("arms", "i8"), ("levels", "i8"), ("flat", "i8"),
+        ("constant", "i8"), ("sample", "i8"), ("positions", "i8"),
+        ("means", "u8"), ("means_first", "i8"), ("means_rows", "i8"),
+        ("original", "u8"), ("copy", "u8"), ("key", "u8"), ("agent_of", "u8"), ("place_of", "u8"),
+        ("first_arm", "u8"), ("first_position", "u8"),
+        ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
+        ("agent_exact", "u8"), ("agent_roots", "u8"), ("agent_shift", "i8"), ("agent_scale", "f8"),
+        ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
+        ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
+        ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
+        ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"), ("served", "u8"),
+    ]
+)  # fmt: skip
+UNKNOWN_RUNS: Final = 10_000  # where a precision or a verdict says when to stop
+WORTH_IT: Final = 4.0  # seconds of the cores, twice what a card needs for CUDA and a kernel that is compiled
+QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy, and the others
 
 
 class KernelChoice(NamedTuple):
@@ -103,25 +123,6 @@ def choice_of(job: Job) -> KernelChoice:
 PlanRecords = npt.NDArray[Any]
 Upload = Callable[[npt.NDArray[Any]], int]
 """Copy an array to where the kernels run; its address there."""
-
-LARGEST_INDEX: Final = 2.0**31 - 64.0  # of an index in units; see source/index.h
-
-PLAN: Final = np.dtype(
-    [
-        ("begin", "i8"), ("count", "i8"), ("first", "i8"), ("seed", "u8"),
-        ("horizon", "i8"), ("agents", "i8"), ("originals", "i8"), ("arms", "i8"), ("levels", "i8"), ("flat", "i8"),
-        ("constant", "i8"), ("sample", "i8"), ("positions", "i8"),
-        ("means", "u8"), ("means_first", "i8"), ("means_rows", "i8"),
-        ("original", "u8"), ("copy", "u8"), ("key", "u8"), ("agent_of", "u8"), ("place_of", "u8"),
-        ("first_arm", "u8"), ("first_position", "u8"),
-        ("arm_exact", "u8"), ("arm_roots", "u8"), ("arm_shift", "i8"), ("arm_scale", "f8"),
-        ("agent_exact", "u8"), ("agent_roots", "u8"), ("agent_shift", "i8"), ("agent_scale", "f8"),
-        ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
-        ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
-        ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
-        ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"), ("served", "u8"),
-    ]
-)  # fmt: skip
 
 
 class RunRange(NamedTuple):
@@ -237,11 +238,6 @@ def means_table(job: Job, first: int, count: int) -> MeansTable:
     if all(prior.atoms is not None and len(prior.atoms) == 1 for agent in job.market.agents for prior in agent.priors):
         return MeansTable(means_of_runs(job, 0, 1), 0)
     return MeansTable(means_of_runs(job, first, count), first)
-
-
-UNKNOWN_RUNS: Final = 10_000  # where a precision or a verdict says when to stop
-WORTH_IT: Final = 4.0  # seconds of the cores, twice what a card needs for CUDA and a kernel that is compiled
-QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy, and the others
 
 
 def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:

@@ -33,6 +33,16 @@ _POINTERS: Any = nb.types.CPointer
 _STATISTICS = (nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
 _PRIORITY = nb.float64(*_STATISTICS, _POINTERS(nb.int64), _POINTERS(nb.float64))
 _QUANTILE = nb.float64(nb.float64, nb.float64)
+_OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
+PRIORITIES: Final = (
+    etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
+    thompson.posterior_draw, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
+)  # fmt: skip
+USES_LOGARITHM: Final = ("ucb", "slow-ucb", "kl-ucb", "own")  # or may, as a user's function
+FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
+STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
+STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
+KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 
 class Function(NamedTuple):
@@ -121,9 +131,6 @@ def with_callees(function: Callable[..., Any]) -> Any:
     return _compiled(function, _OURS if ours else dict(_OURS))
 
 
-_OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
-
-
 def _compiled(function: Any, known: dict[Any, Any]) -> Any:
     """Return the function with all Python functions that it can reach compiled; anything else unchanged."""
     if not isinstance(function, FunctionType) or is_jitted(function):
@@ -163,13 +170,6 @@ quantile_at: Any = intrinsic(_quantile_at)
 """`quantile_at(address, mean, u)`: the reward by the function at an address; likewise a priority."""
 
 
-PRIORITIES: Final = (
-    etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
-    thompson.posterior_draw, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
-)  # fmt: skip
-USES_LOGARITHM: Final = ("ucb", "slow-ucb", "kl-ucb", "own")  # or may, as a user's function
-FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
-
 (
     _average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _steady_ucb, _steady_kl_ucb, _kl_ucb
 ) = (with_callees(function) for function in PRIORITIES)  # fmt: skip
@@ -205,11 +205,6 @@ def priority(function, inputs, all_pulls, all_means):
             function.address, clock, log_clock, pulls, mean, coin, draw, candidates, places[0], places[1]
         )
     return value
-
-
-STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
-STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
-KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 
 @compiled

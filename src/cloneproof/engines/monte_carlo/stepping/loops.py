@@ -68,6 +68,10 @@ from cloneproof.mechanisms.rule import PriorityInputs
 
 NOT_A_NUMBER = -2  # a priority was NaN
 KL_MARGIN = 1e-9  # more than an index of KL-UCB is rounded
+WINDOW = 4  # rounds ahead for which a level first bounds rivals
+_ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
+_OTHER = np.int64(arithmetic.WORDS * arithmetic.TRIES)
+_BITS = 4503599627370496.0  # 2**52
 
 
 @compiled
@@ -252,10 +256,6 @@ def enter(row, reward, binarise, coins, round_):
     row.high, row.low = plus(row.high, row.low, high, low)
     row.arrived += 1
     row.mean = average(row.high, row.low, row.arrived)
-
-
-WINDOW = 4  # rounds ahead for which a level first bounds rivals
-_ALWAYS = np.int64(1 << 52)  # more than 52 bits can say
 
 
 class Lead(NamedTuple):
@@ -448,8 +448,6 @@ def _pay(plan, tables):
 
 _scale = with_callees(arithmetic.gamma_scale)
 _gamma = with_callees(arithmetic.scaled_gamma)
-_OTHER = np.int64(arithmetic.WORDS * arithmetic.TRIES)
-_BITS = 4503599627370496.0  # 2**52
 
 
 @compiled

@@ -60,6 +60,38 @@ from cloneproof.mechanisms.rule import Rule
 Loop = Literal["leader", "thompson", "greedy", "any"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
 MOST_LEADING: Final = 100_000  # arms of UCB
+ARM: Final = np.dtype(
+    [*ARM_FIELDS, ("threshold", "i8"), ("word", "u8"), ("rank", "i8")],
+    align=True,
+)
+CANDIDATE: Final = np.dtype(
+    [
+        ("arm", "i8"),  # the row of the arm, where the candidate is one
+        ("key", "u8"),
+        ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
+        ("draw", "u8"),  # the stream of its draws
+        ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
+        ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
+        ("d", "f8"), ("c", "f8"), ("other_d", "f8"), ("other_c", "f8"),  # of the gamma variates of a posterior
+        ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
+    ],
+    align=True,
+)  # fmt: skip
+LEVEL: Final = np.dtype(
+    [
+        ("begin", "i8"), ("end", "i8"),  # rows of its candidates
+        ("registered", "i8"),  # arms of the agent before any sample
+        ("skipped", "i8"), ("served", "i8"),  # rounds of the agent: first ones that no score counts, and so far
+        ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
+        ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
+        ("leader", "i8"), ("until", "i8"), ("rivals", "f8"),  # UCB's: no other index exceeds rivals until that clock
+        ("window", "i8"), ("tied", "i8"),  # rounds ahead of the next bound; candidates listed that are like the leader
+    ],
+    align=True,
+)  # fmt: skip
+CLOSE: Final = 2.0**-42
+"""Estimates closer than this, relative to the largest, are not told apart: they and the session's index are each within
+some ten units in the last place, 2^-53, of the true one."""
 
 
 def loop_of(job: Job) -> Loop:
@@ -114,37 +146,6 @@ def functions_of(job: Job, running: Mechanism) -> Functions | None:
         kept.append(compiled)
     agent, arm, quantile = found
     return Functions(agent, arm, quantile, tuple(kept))
-
-
-ARM: Final = np.dtype(
-    [*ARM_FIELDS, ("threshold", "i8"), ("word", "u8"), ("rank", "i8")],
-    align=True,
-)
-CANDIDATE: Final = np.dtype(
-    [
-        ("arm", "i8"),  # the row of the arm, where the candidate is one
-        ("key", "u8"),
-        ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
-        ("draw", "u8"),  # the stream of its draws
-        ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
-        ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
-        ("d", "f8"), ("c", "f8"), ("other_d", "f8"), ("other_c", "f8"),  # of the gamma variates of a posterior
-        ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
-    ],
-    align=True,
-)  # fmt: skip
-LEVEL: Final = np.dtype(
-    [
-        ("begin", "i8"), ("end", "i8"),  # rows of its candidates
-        ("registered", "i8"),  # arms of the agent before any sample
-        ("skipped", "i8"), ("served", "i8"),  # rounds of the agent: first ones that no score counts, and so far
-        ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
-        ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
-        ("leader", "i8"), ("until", "i8"), ("rivals", "f8"),  # UCB's: no other index exceeds rivals until that clock
-        ("window", "i8"), ("tied", "i8"),  # rounds ahead of the next bound; candidates listed that are like the leader
-    ],
-    align=True,
-)  # fmt: skip
 
 
 class Bonus(NamedTuple):
@@ -216,10 +217,6 @@ def rule_numbers(rule: Rule, priority: Function, horizon: int, candidates: int, 
         bonus=bonus,
     )
 
-
-CLOSE: Final = 2.0**-42
-"""Estimates closer than this, relative to the largest, are not told apart: they and the session's index are each within
-some ten units in the last place, 2^-53, of the true one."""
 
 NO_BONUS: Final = Bonus(np.zeros(0), np.zeros(0), 0, 0.0)
 
