@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof._schedules import next_update
 from cloneproof.bounds.index import (
     Cells,
     chance_above,
     expected_gain_ceiling,
     index_gain_ceiling,
-    next_look,
     path_brackets,
     rate_cells,
 )
@@ -207,7 +207,7 @@ def test_the_chance_of_a_level_by_plain_recursion():
 def test_looks_are_every_pull_and_then_every_sixteenth_part():
     looks = [0]
     while looks[-1] < 10**9:
-        looks.append(next_look(looks[-1]))
+        looks.append(next_update(looks[-1]))
     assert looks[:34] == [*range(33), 34]
     assert len(looks) < 400
 

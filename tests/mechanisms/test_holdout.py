@@ -8,6 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof import bounds
+from cloneproof._schedules import doubling_ends, doubling_length
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import theorem
 from cloneproof.mechanisms.mechanism import epoch_mechanism, mechanism_from_dict, running_epochs
@@ -247,7 +248,7 @@ def test_epochs_are_clone_proof_in_an_audit(opponents, words):
 
 def test_each_epoch_is_clone_proof_against_any_opponents_and_hasty_ones_are_not():
     made = own(market=market(1), horizon="unknown")
-    epoch, case = epoch_mechanism(made, 12, 2), market(bounds.doubling_length(12))
+    epoch, case = epoch_mechanism(made, 12, 2), market(doubling_length(12))
     for length in (case.horizon, case.horizon * 2 // 3, 100):  # whole, cut in the award, cut in the trials
         assert cp.audit(case.with_horizon(length), epoch, agent="a0", opponents="any").verdict == "clone-proof"
     hasty = own(max_originals=2, gap=1.0, agent_gap=0.5, horizon="unknown", max_arms=4)
@@ -259,9 +260,9 @@ def test_each_epoch_is_clone_proof_against_any_opponents_and_hasty_ones_are_not(
 
 def epochs_regret(agents, originals, horizon, gap, agent_gap, known):
     """The sum of the epochs' bounds, each at its m and W; all rounds where no award was planned."""
-    ends, total = [0, *bounds.doubling_ends(horizon)], 0.0
+    ends, total = [0, *doubling_ends(horizon)], 0.0
     for number in range(1, len(ends)):
-        length, cut = bounds.doubling_length(number), ends[number] - ends[number - 1]
+        length, cut = doubling_length(number), ends[number] - ends[number - 1]
         m, w = bounds.holdout_rounds(agents, originals, gap if known else None, agent_gap, length)
         short = agents * bounds.holdout_trial(m, w, originals) > length
         total += cut if short else bounds.holdout_regret(agents, originals, m, w, cut, gap, agent_gap)

@@ -17,7 +17,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import opening, state
+from cloneproof.mechanisms.online import state, streams
 from cloneproof.mechanisms.online.levels import SlotLevel, ticks
 
 PROOF = Path(__file__).parents[2] / "proof"
@@ -48,11 +48,11 @@ class Case(NamedTuple):
     def line(self):
         """The case as the loop's program reads it: numbers, words by their place, rewards."""
         agents, draws, pulls = range(len(self.arms)), range(self.draws), range(self.pulls)
-        levels = substream(0, self.seed, opening.STATE_STREAM, opening.LEVELS_STREAM, 0)
-        slots = [substream(levels, i + 1, opening.SLOT_STREAM) for i in agents]
-        coins = substream(0, self.seed, opening.COINS_STREAM, 0)
-        words = [word(substream(levels, 0, opening.ORDER_STREAM), i) for i in agents]
-        words.append(word(substream(levels, 0, opening.FALLBACK_STREAM), 0))
+        levels = substream(0, self.seed, streams.STATE_STREAM, streams.LEVELS_STREAM, 0)
+        slots = [substream(levels, i + 1, streams.SLOT_STREAM) for i in agents]
+        coins = substream(0, self.seed, streams.COINS_STREAM, 0)
+        words = [word(substream(levels, 0, streams.ORDER_STREAM), i) for i in agents]
+        words.append(word(substream(levels, 0, streams.FALLBACK_STREAM), 0))
         words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
         words += [word(substream(coins, i, 1 + draw), pull) for i in agents for draw in draws for pull in pulls]
         fresh = int(self.kind == "fresh")
@@ -141,13 +141,13 @@ def test_a_broken_loop_does_not(cases, foretold, tmp_path, name):
 
 def slots_without_replacement(rule, stream, arm_keys):
     """Draws that avoid what was drawn before, as long as they can."""
-    ranked = sorted(range(len(arm_keys)), key=lambda arm: word(substream(stream, opening.SLOT_STREAM), arm))
+    ranked = sorted(range(len(arm_keys)), key=lambda arm: word(substream(stream, streams.SLOT_STREAM), arm))
     return [ranked[slot % len(ranked)] for slot in range(rule.draws + (rule.slots.fallback == "draw"))]
 
 
 def slots_of_the_first_arm(rule, stream, arm_keys):
     """A draw that favours the first arm: the smaller of two."""
-    draws = substream(stream, opening.SLOT_STREAM)
+    draws = substream(stream, streams.SLOT_STREAM)
     count = rule.draws + (rule.slots.fallback == "draw")
     return [int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(arm_keys)) for slot in range(count)]
 
@@ -181,11 +181,11 @@ FAULTS = {
     "draws that favour the first arm": (state, "agent_slots", slots_of_the_first_arm),
     "agents in the order of registration": (state.SlotState, "__init__", in_the_order_of_registration),
     "the lot to the first agent": (state.SlotState, "__init__", lot_to_the_first),
-    "a coin of its decision": (opening.Coins, "of", lambda self, decision, _: uniform(self.stream, decision)),
-    "one coin for a whole test": (opening.Coins, "of", lambda self, decision, allocation: uniform(
+    "a coin of its decision": (streams.Coins, "of", lambda self, decision, _: uniform(self.stream, decision)),
+    "one coin for a whole test": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places.pop(decision)[0]), 0)),
-    "rewards rounded to coins": (opening.Coins, "of", lambda self, decision, _: 0.5),
-    "coins that help": (opening.Coins, "of", lambda self, decision, allocation: uniform(
+    "rewards rounded to coins": (streams.Coins, "of", lambda self, decision, _: 0.5),
+    "coins that help": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places[decision][0]), self.places.pop(decision)[1]) ** 2),
     "a pass needs one more": (SlotLevel, "_passes", lambda self, k: self.rule.slots.threshold is not None
         and self.arrived[k] == self.explore and self.total[k] > ticks(self.rule.slots.threshold)),

@@ -23,7 +23,7 @@ from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Agent, Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
+from cloneproof.mechanisms.online.streams import checked_seed
 
 VectorGains = dict[CopyVector, Estimate]
 

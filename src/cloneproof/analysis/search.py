@@ -9,7 +9,7 @@ from cloneproof._checks import count, number_in
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.sampler import MOST_RUNS, DeviceName, check_sampling, checked_device
 from cloneproof.errors import EngineError
-from cloneproof.mechanisms.online.opening import checked_seed
+from cloneproof.mechanisms.online.streams import checked_seed
 
 MOST_COPIES = 10**6
 

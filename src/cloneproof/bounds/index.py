@@ -27,6 +27,7 @@ import scipy
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._checks import count, listed, number_in
 from cloneproof._clock import check_time
+from cloneproof._schedules import next_update
 from cloneproof.errors import MechanismError
 
 LEVELS = 100  # at which the path is computed, from index 1 down to half the lowest mean; as many again at each mean
@@ -38,15 +39,6 @@ WIDE = 12  # cells of the originals below the best two
 MOST_CHOICES = 300_000  # of cells for all originals, over which a ceiling is summed; of more some are drawn
 DRAWN = 4000
 BLOCK = 500  # choices at a time
-
-
-def next_look(pulls: int) -> int:
-    """Return the number of rewards at which a slot's falling index is next updated.
-
-    >>> next_look(0), next_look(32), next_look(34)
-    (1, 34, 36)
-    """
-    return pulls + max(1, pulls // 16)
 
 
 def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, horizon: int) -> float:
@@ -357,7 +349,7 @@ def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[in
     """At each update: the pulls so far, and for each level the smallest count with an index of at least that level."""
     at, looks, pulls = np.frombuffer(levels), [], 0
     while pulls < LONGEST * horizon:
-        pulls = next_look(pulls)
+        pulls = next_update(pulls)
         low, high = np.full(len(at), -1.0), np.ceil(at * pulls)  # not enough, enough
         while (high - low > 1).any():  # the divergence from the level falls as the mean rises to it
             middle = np.floor((low + high) / 2)

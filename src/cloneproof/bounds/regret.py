@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof._schedules import doubling_ends
 from cloneproof.bounds._domain import checked
-from cloneproof.bounds.rounds import doubling_arm_rounds, doubling_ends, holdout_trial, mistake, overtaken
+from cloneproof.bounds.rounds import doubling_arm_rounds, holdout_trial, mistake, overtaken
 
 __all__ = [
     "etc_regret", "etc_regret_paper", "h_etc_r_regret", "h_etc_r_regret_paper", "h_etc_r_shape",

@@ -5,8 +5,7 @@ sub-Gaussian with standard deviation `spread`.
 
 L and the gaps are declared by the principal or read off priors, never inferred from what was registered. Real numbers
 are rounded up and are at least 1. `trp_*` belongs to Theorem 3 (docs/reading.md), `holdout_*` to the hold-out theorem
-(docs/textbook/hold-out.md), `doubling_*` to the epochs of Algorithm 4 for platforms that do not know their horizon:
-rounds 1..2, 3..4, 5..8, 9..16, ..
+(docs/textbook/hold-out.md), `doubling_arm_rounds` to the epochs of Algorithm 4 (`cloneproof._schedules`).
 """
 
 from __future__ import annotations
@@ -14,15 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from cloneproof.bounds._domain import checked, whole_number
+from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
 
 __all__ = [
-    "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "doubling_ends", "doubling_epoch",
-    "doubling_length", "etc_rounds", "first_horizon_with_award", "holdout_applies", "holdout_arm_rounds",
-    "holdout_award_horizon", "holdout_gain", "holdout_rounds", "holdout_score_rounds", "holdout_trial",
-    "log_mistake", "mistake", "mistake_paper", "overtaken", "smallest", "trial_rounds", "trp_applies",
-    "trp_arm_rounds",
+    "arm_rounds_without_gap", "covered_gap", "doubling_arm_rounds", "etc_rounds", "first_horizon_with_award",
+    "holdout_applies", "holdout_arm_rounds", "holdout_award_horizon", "holdout_gain", "holdout_rounds",
+    "holdout_score_rounds", "holdout_trial", "log_mistake", "mistake", "mistake_paper", "overtaken", "smallest",
+    "trial_rounds", "trp_applies", "trp_arm_rounds",
 ]  # fmt: skip
 
 LN_2 = 0.6931471805599453  # the double nearest to ln 2
@@ -186,37 +184,6 @@ def holdout_gain(originals: int, gap: float, arm_rounds: int, horizon: int, spre
     if holdout_applies(originals, gap, arm_rounds, horizon, spread):
         return 0.0
     return min(float(horizon), 2 * mistake(originals, gap, arm_rounds, spread) * horizon)
-
-
-def doubling_epoch(round_: int) -> int:
-    """Return the number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
-
-    >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
-    [1, 1, 2, 2, 3, 3, 4]
-    """
-    if type(round_) is not int or round_ < 1:  # sessions ask in every round: the usual case is quick
-        round_ = whole_number(round_, "a round")
-    return max(1, (round_ - 1).bit_length())
-
-
-@checked
-def doubling_length(epoch: int) -> int:
-    """Return the number of rounds of an epoch that is not cut short.
-
-    >>> [doubling_length(epoch) for epoch in (1, 2, 3, 4)]
-    [2, 2, 4, 8]
-    """
-    return 2 if epoch == 1 else 2 ** (epoch - 1)
-
-
-@checked
-def doubling_ends(horizon: int) -> list[int]:
-    """Return the last round of each epoch up to the horizon, which cuts the last one short.
-
-    >>> doubling_ends(11)
-    [2, 4, 8, 11]
-    """
-    return [min(horizon, 2**number) for number in range(1, doubling_epoch(horizon) + 1)]
 
 
 @checked

@@ -72,7 +72,7 @@ def reproduce(
     Writes report.html, results.json and certificates.
     """
     from cloneproof.engines.monte_carlo.sampler import available_threads
-    from cloneproof.mechanisms.online.opening import checked_seed
+    from cloneproof.mechanisms.online.streams import checked_seed
     from cloneproof.reproduce.run_rows import reproduce as run
 
     checked_seed(seed)  # before a folder is made

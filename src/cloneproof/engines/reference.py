@@ -16,8 +16,8 @@ from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, Means, arms_of, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
 from cloneproof.mechanisms.online.session import Session, session
+from cloneproof.mechanisms.online.streams import checked_seed
 
 MEANS_STREAM, TAPE_STREAM, SESSION_STREAM = range(3)
 

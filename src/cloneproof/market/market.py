@@ -169,6 +169,20 @@ def arms_of(copies: Sequence[int]) -> list[tuple[int, int]]:
     return [(original, copy) for original, number in enumerate(copies) for copy in range(number)]
 
 
+def sort_within_kinds(numbers: Sequence[int], kinds: Sequence[object]) -> tuple[int, ...]:
+    """Sort numbers, largest first, among originals of one kind, which are exchangeable.
+
+    >>> sort_within_kinds((1, 2, 3), ("x", "y", "x"))
+    (3, 2, 1)
+    """
+    groups: dict[object, list[int]] = {}
+    for kind, number in zip(kinds, numbers, strict=True):
+        groups.setdefault(kind, []).append(number)
+    for of_kind in groups.values():
+        of_kind.sort()
+    return tuple(groups[kind].pop() for kind in kinds)
+
+
 @dataclass(frozen=True)
 class Market:
     """A whole problem: agents, reward family, share and horizon, and what the principal declares about them.

@@ -272,6 +272,31 @@ class Mechanism:
         """Whether relabelling agents and arms relabels the run (the paper's PI), as declared."""
         return all(rule.permutation_invariant for rule in self.rules)
 
+    @property
+    def uncommitted_part(self) -> str | None:
+        """Part that does something else than explore and then commit to means; None if there is none.
+
+        Agents may also be chosen uniformly.
+        """
+        agent = self.agent
+        if self.sample is not None:
+            return "a sample of the arms"
+        if not self.arm.commits_to_mean:
+            return f"the arm rule {_describe(self.arm)}"
+        if agent is not None and not agent.commits_to_mean and not agent.uniform:
+            return f"the agent rule {_describe(agent)}"
+        return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
+
+    def flat_epochs(self, horizon: int) -> list[tuple[int, int]]:
+        """Return the rounds and the rounds per arm of each epoch of a flat mechanism, the last one cut at the horizon.
+
+        A mechanism without such epochs has a single one.
+        """
+        if not self.clearing.flat_epochs:
+            return [(horizon, self.arm.explore)]
+        ends = [0, *self.clearing.ends(horizon)]
+        return [(ends[i] - ends[i - 1], self.clearing.arm_rounds(i)) for i in range(1, len(ends))]
+
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
         """Return the mechanism for this horizon: the fallback if it is too short to explore all agents."""
         if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
@@ -310,6 +335,11 @@ def checked_mechanism(value: object) -> Mechanism:
     if isinstance(value, Mechanism):
         return value
     raise MechanismError(f"expected a mechanism, got {brief(value)}; make one with cp.mechanism(name, ..)")
+
+
+def _describe(rule: Rule) -> str:
+    undecided = rule.index == "mean" and rule.explore and not rule.commits
+    return f"{rule.name} that does not commit" if undecided else rule.name
 
 
 def _brief(rule: Rule) -> str:

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from cloneproof._checks import known
 from cloneproof._discovery import classes
-from cloneproof.bounds import doubling_epoch
+from cloneproof._schedules import doubling_epoch
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.rule import Rule
 

@@ -99,12 +99,12 @@ class Rule:
     """How one level picks among its candidates.
 
     A level first gives every candidate `explore` rounds, then picks the candidate of highest priority, ties uniformly
-    at random.
+    at random. A first rule needs a name, a priority and the priority's parameters.
 
     Parameters
     ----------
     name : str
-        What messages and tables call it.
+        The name in messages and tables.
     priority : callable
         `priority(inputs, *parameters)` -> number, a pure function of the numbers of `PriorityInputs` and of the
         parameters.
@@ -120,7 +120,7 @@ class Rule:
     clock : {"current", "completed"}, default "current"
         Whether `clock` counts the current round (t) or only the completed ones (t - 1).
     randomised : bool, default False
-        Whether the priority looks at `coin` or `draw`.
+        Whether the priority looks at `coin` or `draw`; a rule with `chance` always does.
     binarise : bool, default False
         Whether a reward r in [0, 1] is replaced by a coin that shows 1 with probability r (Thompson).
     chance : callable, optional
@@ -181,6 +181,7 @@ class Rule:
             )
         what = f"the exploration of rule {self.name!r}"
         object.__setattr__(self, "explore", count(self.explore, what, 0, MOST_ROUNDS, MechanismError))
+        object.__setattr__(self, "randomised", self.randomised or self.chance is not None)
         one_of(self.order, get_args(Order), "order", MechanismError)
         one_of(self.clock, get_args(Clock), "clock", MechanismError)
 

@@ -36,7 +36,7 @@ from cloneproof.market.toml import load_market, market_from_toml, market_to_toml
 from cloneproof.mechanisms.catalogue import mechanism as by_name
 from cloneproof.mechanisms.catalogue import own_mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import checked_seed
+from cloneproof.mechanisms.online.streams import checked_seed
 from cloneproof.sweeps.tasks import Part, mechanism_text, part
 
 T = TypeVar("T")

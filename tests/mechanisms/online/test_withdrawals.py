@@ -9,7 +9,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import NobodyLeftError, SessionError
-from cloneproof.mechanisms.online.opening import Withdrawals
+from cloneproof.mechanisms.online.registration import Withdrawals
 from support.late_by_hand import Script
 from support.sizes import LONG
 from support.withdrawing import best_pay, worlds

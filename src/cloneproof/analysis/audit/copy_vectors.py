@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import comb, prod
 
-from cloneproof.engines.tree.slots import sorted_within_kinds
-from cloneproof.market.market import MOST_ARMS, Agent
+from cloneproof.market.market import MOST_ARMS, Agent, sort_within_kinds
 
 CopyVector = tuple[int, ...]
 MOST_VECTORS = 2000  # of the grid; beyond it, those of the fewest arms
@@ -48,7 +47,7 @@ class OriginalKinds:
         >>> OriginalKinds((0, 1, 0)).sorted((1, 5, 3))
         (3, 5, 1)
         """
-        return sorted_within_kinds(vector, self.labels)
+        return sort_within_kinds(vector, self.labels)
 
     def first_of_each(self) -> list[int]:
         return [position for position, label in enumerate(self.labels) if label not in self.labels[:position]]

@@ -17,7 +17,6 @@ from enum import Enum, auto
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
-from cloneproof.engines.closed_form.exact_payoffs import epochs
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import smallest_gap
@@ -253,7 +252,7 @@ def stages(case: AuditCase) -> list[tuple[int, int]]:
     """(most rounds, exploration rounds per arm) of each stage; the agent's arm statistics are cleared at its start."""
     running, horizon = case.running, case.horizon
     if running.agent is None:
-        return epochs(running, horizon)
+        return running.flat_epochs(horizon)
     trial, m = running.agent.explore, running.arm.explore
     award = horizon - case.agents * trial
     if running.agent.commits_to_mean and award < 0:

@@ -43,7 +43,7 @@ from cloneproof.engines.closed_form.commitment import (
     realisations,
     unfinished_trial,
 )
-from cloneproof.engines.closed_form.exact_payoffs import check_structure, check_trials
+from cloneproof.engines.closed_form.exact_payoffs import check_trials
 from cloneproof.engines.closed_form.laws import (
     LOST,
     PRECISION,
@@ -132,10 +132,9 @@ def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     """The game of one agent; raises an error if the mechanism has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
-    try:
-        check_structure(running)
-    except EngineError as refusal:
-        raise EngineError(f"{refusal.reason}; audit with opponents='market'") from None
+    if (part := running.uncommitted_part) is not None:
+        expected = "rules that explore and then commit (or a uniform choice of agents)"
+        raise _refusal(expected, f"{part} in {running.name!r}")
     if running.clearing.planned_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.law not in ("coin", "point"):

@@ -25,7 +25,7 @@ from cloneproof.analysis.properties.permutations import Instance
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.online.opening import Registration, open_registration
+from cloneproof.mechanisms.online.registration import Registration, open_registration
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.session_file import Decision
 

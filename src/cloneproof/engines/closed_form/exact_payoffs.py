@@ -61,8 +61,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
-from cloneproof.mechanisms.online.opening import check_rewards
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.online.registration import check_rewards
 
 MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
 BALL = 5.0  # products of floats that a product of balls costs
@@ -75,19 +74,6 @@ SLOTS = 1024  # in a reservoir
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 
 
-def check_structure(mechanism: Mechanism) -> None:
-    """Refuse what does not explore and then commit."""
-    if mechanism.sample is not None:
-        raise _refusal(mechanism, "a sample of the arms")
-    if not mechanism.arm.commits_to_mean:
-        raise _refusal(mechanism, f"the arm rule {_describe(mechanism.arm)}")
-    agent = mechanism.agent
-    if agent is not None and not agent.commits_to_mean and not agent.uniform:
-        raise _refusal(mechanism, f"the agent rule {_describe(agent)}")
-    if not mechanism.scoring.same_number:
-        raise _refusal(mechanism, f"the score {mechanism.scoring.name!r}")
-
-
 def check_slots(mechanism: Mechanism, agents: int) -> None:
     """Refuse everything but a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
@@ -95,20 +81,6 @@ def check_slots(mechanism: Mechanism, agents: int) -> None:
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
     if mechanism.agent is not None and agents > 1:
         raise _refusal(mechanism, "a contest of champions")
-
-
-def epochs(mechanism: Mechanism, horizon: int) -> list[tuple[int, int]]:
-    """Rounds and rounds per arm of each epoch of a flat mechanism: (1..2), (3..4), (5..8), .., the last cut at T."""
-    if not mechanism.clearing.flat_epochs:
-        return [(horizon, mechanism.arm.explore)]
-    ends = [0, *mechanism.clearing.ends(horizon)]
-    return [(ends[i] - ends[i - 1], mechanism.clearing.arm_rounds(i)) for i in range(1, len(ends))]
-
-
-def _describe(rule: Rule) -> str:
-    return (
-        f"{rule.name} that does not commit" if rule.index == "mean" and rule.explore and not rule.commits else rule.name
-    )
 
 
 def _refusal(mechanism: Mechanism, got: str) -> EngineError:
@@ -225,7 +197,7 @@ def _flat(problem: Problem) -> tuple[list[Number], int]:
     """One level over all arms; each epoch is a separate ETC."""
     originals = [original for of_agent in problem.agents for original in of_agent]
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
-    plan = epochs(problem.mechanism, problem.horizon)
+    plan = problem.mechanism.flat_epochs(problem.horizon)
     for rounds, arm_rounds in plan:
         earned, roundings = _level(problem, originals, arm_rounds, Fixed.of(rounds))
         worst = max(worst, roundings)
@@ -301,7 +273,7 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
     if arm.draws:
         counted = arm.draws * arm.explore
     else:
-        counted = copies * max(arm_rounds for _, arm_rounds in epochs(mechanism, horizon))
+        counted = copies * max(arm_rounds for _, arm_rounds in mechanism.flat_epochs(horizon))
         counted += agent.explore if agent is not None and agent.commits else 0
     return min(horizon, counted + 1)
 
@@ -348,8 +320,8 @@ def closed_form(
     if running.arm.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
-    else:
-        check_structure(running)
+    elif (part := running.uncommitted_part) is not None:
+        raise _refusal(running, part)
     numbers = BALLS if arithmetic == "ball" else FLOATS
     with ctx.workprec(PRECISION):
         if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):

@@ -36,8 +36,8 @@ _SURE_BITS: Final = np.int64(1 << 55)  # two bits more than a float has, so that
 _DIGIT: Final = np.int64(10)  # bits of a digit of long division and multiplication: remainders stay below 2**50
 _MODULE = "scipy.special.cython_special"
 _COMPILED = (
-    "_randomness.py", "engines/reference.py", "engines/monte_carlo/*.py", "engines/monte_carlo/stepping/*.py",
-    "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
+    "_randomness.py", "_schedules.py", "engines/reference.py", "engines/monte_carlo/*.py",
+    "engines/monte_carlo/stepping/*.py", "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
 )  # fmt: skip
 
 

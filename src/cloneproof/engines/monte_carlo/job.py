@@ -15,7 +15,7 @@ from cloneproof.engines.reference import MEANS_STREAM, SESSION_STREAM, Run, simu
 from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import Beta, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.opening import END_STREAM, last_round
+from cloneproof.mechanisms.online.streams import END_STREAM, last_round
 
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
 

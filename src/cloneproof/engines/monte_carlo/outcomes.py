@@ -6,7 +6,7 @@ To add a kernel, write two functions and list them in `KERNELS`, the fastest ker
 - `kernel(job, first, count)` returns the outcomes of the runs `first`, .., `first + count - 1`. An outcome depends only
   on the job and the number of its run, not on the thread, the chunk or earlier work. So take random numbers by their
   place, `(seed, run, arm, pull)` or `(seed, run, arm, block)`, through `_randomness`, with the stream numbers of
-  `mechanisms/online/opening.py`, and keep sums exactly (in ticks). A kernel that steps like the session must give the
+  `mechanisms/online/streams.py`, and keep sums exactly (in ticks). A kernel that steps like the session must give the
   session's bits; one that draws blocks, the session's laws.
 
 `compiling.py` has the decorators. Cache only the outermost function on disk, and give each cached kernel a unique name:

@@ -28,7 +28,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refusal
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Agent, FullCopies, Market
+from cloneproof.market.market import Agent, FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule, Slots
 from cloneproof.mechanisms.rules.etc import etc
@@ -202,23 +202,9 @@ def slots_held(agent: Agent, slots: int, copies: Sequence[int]) -> dict[SlotsHel
             ways //= math.factorial(number)
         weight = ways * math.prod(count**number for count, number in zip(copies, held, strict=True))
         if weight:
-            key = sorted_within_kinds(held, agent.priors)
+            key = sort_within_kinds(held, agent.priors)
             law[key] = law.get(key, 0.0) + weight / arms**slots
     return law
-
-
-def sorted_within_kinds(numbers: Sequence[int], kinds: Sequence[object]) -> tuple[int, ...]:
-    """Sort numbers, largest first, among originals of one kind, which are exchangeable.
-
-    >>> sorted_within_kinds((1, 2, 3), ("x", "y", "x"))
-    (3, 2, 1)
-    """
-    groups: dict[object, list[int]] = {}
-    for kind, number in zip(kinds, numbers, strict=True):
-        groups.setdefault(kind, []).append(number)
-    for of_kind in groups.values():
-        of_kind.sort()
-    return tuple(groups[kind].pop() for kind in kinds)
 
 
 def _compositions(total: int, parts: int) -> Iterator[SlotsHeld]:

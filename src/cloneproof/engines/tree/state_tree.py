@@ -16,11 +16,11 @@ from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import EPS, MeanBelief, Shape, TreeOriginal, belief_of, refusal
-from cloneproof.engines.tree.slots import contest_rewards, drawn_arms, sorted_within_kinds
+from cloneproof.engines.tree.slots import contest_rewards, drawn_arms
 from cloneproof.errors import EngineError
-from cloneproof.market.market import FullCopies, Market
+from cloneproof.market.market import FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
-from cloneproof.mechanisms.online.opening import check_rewards
+from cloneproof.mechanisms.online.registration import check_rewards
 from cloneproof.mechanisms.rule import Rule
 
 SAMPLES_LIMIT = 2_000
@@ -47,7 +47,7 @@ def samples(copies: Sequence[int], size: int, kinds: Sequence[object]) -> dict[t
         for kept, ways in ways_of.items():
             left = size - sum(kept)
             for number in range(min(left, copied), max(0, left - room) - 1, -1):
-                key = sorted_within_kinds((*kept, number), kinds[: position + 1])
+                key = sort_within_kinds((*kept, number), kinds[: position + 1])
                 longer[key] = longer.get(key, 0) + ways * math.comb(copied, number)
         ways_of = longer
         if len(ways_of) > SAMPLES_LIMIT:

@@ -21,18 +21,16 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._randomness import Stream, substream, uniform, word
-from cloneproof.bounds.index import next_look
+from cloneproof._schedules import next_update
 from cloneproof.mechanisms.arithmetic import ln
-from cloneproof.mechanisms.online.opening import (
+from cloneproof.mechanisms.online.registration import Registration, Withdrawals, nobody_left
+from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
     DRAW_STREAM,
     EXPLORE_STREAM,
     NEUTRAL_STREAM,
     SLOT_STREAM,
     TIE_STREAM,
-    Registration,
-    Withdrawals,
-    nobody_left,
 )
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
 
@@ -370,7 +368,7 @@ class FallingLevel(Level):
 
     def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
         super().__init__(rule, explore, stream, keys)
-        self.lowest, self.look = [math.inf] * len(keys), [next_look(0)] * len(keys)
+        self.lowest, self.look = [math.inf] * len(keys), [next_update(0)] * len(keys)
         self.order = [word(self._streams[TIE_STREAM], key) for key in keys]
 
     def _best(self, clock: int) -> int:
@@ -383,7 +381,7 @@ class FallingLevel(Level):
         """Enter a reward, and update the slot's priority if it is due."""
         super().add(k, ticks)
         if self.arrived[k] == self.look[k]:
-            self.look[k] = next_look(self.arrived[k])
+            self.look[k] = next_update(self.arrived[k])
             inputs = PriorityInputs(0, -math.inf, self.arrived[k], self.means[k], 0.5, 0.5, len(self.keys))
             self.lowest[k] = min(self.lowest[k], self.rule.priority(inputs, *self.rule.parameters))
 
@@ -393,10 +391,10 @@ class FallingLevel(Level):
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
         self.lowest = [math.inf if low is None else low for low in state["lowest"]]
-        self.look = [next_look(0)] * len(self.keys)
+        self.look = [next_update(0)] * len(self.keys)
         for k, arrived in enumerate(self.arrived):
             while self.look[k] <= arrived:
-                self.look[k] = next_look(self.look[k])
+                self.look[k] = next_update(self.look[k])
 
 
 def ticks(value: float) -> int:

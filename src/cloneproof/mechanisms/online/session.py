@@ -17,20 +17,12 @@ from cloneproof.market.market import HORIZON_LIMIT, Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.levels import ONE, NeutralRounds, ticks
-from cloneproof.mechanisms.online.opening import (
-    COINS_STREAM,
-    END_STREAM,
-    KEY_BYTES,
-    STATE_STREAM,
-    UNIFORM_STREAM,
+from cloneproof.mechanisms.online.registration import (
     Allocation,
     Registration,
     Withdrawals,
     check_rewards,
-    checked_seed,
     checked_window,
-    coins_of,
-    last_round,
     nobody_left,
     open_registration,
 )
@@ -45,6 +37,16 @@ from cloneproof.mechanisms.online.session_file import (
     sealed,
 )
 from cloneproof.mechanisms.online.state import MechanismState, StateSetup, initial_state
+from cloneproof.mechanisms.online.streams import (
+    COINS_STREAM,
+    END_STREAM,
+    KEY_BYTES,
+    STATE_STREAM,
+    UNIFORM_STREAM,
+    checked_seed,
+    coins_of,
+    last_round,
+)
 
 
 class UniformTraffic:

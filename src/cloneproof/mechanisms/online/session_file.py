@@ -15,7 +15,7 @@ import numpy as np
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
-from cloneproof.mechanisms.online.opening import Allocation
+from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
 VERSIONS: Final = (2, 3)  # a session with withdrawals has the latter, so that nothing older ignores them

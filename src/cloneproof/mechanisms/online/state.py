@@ -26,15 +26,13 @@ from cloneproof.mechanisms.online.levels import (
     agent_slots,
     level_stream,
 )
-from cloneproof.mechanisms.online.opening import (
+from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
+from cloneproof.mechanisms.online.streams import (
     CONTEST_PLACE,
     FALLBACK_STREAM,
     LEVELS_STREAM,
     ORDER_STREAM,
     SAMPLE_STREAM,
-    Allocation,
-    Registration,
-    Withdrawals,
     sampled,
 )
 from cloneproof.mechanisms.rule import Rule

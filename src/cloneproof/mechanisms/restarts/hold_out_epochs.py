@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from cloneproof.bounds import doubling_length, holdout_rounds, holdout_trial
+from cloneproof._schedules import doubling_length
+from cloneproof.bounds import holdout_rounds, holdout_trial
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
 from cloneproof.mechanisms.restarts.award import Award

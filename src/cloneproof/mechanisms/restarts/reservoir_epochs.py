@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloneproof._checks import listed, number_in
-from cloneproof.bounds import doubling_length
+from cloneproof._schedules import doubling_length
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan

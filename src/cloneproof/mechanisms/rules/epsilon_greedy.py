@@ -33,4 +33,4 @@ def chance(clock: Numbers, pulls: Numbers, means: Numbers, outstanding: Numbers,
 def epsilon_greedy(c: float = 1.0) -> Rule:
     """epsilon_t = min(1, cK/t) for K candidates; with K >= T/c every pick up to round T is uniform."""
     c = positive(c, "the parameter c of epsilon-greedy")
-    return Rule("epsilon-greedy", priority, (c,), randomised=True, chance=chance, options={"c": c})
+    return Rule("epsilon-greedy", priority, (c,), chance=chance, options={"c": c})

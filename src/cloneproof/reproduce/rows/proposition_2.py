@@ -10,9 +10,10 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from cloneproof._schedules import doubling_length
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.properties.permutations import Instance, rp_regret
-from cloneproof.bounds import doubling_length, prior_independent_etc_regret
+from cloneproof.bounds import prior_independent_etc_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market import Agent, Market, Point
 from cloneproof.mechanisms.mechanism import Mechanism

@@ -21,7 +21,6 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
 from cloneproof.serve.market.terms import Role, invalid
 from cloneproof.serve.storage.sql import KeyRecord, Storage
-from cloneproof.serve.writer.shared import SharedWriter
 from cloneproof.serve.writer.writer import Writer
 
 log = logging.getLogger("cloneproof.serve")
@@ -152,7 +151,7 @@ class Service:
 
     async def caller(self, header: bytes | None) -> KeyRecord:
         """Return the key in this Authorization header; other processes may make and revoke keys too."""
-        if not isinstance(self.writer, SharedWriter):
+        if not self.writer.storage.shared:
             return self.keys.caller(header)
         if time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
@@ -166,7 +165,7 @@ class Service:
 
     async def check_still_valid(self, caller: KeyRecord) -> None:
         """Refuse a caller whose key was revoked since it was checked."""
-        if isinstance(self.writer, SharedWriter) and time.monotonic() - self.keys_read > self.intervals.keys:
+        if self.writer.storage.shared and time.monotonic() - self.keys_read > self.intervals.keys:
             await self._read_keys()
         self.keys.check_still_valid(caller)
 

@@ -17,8 +17,9 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.opening import Allocation, Withdrawals, last_round, nobody_left, open_registration
+from cloneproof.mechanisms.online.registration import Allocation, Withdrawals, nobody_left, open_registration
 from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.live import LiveMarket
 

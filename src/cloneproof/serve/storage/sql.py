@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from struct import unpack
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -154,6 +154,7 @@ class Storage(ABC):
     ids_query: str  # by a list of hashes, which is one parameter
     blocks_query: str  # place, hash before, hash after and lines, by a list of places
     has_text: str  # whether `lines` has a text, which is one parameter
+    shared: ClassVar[bool] = False  # whether other processes write to it too
 
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
@@ -364,6 +365,7 @@ class Storage(ABC):
 class SharedStorage(Storage):
     """A storage that several processes write to in turns: between `begin` and `commit` no other process appends."""
 
+    shared = True
     turn_time = 0  # when the turn began, by the clock that all processes share, in milliseconds
 
     @property

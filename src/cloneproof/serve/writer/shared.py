@@ -97,4 +97,4 @@ def make_writer(
     tick: float = TICK,
 ) -> Writer:
     """Return the writer that fits a storage: shared or alone."""
-    return (SharedWriter if isinstance(storage, SharedStorage) else Writer)(storage, clock, wall, tick)
+    return (SharedWriter if storage.shared else Writer)(storage, clock, wall, tick)

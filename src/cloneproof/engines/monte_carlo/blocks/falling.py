@@ -14,7 +14,7 @@ import numba as nb
 import numpy as np
 
 from cloneproof._arrays import IntArray
-from cloneproof.bounds.index import next_look
+from cloneproof._schedules import next_update
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
 from cloneproof.engines.monte_carlo.blocks.slots import drawn_arm
@@ -35,7 +35,7 @@ from cloneproof.engines.monte_carlo.runs import (
 from cloneproof.engines.monte_carlo.stepping.functions import with_callees
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
-from cloneproof.mechanisms.online.opening import END_STREAM, TIE_STREAM, last_round
+from cloneproof.mechanisms.online.streams import END_STREAM, TIE_STREAM, last_round
 
 SLOT: Final = np.dtype(
     [
@@ -47,7 +47,7 @@ SLOT: Final = np.dtype(
 )  # fmt: skip
 MOST_LOOKS: Final = np.int64(1 << 12)  # of a slot, in more rounds than any run has
 
-_index, _last_round, _next_look = with_callees(kl_upper_bound), with_callees(last_round), with_callees(next_look)
+_index, _last_round, _next_update = with_callees(kl_upper_bound), with_callees(last_round), with_callees(next_update)
 
 
 class FallingPlan(NamedTuple):
@@ -118,7 +118,7 @@ def _pull(plan, tables, k, pulls):
     slot.count += count
     pay(tables.paid, arm.agent, count, ZERO)
     if slot.pulls == slot.look:
-        slot.look, slot.looks = _next_look(slot.pulls), slot.looks + 1
+        slot.look, slot.looks = _next_update(slot.pulls), slot.looks + 1
         slot.index = min(slot.index, _index(slot.count / slot.pulls, float(slot.pulls), plan.width))
 
 

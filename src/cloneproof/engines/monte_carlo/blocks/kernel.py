@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof._arrays import IntArray
-from cloneproof.engines.closed_form.exact_payoffs import check_structure, epochs
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.compiling import (
     average,
@@ -48,10 +47,9 @@ from cloneproof.engines.monte_carlo.runs import (
     rank_by_word,
     streams_of,
 )
-from cloneproof.errors import EngineError
 from cloneproof.market.rewards import FamilyLaw
 from cloneproof.mechanisms.mechanism import Epoch, running_epochs
-from cloneproof.mechanisms.online.opening import EXPLORE_STREAM, TIE_STREAM
+from cloneproof.mechanisms.online.streams import EXPLORE_STREAM, TIE_STREAM
 
 BERNOULLI, DETERMINISTIC, GAUSSIAN = range(3)
 _LAWS: Final[dict[FamilyLaw, int]] = {"coin": BERNOULLI, "point": DETERMINISTIC, "normal": GAUSSIAN}
@@ -99,12 +97,7 @@ def blocks_apply(job: Job) -> bool:
     family = job.market.family
     if family.law not in _LAWS or (family.parameters and family.parameters[0] > _LARGEST_SD):
         return False
-    try:
-        for epoch in running_epochs(job.mechanism, len(job.market.agents), job.market.horizon):
-            check_structure(epoch.mechanism)
-    except EngineError:
-        return False
-    return True
+    return all(epoch.mechanism.uncommitted_part is None for epoch in _epochs(job))
 
 
 def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
@@ -132,7 +125,7 @@ def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
 
 def flat_epochs(epoch: Epoch) -> npt.NDArray[np.int64]:
     """Rounds and rounds of exploration of each epoch of a flat mechanism."""
-    plan = epochs(epoch.mechanism, epoch.rounds)
+    plan = epoch.mechanism.flat_epochs(epoch.rounds)
     return np.array([(rounds, min(explore, epoch.rounds + 1)) for rounds, explore in plan], np.int64)
 
 

@@ -52,7 +52,7 @@ from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.mechanisms.online.levels import ticks as ticks_of
-from cloneproof.mechanisms.online.opening import (
+from cloneproof.mechanisms.online.streams import (
     CONTEST_PLACE,
     EXPLORE_STREAM,
     FALLBACK_STREAM,
@@ -187,7 +187,7 @@ def drawn_arm(tables, levels, i, draw):
 
 @compiled
 def coins_at(coins, i, place):
-    """Return the stream of the coins of agent i at a place, as `mechanisms.online.opening.Coins`."""
+    """Return the stream of the coins of agent i at a place, as `mechanisms.online.streams.Coins`."""
     return word(word(word(coins, ZERO), i), place)
 
 

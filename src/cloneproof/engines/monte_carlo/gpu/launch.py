@@ -33,7 +33,7 @@ from cloneproof.engines.monte_carlo.stepping.rounds import exact_regrets
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
 from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.opening import (
+from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
     DRAW_STREAM,
     EXPLORE_STREAM,

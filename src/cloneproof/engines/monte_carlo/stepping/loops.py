@@ -63,7 +63,7 @@ from cloneproof.engines.monte_carlo.stepping.functions import (
     with_callees,
 )
 from cloneproof.mechanisms import arithmetic
-from cloneproof.mechanisms.online.opening import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
+from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, EXPLORE_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs
 
 NOT_A_NUMBER = -2  # a priority was NaN

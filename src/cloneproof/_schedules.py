@@ -1,0 +1,50 @@
+"""Schedules of rounds that mechanisms follow and bounds reason about: doubling epochs, updates of a falling index.
+
+Doubling epochs are those of Algorithm 4, for platforms that do not know their horizon: rounds 1..2, 3..4, 5..8, ..
+"""
+
+from __future__ import annotations
+
+from cloneproof._checks import count
+from cloneproof.errors import MechanismError
+
+
+def doubling_epoch(round_: int) -> int:
+    """Return the number i of the epoch that a round belongs to: 2^(i-1) < round <= 2^i, and 1 for round 1.
+
+    >>> [doubling_epoch(t) for t in (1, 2, 3, 4, 5, 8, 9)]
+    [1, 1, 2, 2, 3, 3, 4]
+    """
+    if type(round_) is not int or round_ < 1:  # sessions ask in every round: the usual case is quick
+        round_ = count(round_, "a round", error=MechanismError)
+    return max(1, (round_ - 1).bit_length())
+
+
+def doubling_length(epoch: int) -> int:
+    """Return the number of rounds of an epoch that is not cut short.
+
+    >>> [doubling_length(epoch) for epoch in (1, 2, 3, 4)]
+    [2, 2, 4, 8]
+    """
+    return 2 if epoch == 1 else 2 ** (epoch - 1)
+
+
+def doubling_ends(horizon: int) -> list[int]:
+    """Return the last round of each epoch up to the horizon, which cuts the last one short.
+
+    >>> doubling_ends(11)
+    [2, 4, 8, 11]
+    """
+    return [min(horizon, 2**number) for number in range(1, doubling_epoch(horizon) + 1)]
+
+
+def next_update(rewards: int) -> int:
+    """Return the number of rewards at which a slot's falling index is updated next.
+
+    The index is updated after each of the first 32 rewards and then each time that a sixteenth more have come, so that
+    the number of updates grows with the logarithm of the rewards.
+
+    >>> next_update(0), next_update(32), next_update(34)
+    (1, 34, 36)
+    """
+    return rewards + max(1, rewards // 16)

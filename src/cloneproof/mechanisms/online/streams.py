@@ -1,0 +1,87 @@
+"""Random streams of a session: which stream gives which numbers, and what is drawn from them besides decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from cloneproof._checks import count
+from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof.errors import SessionError
+from cloneproof.mechanisms.arithmetic import log, log_ratio
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.registration import Allocation
+
+SEED_LIMIT: Final = 1 << 63
+KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
+STATE_STREAM, COINS_STREAM, END_STREAM, UNIFORM_STREAM = range(4)
+"""Of a session: what its mechanism draws, the coins that binarise rewards, and its end where that is drawn."""
+LEVELS_STREAM, SAMPLE_STREAM, NEUTRAL_STREAM = range(3)
+"""Of the state of a mechanism: its levels (then by version and key), its sample of the arms, and waiting rounds."""
+EXPLORE_STREAM, TIE_STREAM, COIN_STREAM, DRAW_STREAM = range(4)
+"""Of a level: order of exploration, ties, a coin for the round, and a draw for each candidate."""
+SLOT_STREAM = 5
+"""Of a level of slots: the arm that each slot holds."""
+ORDER_STREAM, FALLBACK_STREAM = range(2)
+"""Of a timetable of slots: the order of the agents, and whose fresh draw is the fallback."""
+CONTEST_PLACE = 0
+"""Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
+
+
+def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list[tuple[Any, ...]]:
+    """A uniform sample without replacement, in the given order; it depends on keys and not on positions."""
+    ranks = sorted(range(len(items)), key=lambda number: word(stream, items[number][0]))
+    return [items[number] for number in sorted(ranks[:size])]
+
+
+def checked_seed(seed: object) -> int:
+    """Return the seed, or raise an error."""
+    return count(seed, "seed", 0, SEED_LIMIT - 1, SessionError)
+
+
+def last_round(mean: int, draw: float) -> int:
+    """Last round of a market in which each round is the last with probability 1 / mean, from a uniform number.
+
+    >>> last_round(1, 0.3), last_round(1000, 0.5), last_round(10, 0.99)
+    (1, 693, 1)
+    """
+    return 1 if mean == 1 else 1 + int(log(draw) / log_ratio(-1.0 / mean))
+
+
+class Coins:
+    """Uniform numbers that turn rewards into coins.
+
+    A coin is named by its decision. If the mechanism draws from arms (`by_pull`), it is named by the agent, the place
+    (a draw of the agent, or the contest) and the number of the pull there, so it depends neither on other agents nor on
+    delays. `places` has the place and the pull of each decision that awaits its reward.
+    """
+
+    def __init__(self, stream: Stream, agent_keys: Sequence[int], by_pull: bool) -> None:
+        self.stream, self.agent_keys, self.by_pull = stream, agent_keys, by_pull
+        self.places: dict[int, tuple[int, int]] = {}
+
+    def expect(self, first: int, decisions: int, place: int, pulls: int) -> None:
+        """Enter decisions from `first` on, the last of `pulls` pulls at a place."""
+        for number in range(decisions):
+            self.places[first + number] = place, pulls - decisions + number
+
+    def of(self, decision: int, allocation: Allocation) -> float:
+        if not self.by_pull:
+            return uniform(self.stream, decision)
+        place, pull = self.places.pop(decision)
+        key = self.agent_keys[allocation.agent]
+        return uniform(substream(self.stream, allocation.version, key, place), pull)
+
+    def to_data(self) -> list[list[int]]:
+        """Return the decisions that await a reward, with place and pull."""
+        return [[decision, *place] for decision, place in self.places.items()]
+
+    def restore(self, data: Sequence[Sequence[int]]) -> None:
+        self.places = {decision: (place, pull) for decision, place, pull in data}
+
+
+def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) -> Coins | None:
+    """Return the coins of a session; None if no rule of the mechanism counts coins."""
+    if not any(rule.binarise for rule in mechanism.rules):
+        return None
+    return Coins(stream, agent_keys, mechanism.arm.draws > 0)
