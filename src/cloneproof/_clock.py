@@ -77,7 +77,7 @@ COMPILATION: Final = _Compilation()
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Within this context the clock stands still."""
+    """Stop the clock within this context."""
     COMPILATION.begin()
     try:
         yield
@@ -86,7 +86,7 @@ def compiling() -> Iterator[None]:
 
 
 def now() -> float:
-    """Seconds of wall-clock time or of work, from no particular start."""
+    """Return seconds of wall-clock time or of work, from no particular start."""
     clock = _CLOCK.get()
     if clock is not None and clock.work is not None:
         return clock.work
@@ -112,7 +112,7 @@ def budget_clock(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def unlimited() -> Iterator[None]:
-    """Within this context nothing stops and nothing counts: for work that was limited and counted beforehand."""
+    """Let nothing stop and nothing count within this context: for work that was limited and counted beforehand."""
     clock, until = _CLOCK.set(_Clock(0.0)), EXACT_UNTIL.set(math.inf)
     try:
         yield

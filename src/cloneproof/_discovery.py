@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @cache
 def factories(package: str) -> Mapping[str, Callable[..., Any]]:
-    """Public name to factory, for every module of the package."""
+    """Return {public name: factory} for every module of the package."""
     found = {}
     for module in pkgutil.iter_modules(import_module(package).__path__):
         factory = getattr(import_module(f"{package}.{module.name}"), module.name, None)
@@ -45,7 +45,7 @@ def formula(name: str) -> Callable[[F], F]:
 
 
 def formula_of(function: Callable[..., Any]) -> Any:  # noqa: ANN401 (a literal of the caller's)
-    """The formula that a function declares; "own" for one that declares none, as a user's."""
+    """Return the formula that a function declares; "own" for one that declares none, as a user's."""
     return getattr(function, "formula", "own")
 
 
@@ -133,7 +133,7 @@ def _module_of(file: Path, what: str, error: type[CloneproofError]) -> str:
 
 @cache
 def classes(package: str) -> Mapping[str, type[Any]]:
-    """Public name to class, for every class with a `name` that a module of the package defines."""
+    """Return {public name: class} for every class with a `name` that a module of the package defines."""
     found = {}
     for module in pkgutil.iter_modules(import_module(package).__path__):
         place = f"{package}.{module.name}"

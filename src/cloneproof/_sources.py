@@ -27,7 +27,7 @@ _QUOTED = re.compile(r"\"(cloneproof\.[\w.]+)\"")
 
 
 def source_digest(files: Iterable[Path], root: Path = PACKAGE_ROOT) -> str:
-    """Twelve hexadecimal digits that change with the names (below the root) and the contents of these files.
+    """Return twelve hexadecimal digits that change with the names (below the root) and the contents of these files.
 
     >>> source_digest([PACKAGE_ROOT / "errors.py"]) == source_digest([PACKAGE_ROOT / "_version.py"])
     False
@@ -55,7 +55,7 @@ def worker_digest(root: Path) -> str:
 
 
 def sources(start: str, root: Path = PACKAGE_ROOT) -> dict[str, Path]:
-    """Every module of the package that a module imports, also indirectly or late.
+    """Return every module of the package that a module imports, also indirectly or late.
 
     The package's own `__init__` counts, but not what it imports for users.
     """

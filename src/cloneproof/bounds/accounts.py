@@ -18,7 +18,7 @@ __all__ = ["account_fee", "accounts_gain", "flood_others", "second_account_ceili
 
 @checked
 def flood_others(agents: int, accounts: int, horizon: int) -> float:
-    """(A) At most T (n - 1) / (n + m - 1 - T): the probability that anybody else is ever served, against m accounts.
+    """Bound the probability that anybody else is ever served, against m accounts: T (n - 1) / (n + m - 1 - T) (A).
 
     Unserved accounts are alike, so a round that serves one of them serves another agent's with at most probability (n -
     1) / (n + m - 1 - T).
@@ -34,7 +34,7 @@ def flood_others(agents: int, accounts: int, horizon: int) -> float:
 def second_account_floor(
     agents: int, values: Sequence[float], weights: Sequence[float] | None = None, accounts: int = 2, originals: int = 1
 ) -> float:
-    """(B) Gain per round of m accounts with one item as T -> infinity, under every mechanism of sublinear regret.
+    """Return the gain per round of m accounts with one item as T -> infinity, for any sublinear regret (B).
 
     It is the sum over k of P(the agent is best, with k others) E[v | that] k (m - 1) / ((k + 1) (k + m)), since tied
     accounts are served alike. Also covers several originals per agent, if the mechanism compares best originals only.
@@ -60,7 +60,7 @@ def second_account_floor(
 
 @checked
 def second_account_ceiling(agents: int, horizon: int, regret: float, density: float) -> float:
-    """(C) 2 sqrt(2 C T R), C = n (n - 1) f: the most that extra accounts gain if the prior's density is at most f.
+    """Bound what extra accounts gain if a prior's density is at most f: 2 sqrt(2 C T R), C = n (n - 1) f (C).
 
     `regret` R bounds the expected regret with and without the further accounts. Two best means are within e of each
     other with probability at most C e; otherwise at most R / e rounds go to agents other than the best.
@@ -71,7 +71,7 @@ def second_account_ceiling(agents: int, horizon: int, regret: float, density: fl
 
 @checked
 def accounts_gain(agents: int, pot: float, accounts: int) -> float:
-    """(D) Gain of m accounts from a pot V that all accounts share equally: (m - 1)(n - 1) V / (n (n + m - 1)).
+    """Return what m accounts gain from a pot V that all share equally: (m - 1)(n - 1) V / (n (n + m - 1)) (D).
 
     >>> accounts_gain(5, 1.0, 2)
     0.13333333333333333
@@ -81,7 +81,7 @@ def accounts_gain(agents: int, pot: float, accounts: int) -> float:
 
 @checked
 def account_fee(agents: int, pot: float) -> float:
-    """(D) Smallest fee per account at which extra accounts do not pay: V (n - 1) / (n (n + 1)).
+    """Return the smallest fee per account at which extra accounts do not pay: V (n - 1) / (n (n + 1)) (D).
 
     The second account gains the most. The fee takes (n - 1) / (n + 1) of everything there is to earn.
     """

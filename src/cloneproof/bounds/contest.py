@@ -29,7 +29,7 @@ MOST_RANKS = 8  # champions of whom all fall too low
 
 
 def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
-    """A lower bound of what a contest of champions costs: exploration, and champions that are not the best original.
+    """Bound from below what a contest of champions costs: exploration, and champions that are not the best original.
 
     Every agent has s n rounds; the contest is assumed to find the best champion at once.
     """
@@ -49,13 +49,13 @@ def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
 
 
 def champion_laws(market: ReservoirMarket, numbers: ReservoirNumbers) -> FloatArray:
-    """The law of the champion's mean, for an agent of each kind: kinds x values."""
+    """Return the law of the champion's mean, for an agent of each kind: kinds x values."""
     s = numbers.draws
     return market.draws.champions(s, pass_chances(market.values, numbers), market.scores(numbers, s))
 
 
 def contest_constant(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
-    """The constant of steady KL-UCB of about the least regret among the champions that these numbers find.
+    """Find the constant of steady KL-UCB of about the least regret among the champions of these numbers.
 
     >>> prior = [(0.25, 0.5), (0.75, 0.5)]
     >>> contest_constant(ReservoirMarket([[prior]] * 4, horizon=10**4), ReservoirNumbers(1, 1, 1))

@@ -48,12 +48,12 @@ class AlikeAgents(NamedTuple):
         return [law * (count / self.originals) for law, count in zip(self.laws, self.counts, strict=True)]
 
     def alone(self, raised: FloatArray, mean: float) -> list[FloatArray]:
-        """For each prior, the series of one original: agents x cases x k."""
+        """Return the series of one original for each prior: agents x cases x k."""
         chances = _poisson(mean / self.originals, raised.shape[2] - 1)
         return [np.tensordot(law, raised, axes=(1, 1)) * chances for law in self.laws]
 
     def all_but_one(self, own: Sequence[AnyArray], multiply: Multiply, unit: FloatArray) -> list[AnyArray]:
-        """For each prior, the product over all originals but one that has it, given the factor of one original."""
+        """Return, for each prior, the product over all originals but one that has it, given one original's factor."""
         products = []
         for without in range(len(own)):
             left = [(one, count - (k == without)) for k, (one, count) in enumerate(zip(own, self.counts, strict=True))]
@@ -88,7 +88,7 @@ class UniformDraws:
         ]
 
     def powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """E f^j, E v f^j and E g f^j for j = 0, .., s: f, v, g averages over originals of base, value, gain x value."""
+        """Return E f^j, E v f^j, E g f^j for j = 0, .., s: f, v, g average base, value, gain x value over originals."""
         raised, found = powers(base, draws), np.empty((3, self.count, len(base), draws + 1))
         for part, mean in _windows(draws):
             shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
@@ -107,7 +107,7 @@ class UniformDraws:
         return found[0], found[1], found[2]
 
     def last_powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """E f^s, and E h f^(s - 1) and E g f^(s - 1), h the average of gain, g as in `powers`; exact up to 1e-15.
+        """Return E f^s, E h f^(s - 1), E g f^(s - 1), h the average of gain, g as in `powers`; exact up to 1e-15.
 
         Axes: agents, cases.
         """
@@ -131,7 +131,7 @@ class UniformDraws:
     def champions(
         self, draws: int, passes: FloatArray, scores: Iterable[tuple[FloatArray, FloatArray, FloatArray]]
     ) -> FloatArray:
-        """Law of each agent's champion, agents x values: the first draw that passes, else the one of best score.
+        """Return each agent's champion law, agents x values: the first draw that passes, else that of best score.
 
         `scores` are the probabilities of a score below some, and of that score, for each value, with weights.
         """
@@ -168,7 +168,7 @@ def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
 
 
 def _windows(draws: int) -> Iterator[tuple[slice, float]]:
-    """Numbers of draws that a Poisson law with one mean has with probabilities far above the smallest float."""
+    """Return numbers of draws that a Poisson law with one mean has with probabilities far above the smallest float."""
     stop = min(draws, AT_FIRST) + 1
     yield slice(0, stop), stop / math.e
     while stop <= draws:
@@ -210,7 +210,7 @@ def _coefficients(values: AnyArray) -> FloatArray:
 
 
 def _coefficient_of_series(power: int, first: AnyArray, second: AnyArray, last: int) -> FloatArray:
-    """One coefficient of a product of series."""
+    """Return one coefficient of a product of series."""
     return np.asarray((first[..., : power + 1] * second[..., power::-1]).sum(axis=-1))
 
 
@@ -223,7 +223,7 @@ def _coefficient_on_circle(power: int, first: AnyArray, second: AnyArray, last: 
 
 
 def _to_the_power(factor: AnyArray, exponent: int, multiply: Multiply) -> AnyArray:
-    """A product of equal factors, by squaring; the exponent is at least 1."""
+    """Multiply equal factors, by squaring; the exponent is at least 1."""
     if exponent == 1:
         return factor
     half = _to_the_power(factor, exponent // 2, multiply)

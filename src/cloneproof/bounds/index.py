@@ -123,7 +123,7 @@ def expected_gain_ceiling(
 
 
 def _weighted_choices(cells: Cells, originals: int) -> tuple[IntArray, FloatArray, bool]:
-    """Cells of the originals with probabilities: all choices, or some that are drawn."""
+    """Return cells of the originals with probabilities: all choices, or some that are drawn."""
     chosen = np.array(list(islice(cells.choices(originals), MOST_CHOICES + 1)))
     if len(chosen) > MOST_CHOICES:
         dice, narrow = np.random.default_rng(originals), cells.mass[: cells.narrow]
@@ -146,7 +146,7 @@ class Cells(NamedTuple):
     numbers: dict[tuple[int, int], int]  # of the cell that consists of the narrow ones from the first up to the second
 
     def choices(self, originals: int) -> Iterator[tuple[int, ...]]:
-        """Cells of the originals, the best two in narrow ones; each way once, up to order."""
+        """Yield the cells of the originals, the best two in narrow ones; each way once, up to order."""
         for b in range(self.narrow):
             below = [self.numbers[each] for each in _below(b, self.narrow)]
             for others in combinations_with_replacement(below, originals - 2):
@@ -161,7 +161,7 @@ def _below(b: int, narrow: int) -> list[tuple[int, int]]:
 
 
 def rate_cells(bins: Sequence[tuple[float, float, float]], fewest: int, fineness: float = 0.0) -> Cells:
-    """Cells of neighbouring bins, narrower where bins are probable, `fineness` to an angle of 1 (sin^2 is a rate)."""
+    """Cut bins into cells, narrower where bins are probable, `fineness` to an angle of 1 (sin^2 is a rate)."""
     low, high, mass = np.array(bins).T
     starts = np.arange(len(low))
     place = np.cumsum(np.cbrt(mass * np.diff(np.arcsin(np.sqrt(np.append(low, high[-1])))) ** 2))
@@ -191,7 +191,7 @@ def _paths(values: FloatArray, constant: float, horizon: int, in_time: bool = Fa
 
 
 def index_levels(means: FloatArray, constant: float, horizon: int) -> FloatArray:
-    """Falling levels at which a path is computed, denser around few means, where it is steep, or between many."""
+    """Return the falling levels of a path, denser around few means, where it is steep, or between many."""
     positive = sorted({v for v in means if v > 0})
     if len(positive) > 16:
         steps, angle = max(2, 2 * LEVELS // len(positive)), np.arcsin(np.sqrt([v for v in means if v < 1]))
@@ -212,7 +212,7 @@ def index_levels(means: FloatArray, constant: float, horizon: int) -> FloatArray
 
 
 def path_brackets(cells: Cells, path: FloatArray, chosen: IntArray, slots: int) -> FloatArray:
-    """For each choice of cells and between each two levels: an upper bound of the theorem's bracket, averaged.
+    """Bound the theorem's bracket from above, averaged, for each choice of cells and between each two levels.
 
     A mean is somewhere in its cell, so x_a is between the paths of the cell's ends. Let f be the largest value of
     (1 - X)^(s - 2) (x_a - X) between two levels. By summation by parts the integral of f dx_a is a sum of x_a at each
@@ -250,7 +250,7 @@ def path_brackets(cells: Cells, path: FloatArray, chosen: IntArray, slots: int) 
 
 
 def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) -> FloatArray:
-    """Largest value of (1 - X)^(s - 2) (x_a - X) if no x exceeds that of the best original, which is the last.
+    """Maximise (1 - X)^(s - 2) (x_a - X) if no x exceeds that of the best original, which is the last.
 
     It falls as others rise while it is positive, and is least there at one end or the other while it is negative.
     Positive values are largest at the turning point in x_a, with the best one below x_a's range or equal to x_a.
@@ -268,7 +268,7 @@ def _largest_product(a: int, least: FloatArray, most: FloatArray, slots: int) ->
 
 
 def _product(own: FloatArray, times: int, rest: FloatArray, originals: int, slots: int) -> FloatArray:
-    """(1 - X)^(s - 2) (x_a - X), if `times` originals have x_a and the sum over the others is `rest`."""
+    """Return (1 - X)^(s - 2) (x_a - X), if `times` originals have x_a and the sum over the others is `rest`."""
     average = (rest + times * own) / originals
     return np.asarray((own - average) * np.maximum(1 - average, 0.0) ** (slots - 2))
 
@@ -280,7 +280,7 @@ def _turning(times: int, rest: FloatArray, originals: int, slots: int) -> FloatA
 
 
 def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray) -> FloatArray:
-    """For each falling level: bounds of the probability that a slot's index is at least that level at its own end.
+    """Bound the probability that a slot's index is at least a level at its own end, for each falling level.
 
     >>> low, high = chance_above(0.5, 2.0, 100, np.array([0.9, 0.6]))
     >>> bool((low <= high).all()), bool(low[0] < low[1])
@@ -346,7 +346,7 @@ def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[Flo
 
 @lru_cache(maxsize=2)
 def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[int, FloatArray]]:
-    """At each update: the pulls so far, and for each level the smallest count with an index of at least that level."""
+    """Return the pulls at each update, with the smallest count for each level whose index is at least that level."""
     at, looks, pulls = np.frombuffer(levels), [], 0
     while pulls < LONGEST * horizon:
         pulls = next_update(pulls)

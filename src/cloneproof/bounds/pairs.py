@@ -36,7 +36,7 @@ SPARE = 1e-6  # of a logarithm: more than the roundings of a binomial sum up to 
 def log_overtaken_pair(
     low: float, high: float, rounds: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> float:
-    """Logarithm of e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
+    """Return ln e_m(u, v): after m rounds each, the average of an arm of mean u reaches that of one of mean v.
 
     >>> import math
     >>> [round(math.exp(log_overtaken_pair(0.25, 0.75, 33, tail)), 8) for tail in ("exact", "chernoff", "sub-gaussian")]
@@ -73,7 +73,7 @@ def pairs_apply(
 def pairs_arm_rounds(
     originals: int, values: Sequence[float], horizon: int, tail: TailBound = "chernoff", spread: float = 0.5
 ) -> int:
-    """Smallest m that meets the pairs theorem's condition; uses Chernoff's bound if a binomial sum would be long.
+    """Find the smallest m of the pairs theorem's condition; by Chernoff's bound if a binomial sum would be long.
 
     >>> [pairs_arm_rounds(3, (0.01, 0.02, 0.05), 10**6, tail) for tail in ("sub-gaussian", "chernoff", "exact")]
     [48235, 4175, 3178]
@@ -98,7 +98,7 @@ def arm_rounds_for(
 def score_rounds_for(
     agents: int, pairs: Iterable[tuple[float, float]], horizon: int, tail: TailBound, spread: float
 ) -> int:
-    """Smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell agents' best arms apart."""
+    """Find the smallest W with e_W(u, v) <= 1 / (n T) for these pairs, so that scores tell best arms apart."""
     limit, found = -math.log(agents * horizon), 1
     for u, v in _hardest_first(pairs):
         kind = tail
@@ -168,14 +168,14 @@ def _log_tail(u: float, v: float, rounds: int, tail: TailBound, spread: float) -
 
 
 def _log_affinity(u: float, v: float) -> float:
-    """ln(sqrt(uv) + sqrt((1-u)(1-v))), by 1 - s = ((sqrt v - sqrt u)^2 + (sqrt(1-u) - sqrt(1-v))^2) / 2."""
+    """Return ln(sqrt(uv) + sqrt((1-u)(1-v))) = ln s, by 1 - s = (d(u, v)^2 + d(1-u, 1-v)^2) / 2, d of square roots."""
     lost = ((v - u) / (math.sqrt(v) + math.sqrt(u))) ** 2 + ((v - u) / (math.sqrt(1 - u) + math.sqrt(1 - v))) ** 2
     return math.log1p(-lost / 2) if lost < 2 else -math.inf
 
 
 @lru_cache(maxsize=4096)  # searches and claims ask the same questions
 def _log_binomial(u: float, v: float, rounds: int) -> float:
-    """Ln P(Bin(m, u) >= Bin(m, v)), rounded up; all terms are positive.
+    """Return ln P(Bin(m, u) >= Bin(m, v)), rounded up; all terms are positive.
 
     Leaves out counts far below the smaller mean or above the larger one. By Bernstein's inequality and the likelihood
     ratio order these are less than exp(-90) of the sum.

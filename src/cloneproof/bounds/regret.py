@@ -27,7 +27,7 @@ __all__ = [
 
 @checked
 def etc_regret(gaps: Sequence[float], arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """ETC at any m: sum of delta_a (m + (T - lm) exp(-m delta_a^2)). Ours; constants proven.
+    """Bound the regret of ETC at any m: sum of delta_a (m + (T - lm) exp(-m delta_a^2)). Ours; proven.
 
     >>> round(etc_regret([0, 0.5], arm_rounds=46, horizon=10**6), 2)
     28.06
@@ -39,13 +39,13 @@ def etc_regret(gaps: Sequence[float], arm_rounds: int, horizon: int, spread: flo
 
 @checked
 def etc_regret_paper(gaps: Sequence[float], gap: float, horizon: int) -> float:
-    """Theorem 3: sum over all l arms of 2 delta_a l ln(2T) / gap^2 + 1, at its m. Rewards in [0, 1]; proven."""
+    """Return Theorem 3's bound: the sum of 2 delta_a l ln(2T) / gap^2 + 1 over l arms. Rewards in [0, 1]; proven."""
     return math.fsum(2 * own * len(gaps) * math.log(2 * horizon) / gap**2 + 1 for own in gaps)
 
 
 @checked
 def prior_independent_etc_regret(gaps: Sequence[float], horizon: int, power: float = 4.0) -> float:
-    """Proposition 2 (Algorithm 4) for one agent: the sum of `etc_regret` over epochs, each at its own m. Ours; proven.
+    """Bound the regret of Algorithm 4 (Proposition 2) for one agent: `etc_regret` over its epochs. Ours; proven.
 
     The paper says "polylogarithmic". It is at most about ln(T)^5 / ln 2 times the sum of gaps once epochs are long
     enough to explore; before that it is linear.
@@ -57,7 +57,7 @@ def prior_independent_etc_regret(gaps: Sequence[float], horizon: int, power: flo
 
 @checked
 def ucb1_regret(gaps: Sequence[float], horizon: int) -> float:
-    """UCB1 with bonus 2 ln t: sum over worse arms of 8 ln T / delta_a + (1 + pi^2/3) delta_a. Constants proven.
+    """Bound UCB1's regret, bonus 2 ln t: the sum of 8 ln T / delta_a + (1 + pi^2/3) delta_a over worse arms. Proven.
 
     Auer, Cesa-Bianchi and Fischer (2002), Theorem 1; rewards in [0, 1].
     """
@@ -67,7 +67,7 @@ def ucb1_regret(gaps: Sequence[float], horizon: int) -> float:
 
 @checked
 def uniform_etc_regret_at_least(means: Sequence[Sequence[float]], horizon: int) -> float:
-    """Section 5: a uniform choice of agents has linear regret, T times the average distance of agents' best means."""
+    """Bound a uniform choice of agents from below (section 5): T times the average distance of best means."""
     bests = [max(own) for own in means]
     return horizon * (max(bests) - math.fsum(bests) / len(bests))
 
@@ -83,7 +83,7 @@ def h_etc_r_regret(
     agent_gap: float,
     spread: float = 0.5,
 ) -> float:
-    """H-ETC-R with M >= mL: nM + (L-1)m + 2 eps T + (n-1) T exp(-M (agent_gap - (L-1)m/M)^2). Ours; proven.
+    """Bound H-ETC-R's: nM + (L-1)m + 2 eps T + (n-1) T exp(-M (agent_gap - (L-1)m/M)^2), M >= mL. Ours; proven.
 
     Repairs Theorem 5's argument: the best agent loses at most (L-1)m to its best arm unless it commits wrongly (eps),
     so the difference of two sums is a martingale with a drift of at least M agent_gap - (L-1)m (Azuma-Hoeffding).
@@ -97,7 +97,7 @@ def h_etc_r_regret(
 
 @checked
 def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon: int, gap: float) -> float:
-    """Theorem 5's proof, last line with constants: nM + 2L^3 ln(2M)/gap^2 + L + T/M (4nL^3 ln(2M)/gap^3 + nL).
+    """Return Theorem 5's proof's bound: nM + 2L^3 ln(2M)/gap^2 + L + T/M (4nL^3 ln(2M)/gap^3 + nL).
 
     The proof has slips and does not establish this; our tests find no exception.
     """
@@ -109,13 +109,13 @@ def h_etc_r_regret_paper(agents: int, originals: int, agent_rounds: int, horizon
 
 @checked
 def h_etc_r_shape(agents: int, originals: int, horizon: int, gap: float) -> float:
-    """Theorem 5 as stated: n L^3 sqrt(T ln T) / gap^3. Shape only, the constant is not given."""
+    """Return Theorem 5's shape, as stated: n L^3 sqrt(T ln T) / gap^3. The constant is not given."""
     return agents * originals**3 * math.sqrt(horizon * math.log(horizon)) / gap**3
 
 
 @checked
 def wrong_agent(agents: int, score_rounds: int, agent_gap: float | None = None, spread: float = 0.5) -> float:
-    """w: the expected shortfall of the winner's best mean, given that the best agent committed correctly.
+    """Return w: the expected shortfall of the winner's best mean, given that the best agent committed correctly.
 
     The least of (n-1) exp(-W agent_gap^2 / c), (n-1) sqrt(c / (2 e W)) and 2 sqrt(c ln n / W), with c = 4 sd^2.
 
@@ -147,7 +147,7 @@ def holdout_regret(
     max_arms: int | None = None,
     spread: float = 0.5,
 ) -> float:
-    """(n-1)(Km + W) + 2(L-1)m + 2 eps T + N w for any m and W; T if there is no award. Ours; constants proven.
+    """Bound hold-out's: (n-1)(Km + W) + 2(L-1)m + 2 eps T + N w for any m, W; T without an award. Ours; proven.
 
     `agent_gap=None` makes no assumption on the agents' distances.
 
@@ -167,7 +167,7 @@ def holdout_regret(
 def holdout_regret_simple(
     agents: int, originals: int, arm_rounds: int, score_rounds: int, max_arms: int | None = None
 ) -> float:
-    """n(Km + W) + Lm + 2, at m and W of the theorem: (L-1) exp(-m gap^2) <= m gap / (L T), W >= ln(nT) / agent_gap^2.
+    """Bound by n(Km + W) + Lm + 2, if (L-1) exp(-m gap^2) <= m gap / (L T) and W >= ln(nT) / agent_gap^2.
 
     >>> holdout_regret_simple(3, 2, 46, 60)
     550.0

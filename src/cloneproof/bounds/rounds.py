@@ -29,7 +29,7 @@ MOST_ROUNDS = 10**15
 
 @checked
 def overtaken(gap: float, rounds: int, spread: float = 0.5) -> float:
-    """P(the average of an arm >= that of an arm better by `gap`) after m rounds each: exp(-m gap^2 / (4 sd^2)).
+    """Bound P(an average reaches that of an arm better by `gap`) after m rounds each: exp(-m gap^2 / (4 sd^2)).
 
     Hoeffding on all 2m rewards at once: the difference of the sums has mean -m gap and is sub-Gaussian with variance 2
     m sd^2. In [0, 1] this is exp(-m gap^2); `cl:concen` has 2 exp(-m gap^2 / 2).
@@ -47,7 +47,7 @@ def log_mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5
 
 
 def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: float) -> float:
-    """`log_mistake` for arguments that were already checked."""
+    """Return `log_mistake` for arguments that were already checked."""
     if originals == 1 or math.isinf(gap):
         return -math.inf
     return math.log(originals - 1) - arm_rounds * gap**2 / (4 * spread**2)
@@ -55,7 +55,7 @@ def unchecked_log_mistake(originals: int, gap: float, arm_rounds: int, spread: f
 
 @checked
 def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) -> float:
-    """Eps = (L - 1) exp(-m gap^2 / (4 sd^2)), at most 1: an honest ETC over L arms commits to one that is not best.
+    """Bound P(an honest ETC over L arms commits to a worse one) by (L - 1) exp(-m gap^2 / (4 sd^2)), at most 1.
 
     A union bound over at most L - 1 worse arms, each at least `gap` worse; a tie counts as a mistake.
     """
@@ -64,7 +64,7 @@ def mistake(originals: int, gap: float, arm_rounds: int, spread: float = 0.5) ->
 
 @checked
 def mistake_paper(gap: float, arm_rounds: int) -> float:
-    """`cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]. True; `overtaken` is sharper."""
+    """Return the bound of `cl:concen`: 2 exp(-m gap^2 / 2) for one worse arm, rewards in [0, 1]; it is true."""
     return 2 * math.exp(-arm_rounds * gap**2 / 2)
 
 
@@ -98,7 +98,7 @@ def first_horizon_with_award(trial: Callable[[int], int]) -> int:
 
 @checked
 def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
-    """(l - 1) exp(-m gap^2) <= m / (l T), under which ETC is truthful under random permutation (docs/reading.md#etc).
+    """Whether (l - 1) exp(-m gap^2) <= m / (l T), under which ETC is TRP (docs/reading.md#etc).
 
     >>> trp_applies(2, 0.5, 20, 1480), trp_applies(2, 0.5, 20, 1490)
     (True, False)
@@ -108,7 +108,7 @@ def trp_applies(originals: int, gap: float, arm_rounds: int, horizon: int, sprea
 
 @checked
 def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float = 0.5) -> bool:
-    """Condition of the hold-out and of the capped theorem: (L - 1) exp(-m gap^2 / (4 sd^2)) <= m gap / (L T).
+    """Whether (L - 1) exp(-m gap^2 / (4 sd^2)) <= m gap / (L T), as the hold-out and the capped theorem need.
 
     If it holds for T it holds for every shorter horizon, and for every larger gap.
 
@@ -119,7 +119,7 @@ def holdout_applies(originals: int, gap: float, arm_rounds: int, horizon: int, s
 
 
 def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: float, weight: float) -> bool:
-    """Both conditions, for arguments that were already checked."""
+    """Whether both conditions hold, for arguments that were already checked."""
     if originals == 1 or math.isinf(gap):
         return True
     return unchecked_log_mistake(originals, gap, arm_rounds, spread) <= math.log(
@@ -129,7 +129,7 @@ def fits(originals: int, gap: float, arm_rounds: int, horizon: int, spread: floa
 
 @checked
 def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) -> int:
-    """M = (factor / gap^2) l ln(2T), Theorems 3 and 4 (the proof of Theorem 4 takes four times the factor).
+    """Return m = (factor / gap^2) l ln(2T) of Theorems 3 and 4 (the proof of 4 takes four times the factor).
 
     >>> etc_rounds(originals=2, gap=1.0, horizon=4000)
     36
@@ -139,7 +139,7 @@ def etc_rounds(originals: int, gap: float, horizon: int, factor: float = 2.0) ->
 
 @checked
 def trial_rounds(arm_rounds: int, originals: int, horizon: int) -> int:
-    """M = max(mL, sqrt(T ln T)), Theorem 5.
+    """Return M = max(mL, sqrt(T ln T)) of Theorem 5.
 
     >>> trial_rounds(59, 2, 10**6)
     3717
@@ -159,7 +159,7 @@ def trp_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5
 
 @checked
 def covered_gap(originals: int, arm_rounds: int, horizon: int, spread: float = 0.5) -> float:
-    """Smallest gap at which the hold-out theorem applies to this m; infinite if not even a gap of 1 is covered.
+    """Find the smallest gap at which the hold-out theorem applies to this m; infinite if even 1 is too small.
 
     >>> round(covered_gap(2, 46, 10**6), 3)
     0.497
@@ -194,7 +194,7 @@ def doubling_arm_rounds(epoch: int, power: float = 4.0) -> int:
 
 @checked
 def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float = 0.5) -> int:
-    """Smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), the hold-out theorem's condition.
+    """Find the smallest m with (L - 1) exp(-m gap^2 / (4 spread^2)) <= m gap / (L T), hold-out's condition.
 
     >>> holdout_arm_rounds(originals=2, gap=0.5, horizon=10**6)
     46
@@ -204,7 +204,7 @@ def holdout_arm_rounds(originals: int, gap: float, horizon: int, spread: float =
 
 @checked
 def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
-    """An m for a platform that knows no gap: (ln T)^3. A choice, not a theorem; `covered_gap` falls like 1 / ln T.
+    """Return (ln T)^3, for a platform that knows no gap. A choice, not a theorem; `covered_gap` falls like 1 / ln T.
 
     >>> [arm_rounds_without_gap(10**k) for k in (3, 6, 9)]
     [330, 2637, 8900]
@@ -214,7 +214,7 @@ def arm_rounds_without_gap(horizon: int, power: float = 3.0) -> int:
 
 @checked
 def holdout_score_rounds(agents: int, agent_gap: float | None, horizon: int, spread: float = 0.5) -> int:
-    """W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) if the agents' gap is unknown.
+    """Return W = ln(nT) / agent_gap^2, or (T/n)^(2/3) (ln T)^(1/3) if the agents' gap is unknown.
 
     >>> holdout_score_rounds(3, 0.5, 10**6), holdout_score_rounds(3, None, 10**6)
     (60, 11536)
@@ -242,7 +242,7 @@ def holdout_rounds(
 
 @checked
 def holdout_trial(arm_rounds: int, score_rounds: int, max_arms: int) -> int:
-    """M = K m + W: every agent's rounds before the award."""
+    """Return M = K m + W: every agent's rounds before the award."""
     return max_arms * arm_rounds + score_rounds
 
 
@@ -255,7 +255,7 @@ def holdout_award_horizon(
     max_arms: int | None = None,
     spread: float = 0.5,
 ) -> int:
-    """Horizon from which T >= n M, so that the hold-out mechanism has an award; parameters derived for each T.
+    """Find the horizon from which T >= n M, so that hold-out has an award; parameters derived for each T.
 
     >>> holdout_award_horizon(3, 2, 0.5, 0.5)
     174

@@ -19,7 +19,7 @@ RATIO = 1.25  # of a season that is tried to the next shorter one
 
 @checked
 def season_cost(length: int, regret: float, gap: float, lifetime: float) -> float:
-    """R / H + g (1 - (D / H) (1 - exp(-H / D))): the regret per round with seasons of H rounds and drifting rates.
+    """Return the regret per round with seasons of H rounds: R / H + g (1 - (D / H) (1 - exp(-H / D))).
 
     `regret` is that of a season with constant rates, `gap` the expected best mean minus an average one. A model.
 

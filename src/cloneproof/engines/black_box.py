@@ -287,7 +287,7 @@ class Player:
         return sums
 
     def _methods(self, policy: object) -> list[Callable[..., Any]]:
-        """`select` and `update` of what the factory made, if it is a new policy."""
+        """Return `select` and `update` of what the factory made, if it is a new policy."""
         methods = [self.ask(getattr, policy, name, None) for name in ("select", "update")]
         if not all(map(callable, methods)):
             expected = "an object with select() and update(arm, reward)"
@@ -331,7 +331,7 @@ class UnsendableError(EngineError):
 
 
 def _play(message: bytes, runs: range) -> list[Run]:
-    """Some runs of a job, in a worker."""
+    """Play some runs of a job, in a worker."""
     if message not in _players:
         _players.clear()
         try:
@@ -415,7 +415,7 @@ def _is_guarded(script: Path) -> bool:
 def black_box_outcomes(
     job: BlackBoxJob, first: int, count: int, workers: Workers | None = None, deadline: Deadline | None = None
 ) -> Outcomes:
-    """Runs first .. first + count - 1 of a job whose mechanism is a `BlackBox`; `OutOfTimeError` after the deadline.
+    """Play runs first .. first + count - 1 of a job of a `BlackBox`; `OutOfTimeError` after the deadline.
 
     Without workers they are played in this process. So is a job that cannot be sent: with a warning for a lambda, say,
     and silently for a notebook or a script without a main guard. One chunk at a time, since threads would share the

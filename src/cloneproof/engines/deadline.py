@@ -82,7 +82,7 @@ class Deadline:
 
     @contextmanager
     def for_engines(self) -> Iterator[None]:
-        """Within this context exact engines and tuning stop at this deadline; a nested one cannot extend it."""
+        """Stop exact engines and tuning at this deadline within this context; a nested one cannot extend it."""
         until = math.inf if self.left is None else now() + self.left
         token = EXACT_UNTIL.set(min(until, EXACT_UNTIL.get()))
         try:
@@ -93,7 +93,7 @@ class Deadline:
 
 @contextmanager
 def interrupts_raised() -> Iterator[None]:
-    """Within this context Ctrl-C raises `KeyboardInterrupt` in a sampler, which otherwise returns what it has."""
+    """Raise `KeyboardInterrupt` within this context where a sampler would otherwise return what it has."""
     token = _INTERRUPTS.set(True)
     try:
         yield

@@ -139,7 +139,7 @@ class Evaluation(Tabular):
         return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"])
 
     def to_columns(self) -> dict[str, list[Any]]:
-        """One row for each agent's payoff, and one for the regret."""
+        """Return one row for each agent's payoff, and one for the regret."""
         rows = [("payoff", name, estimate) for name, estimate in self.payoff.items()]
         rows.append(("regret", "", self.regret))
         return {

@@ -330,7 +330,7 @@ class Market:
         return replace(self, agents=agents, max_originals=self.max_originals, **gaps)
 
     def realisations(self) -> Iterator[tuple[float, Means]]:
-        """Every possible vector of means with its probability, for discrete priors."""
+        """Yield every possible vector of means with its probability, for discrete priors."""
         atoms = []
         for agent in self.agents:
             for prior in agent.priors:
@@ -361,7 +361,7 @@ def _gap(agents: Sequence[Agent]) -> float | None:
 
 
 def _agent_gap(agents: Sequence[Agent]) -> float | None:
-    """Smallest distance between different possible best means of two agents; unknown for continuous priors."""
+    """Return the smallest distance between different possible best means of two agents; None for continuous priors."""
     owners: dict[float, set[int]] = {}
     for number, agent in enumerate(agents):
         if agent.support is None:

@@ -142,7 +142,7 @@ class _Lines:
         self.tables = [0] + [k for k, line in enumerate(self.lines) if re.match(r"\s*\[\[\s*agents\s*\]\]", line)]
 
     def at(self, key: str | None, table: int) -> str:
-        """`file, line n` of the key in that table, or of the table if the key is not found."""
+        """Return `file, line n` of the key in that table, or of the table if the key is not found."""
         if table >= len(self.tables):  # agents written as an inline array
             table = 0
         start = self.tables[table]

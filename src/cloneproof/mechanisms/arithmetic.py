@@ -60,7 +60,7 @@ def _ln(t: int) -> float:
 
 
 def log_ratio(x: float) -> float:
-    """ln(1 + x) for x > -1, with a relative error of a few units in the last place.
+    """Return ln(1 + x) for x > -1, with a relative error of a few units in the last place.
 
     >>> abs(log_ratio(0.5) - math.log(1.5)) < 1e-15, abs(log_ratio(1e-12) - 1e-12) < 1e-23
     (True, True)
@@ -69,7 +69,7 @@ def log_ratio(x: float) -> float:
 
 
 def log(x: float) -> float:
-    """Ln x for x > 0, with an absolute error of a few units in the last place of the larger of 1 and |ln x|.
+    """Return ln x for x > 0, with an absolute error of a few units in the last place of max(1, |ln x|).
 
     >>> abs(log(1e-300) - math.log(1e-300)) < 1e-12
     True
@@ -81,7 +81,7 @@ def log(x: float) -> float:
 
 
 def _series(x: float) -> float:
-    """ln(1 + x) for x from -0.3 to 0.42: 2 artanh z with z = x / (2 + x), |z| <= 0.18."""
+    """Return ln(1 + x) for x from -0.3 to 0.42: 2 artanh z with z = x / (2 + x), |z| <= 0.18."""
     z = x / (2.0 + x)
     square = z * z
     series = 1.0 / 25.0  # written out, so that compilers see the quotients as constants
@@ -163,7 +163,7 @@ WITHIN = np.append(1.0, ENDS[:-1]) / np.append(1.0, ENDS[1:])
 
 
 def beta_variate(a: float, b: float, draw: float) -> float:
-    """A variate of Beta(a, b), a and b at least 1, as a function of one uniform number in (0, 1).
+    """Draw from Beta(a, b), a and b at least 1, as a function of one uniform number in (0, 1).
 
     >>> draws = [beta_variate(3.0, 2.0, uniform(7, index)) for index in range(4000)]
     >>> abs(sum(draws) / 4000 - 3 / 5) < 5 * 0.2 / 4000**0.5
@@ -176,7 +176,7 @@ def beta_variate(a: float, b: float, draw: float) -> float:
 
 
 def gamma_variate(shape: float, stream: int, first: int) -> float:
-    """A variate of Gamma(shape, 1), shape at least 1, from the words of a stream, starting with number `first`."""
+    """Draw from Gamma(shape, 1), shape at least 1, with the words of a stream, starting with number `first`."""
     d, c = gamma_scale(shape)
     return scaled_gamma(d, c, stream, first)
 
@@ -188,7 +188,7 @@ def gamma_scale(shape: float) -> tuple[float, float]:
 
 
 def scaled_gamma(d: float, c: float, stream: int, first: int) -> float:
-    """`gamma_variate` from the numbers of `gamma_scale`."""
+    """Draw as `gamma_variate`, from the numbers of `gamma_scale`."""
     for index in range(first, first + WORDS * TRIES, WORDS):
         layer = int(word(stream, index) & 255) + 1  # of bits that `uniform` does not use
         t = 2.0 * uniform(stream, index) - 1.0
@@ -214,7 +214,7 @@ def scaled_gamma(d: float, c: float, stream: int, first: int) -> float:
 
 
 def normal_tail(stream: int, sign: float) -> float:
-    """A normal variate given that it lies beyond TAIL, on the side of `sign` (Marsaglia 1964)."""
+    """Draw a normal variate given that it lies beyond TAIL, on the side of `sign` (Marsaglia 1964)."""
     x = 0.0
     for index in range(0, 2 * TRIES, 2):
         x = -log(uniform(stream, index)) / TAIL

@@ -313,7 +313,7 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
 
 
 def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mechanism:  # noqa: ANN401
-    """A mechanism by name, its parameters given or from the theorem for a market.
+    """Make a mechanism by name, its parameters given or from the theorem for a market.
 
     Parameters
     ----------
@@ -384,7 +384,7 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
 
 
 def known_mechanism(name: str, options: Mapping[str, Any], market: Market | None = None) -> Mechanism:
-    """A mechanism of the catalogue, or one level with a rule that is known by name; imports nothing else.
+    """Make a mechanism of the catalogue, or one level with a rule that is known by name; import nothing else.
 
     >>> known_mechanism("ucb1", {}).name, known_mechanism("ucb", {"constant": 1}).parameters
     ('ucb1', {'constant': 1.0, 'clock': 'current'})
@@ -398,7 +398,7 @@ def known_mechanism(name: str, options: Mapping[str, Any], market: Market | None
 
 
 def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
-    """A user's own mechanism: one level with a rule that `cp.rule` can find, or a mechanism at MODULE:NAME.
+    """Make a user's own mechanism: one level with a rule that `cp.rule` can find, or a mechanism at MODULE:NAME.
 
     >>> str(own_mechanism("ucb", constant=1.0))
     'ucb'
@@ -414,7 +414,7 @@ def own_mechanism(name: str, **options: Any) -> Mechanism:  # noqa: ANN401
 
 
 def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
-    """Horizon from which the hold-out mechanism can award in this market, with parameters derived for each T."""
+    """Find the horizon from which hold-out can award in this market, with parameters derived for each T."""
 
     def trial(horizon: int) -> int:
         if horizon > HORIZON_LIMIT:

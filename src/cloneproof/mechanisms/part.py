@@ -176,7 +176,7 @@ class Restart(MechanismPart):
         return [*takewhile(lambda end: end < horizon, map(self.epoch_end, count(1))), horizon]
 
     def arm_rounds(self, number: int) -> int:
-        """Rounds of exploration of each arm in an epoch of a flat mechanism."""
+        """Return the rounds of exploration of each arm in an epoch of a flat mechanism."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs of a flat mechanism")
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:

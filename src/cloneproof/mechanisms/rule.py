@@ -251,7 +251,7 @@ def rule_names() -> list[str]:
 
 
 def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options are its own)
-    """A rule by name.
+    """Make a rule by name.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
 
 
 def installed_rules() -> dict[str, str]:
-    """Rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
+    """List the rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
     known = factories(RULES_PACKAGE)
     return {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in known}
 
@@ -294,7 +294,7 @@ def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> di
 
 
 def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
-    """A user's own rule: a `Rule`, or what a function makes of the options."""
+    """Make a user's own rule: a `Rule`, or what a function makes of the options."""
     made, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
     if not isinstance(made, Rule):
         if not callable(made):
@@ -326,7 +326,7 @@ def rule_from_dict(data: Mapping[str, Any]) -> Rule:
 
 
 def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
-    """A built-in rule or one of an installed package, for a name from a file or a network: it causes no import."""
+    """Make a built-in rule or one of an installed package, for a name from a file or a network, without any import."""
     if ":" in str(name):
         raise MechanismError(
             f"expected a rule that is known by name, got {brief(name)}, which a file or a call must not have imported; "

@@ -133,7 +133,7 @@ def _methods(findings: Findings) -> list[str]:
 
 
 def _table(table: FindingsTable) -> dict[str, Any]:
-    """A column that has text in it is set flush left and may wrap; one of numbers is set flush right and may not."""
+    """Set a column with text flush left, free to wrap, and one of numbers flush right, unwrapped."""
     columns = zip(*table.rows, strict=True) if table.rows else [()] * len(table.columns)
     aligned = ["text" if any(isinstance(cell, str) for cell in column) else "number" for column in columns]
     return {

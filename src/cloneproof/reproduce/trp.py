@@ -93,7 +93,7 @@ class Trial:
         return self.gain.low > self.room
 
     def by_margins(self, copies: tuple[int, ...]) -> Estimate:
-        """Gain that the margins imply: minus their mean over the realised multisets (the proof of Theorem 2)."""
+        """Return the gain that margins imply: minus their mean over realised multisets (the proof of Theorem 2)."""
         prior = dict(self.market.agents[0].priors[0].atoms or ())
         margins = {means: margin for (means, tried), margin in self.margins.items() if tried == copies}
         return weighted_sum(
@@ -147,7 +147,7 @@ def _mechanism(setting: Setting, kind: str, dice: np.random.Generator) -> Mechan
 
 
 def trial(mechanism: Mechanism, market: Market) -> Trial:
-    """All margins and all gains of a market with one agent."""
+    """Return all margins and all gains of a market with one agent."""
     (agent,) = market.agents
     support = [value for value, _ in agent.priors[0].atoms or ()]
     vectors = list(sorted_copies(agent.count, MAX_COPIES))
@@ -172,7 +172,7 @@ def unequal_means(support: Sequence[float], originals: int) -> list[tuple[float,
 
 
 def average_gap(means: Sequence[float]) -> float:
-    """D: how far the means are from the best one, on average."""
+    """Return D: how far the means are from the best one, on average."""
     return max(means) - sum(means) / len(means)
 
 
@@ -204,7 +204,7 @@ RulePayoff = Callable[[Sequence[Fraction], int], Fraction]  # expected reward of
 
 
 def rule_a(arms: Sequence[Fraction], horizon: int) -> Fraction:
-    """Expected reward under rule A.
+    """Return the expected reward under rule A.
 
     >>> rule_a(VIOLATING, 100), rule_a((Fraction(1), *VIOLATING), 100)
     (Fraction(50, 1), Fraction(161, 2))
@@ -215,7 +215,7 @@ def rule_a(arms: Sequence[Fraction], horizon: int) -> Fraction:
 
 
 def rule_c(arms: Sequence[Fraction], horizon: int) -> Fraction:
-    """Expected reward under rule C."""
+    """Return the expected reward under rule C."""
     if len(arms) >= 4:
         return best_or_uniform(arms, horizon, HALF)
     return best_or_uniform(arms, horizon, Fraction(len(arms) < 3 or len(set(arms)) == 3))
@@ -229,7 +229,7 @@ def best_or_uniform(arms: Sequence[Fraction], horizon: int, best: Fraction) -> F
 
 
 def rule_b(arms: Sequence[Fraction], horizon: int) -> Fraction:
-    """Expected reward under rule B, which depends on the means alone.
+    """Return the expected reward under rule B, which depends on the means alone.
 
     >>> 100 - rule_b(VIOLATING, 100)
     Fraction(57685, 1152)
@@ -246,18 +246,18 @@ def advantage(arms: Sequence[Fraction]) -> Fraction:
 
 
 def vandermonde(means: Sequence[Fraction]) -> Fraction:
-    """V, the product of the differences of three means."""
+    """Return V, the product of the differences of three means."""
     return (means[1] - means[0]) * (means[2] - means[0]) * (means[2] - means[1])
 
 
 def squares(means: Sequence[Fraction]) -> Fraction:
-    """S, the sum of squared distances to their average."""
+    """Return S, the sum of squared distances to their average."""
     average = sum(means, Fraction(0)) / len(means)
     return sum(((mean - average) ** 2 for mean in means), Fraction(0))
 
 
 def permuted_regret(rule: RulePayoff, means: Sequence[Fraction], copies: Sequence[int], horizon: int) -> Fraction:
-    """RP-regret: averaged over which original has how many copies.
+    """Return RP-regret: averaged over which original has how many copies.
 
     >>> [str(permuted_regret(rule_a, VIOLATING, copies, 100)) for copies in ((1, 1, 1), (2, 1, 1))]
     ['50', '26']
@@ -305,7 +305,7 @@ class Necessity:
 
 
 def necessity(rule: RulePayoff, tried: int, seed: int) -> Necessity:
-    """One to four originals, priors of up to five values, mostly with 1, 1/2 and 0 among them, up to 30 copies."""
+    """Try one to four originals, priors of up to five values, mostly with 1, 1/2 and 0 among them, up to 30 copies."""
     honest, copied = (permuted_regret(rule, VIOLATING, copies, HORIZON) for copies in ((1, 1, 1), COPIES))
     dice = random.Random(seed)
     gains = []

@@ -45,7 +45,7 @@ BONUSES: dict[str, BonusFunction] = {
 
 
 def one_agent(means: Sequence[float], horizon: int) -> Market:
-    """One agent who has these means, without noise."""
+    """Make one agent who has these means, without noise."""
     return Market([Agent(ANA, prior=[Point(mean) for mean in means])], horizon=horizon, rewards="deterministic")
 
 
@@ -70,7 +70,7 @@ def exact_gains(mechanism: Mechanism, horizons: Sequence[int], good: float = 1.0
 
 
 def paying_horizons(mechanism: Mechanism, rounds: int, seed: int) -> dict[int, float]:
-    """Every horizon from `SETTLED` on at which one copy pays, and its ex-ante gain, from one run in each instance.
+    """Return horizons from `SETTLED` on at which one copy pays, with its ex-ante gain, from one run per instance.
 
     With probability 1/2 the two arms differ, and the copy lands on either: half of what is saved against honesty.
     """
@@ -110,7 +110,7 @@ class BonusCase:
 
 
 def papers_horizon(constant: float) -> int:
-    """T = s_1 + s_2 + 2: s_1 = 1, s_2 the first s with 1 + sqrt(c ln(s+2)/s) < sqrt(c ln(s+2)/2)."""
+    """Return T = s_1 + s_2 + 2: s_1 = 1, s_2 the first s with 1 + sqrt(c ln(s+2)/s) < sqrt(c ln(s+2)/2)."""
     s = 1
     while 1 + math.sqrt(constant * math.log(s + 2) / s) >= math.sqrt(constant * math.log(s + 2) / 2):
         s += 1

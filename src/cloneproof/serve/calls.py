@@ -88,7 +88,7 @@ def seasons(name: str) -> Call[m.Seasons]:
 
 
 def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
-    """Whom to serve."""
+    """Decide whom to serve."""
     return Call("POST", _market(name, "decisions"), m.DecisionReply, m.DecisionRequest(request_id))
 
 
@@ -116,7 +116,7 @@ def ledger(name: str, after: int | str = 0, limit: int = 1000) -> Call[m.LedgerP
 
 
 def balances(name: str) -> Call[m.Balances]:
-    """Every balance."""
+    """Return every balance."""
     return Call("GET", _market(name, "balances"), m.Balances)
 
 

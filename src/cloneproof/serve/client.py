@@ -40,7 +40,7 @@ class _Attempts(Generic[T]):
         self._reply, self._patience, self._pause = call.reply, patience, 0.05
 
     def pause(self, outcome: Outcome) -> float | None:
-        """Seconds to wait after this outcome before the next attempt; None if it is final."""
+        """Return seconds to wait after this outcome before the next attempt; None if it is final."""
         retryable = isinstance(outcome, httpx.TransportError) or outcome.status_code in _RETRYABLE
         if not retryable or self._patience <= 0:
             return None

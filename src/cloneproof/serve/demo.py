@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _run_seasons(api: Client) -> None:
-    """Season after season: register, decide, reward a little later, settle."""
+    """Run season after season: register, decide, reward a little later, settle."""
     dice = random.Random(2024)
     api.send(calls.create_market(TERMS))
     for agent, arms in QUALITY.items():

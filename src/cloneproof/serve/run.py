@@ -77,7 +77,7 @@ def _ignore_hangup(number: int, frame: object) -> None:
 
 
 def create_key(place: str, role: Role, agent: str | None) -> str:
-    """A new key in the storage at a place; a file must not be in use by a service."""
+    """Make a new key in the storage at a place; a file must not be in use by a service."""
     if agent is not None:
         try:
             msgspec.convert(agent, Name)
@@ -103,7 +103,7 @@ def _address_errors(host: str, port: int) -> Iterator[None]:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet."""
+    """Bind a socket that does not listen yet."""
     count(port, "a port", 0, 65_535, ServeError)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with _address_errors(host, port), ExitStack() as undo:

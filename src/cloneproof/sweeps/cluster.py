@@ -55,5 +55,5 @@ def cluster(address: str) -> Iterator[Executor]:
 
 
 def _ignore_interrupts() -> None:
-    """Ctrl-C reaches every process of a terminal; the driver alone answers it."""
+    """Ignore Ctrl-C, which reaches every process of a terminal; the driver alone answers it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -198,7 +198,7 @@ class Builder:
         )
 
     def _own(self, name: str, options: dict[str, Any]) -> Mechanism:
-        """Importing runs code, so a grid cannot ask for it: only who calls can."""
+        """Refuse an import that only a grid asks for, since importing runs code: the caller has to allow it."""
         if ":" in name and name not in self.rules:
             raise SweepError(
                 f"expected a rule that you allow, got {brief(name)}, which would be imported and run; if you trust it, "
@@ -250,7 +250,7 @@ def load_grid(path: str | Path, rules: Collection[str] = ()) -> list[GridPoint]:
 def points_of(
     grid: Grid, folder: str | Path = ".", source: str = "the grid", rules: Collection[str] = ()
 ) -> list[GridPoint]:
-    """Every point, checked; the first that makes no sense is named, and nothing else happens.
+    """Return every point, checked; the first that makes no sense is named, and nothing else happens.
 
     >>> from cloneproof import Agent, Market, Point as At
     >>> market = Market([Agent("ana", 1, At(0.5))], horizon=100)

@@ -118,7 +118,7 @@ def open_store(folder: str | Path, version: str) -> Store:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Write-ahead logging; SQLite refuses a switch that meets another driver's without waiting, so try again."""
+    """Switch to write-ahead logging; SQLite refuses a switch that meets another driver's at once, so try again."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

@@ -64,7 +64,7 @@ class Agenda:
             self.add(key, ranges)
 
     def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
-        """Something more is missing: ranges of runs, or nothing for a whole part."""
+        """Add what is missing: ranges of runs, or nothing for a whole part."""
         self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
 
     def next_chunk(self, workers: int) -> Chunk:
@@ -184,7 +184,7 @@ class Place:
 
 @contextmanager
 def this_machine(number: int, sampled_only: bool) -> Iterator[Place]:
-    """Threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C itself ends."""
+    """Use threads if only runs are asked for, else processes; one worker is this thread, whose work Ctrl-C ends."""
     if number == 1:
         executor: Executor = InlineExecutor()
     else:
@@ -286,7 +286,7 @@ class Driver:
                 break
 
     def _collect_stopped(self, place: Place) -> None:
-        """After Ctrl-C: what is there is stored as well, and what running tasks come back with if they can be asked."""
+        """Store what is there after Ctrl-C, and what running tasks come back with if they can be asked."""
         place.stopped.set()
         patience = PATIENCE if place.stoppable else 0.0
         finished, _ = wait([future for future in self.flying if not future.cancel()], timeout=patience)
@@ -423,7 +423,7 @@ def _answered(
 
 
 def parts_by_key(points: list[GridPoint], version: str) -> tuple[dict[str, Part], list[Need]]:
-    """Every part by its key, and what each point needs of them."""
+    """Return every part by its key, and what each point needs of them."""
     parts: dict[str, Part] = {}
     needs = []
     for point in points:

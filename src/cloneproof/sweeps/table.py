@@ -95,7 +95,7 @@ class StoredRuns:
         self._open, self._rows = Chunk(key, 0, 0), np.empty((0, columns))
 
     def __call__(self, job: Job, first: int, count: int) -> Outcomes:
-        """Runs first .. first + count - 1; who asks has made sure that they are stored."""
+        """Return runs first .. first + count - 1, which the caller knows to be stored."""
         rows, at = [], first
         while at < first + count:
             self._open_chunk_with(at)

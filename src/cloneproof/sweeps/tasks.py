@@ -120,14 +120,14 @@ def configuration(text: str) -> Configuration:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
-    """A number of NumPy as one of Python."""
+    """Return a number of NumPy as one of Python."""
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{value!r} is no JSON")
 
 
 def with_own_rules(mechanism: Mechanism) -> dict[str, Any]:
-    """`Mechanism.to_dict` with own rules as a worker can import them."""
+    """Return `Mechanism.to_dict` with own rules as a worker can import them."""
     data = mechanism.to_dict()
     for level in ("agent", "arm"):
         used = getattr(mechanism, level)
@@ -151,7 +151,7 @@ def _rule(data: Mapping[str, Any]) -> Rule:
 
 
 def rule_digest(source: str) -> str:
-    """A digest of the module of a rule, and of the modules beside it that it imports, also indirectly."""
+    """Return a digest of the module of a rule, and of the modules beside it that it imports, also indirectly."""
     module = (source if ":" in source else installed_rules()[source]).partition(":")[0]
     top = _file(module.partition(".")[0])
     if top is None:
@@ -235,7 +235,7 @@ class TaskFailed(NamedTuple):
 
 
 def attempt(version: str, *task: Any) -> ChunkDone | TaskFailed:  # noqa: ANN401
-    """`work`, with an error as a value; this is what executors run, also on machines with other code."""
+    """Run `work`, with an error as a value; this is what executors run, also on machines with other code."""
     try:
         if code_version() != version:
             raise SweepError(

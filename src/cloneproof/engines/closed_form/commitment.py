@@ -109,7 +109,7 @@ def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tupl
 def _wins(
     groups: list[EqualArms], winner: float, below: dict[float, Array], at: Array, arithmetic: Arithmetic
 ) -> list[tuple[int, Array]]:
-    """For each group that may have the winner's mean: the integrand of a given original's win, at each node."""
+    """Return the integrand of a given original's win at each node, for each group that may have the winner's mean."""
     factors = []
     for group in groups:
         check_time("closed form")
@@ -131,7 +131,7 @@ def prior_mean(atoms: ExactAtoms) -> Fraction:
 
 
 def expected_best(priors: list[ExactAtoms]) -> Number:
-    """E max over independent originals, as a ball: the top value minus the integral of the distribution function."""
+    """Return E max over independent originals as a ball: top value minus the integral of the distribution function."""
     equal = Counter(map(tuple, priors))
     values = sorted({value for atoms in equal for value, _ in atoms})
     total = ball(values[-1])
@@ -252,7 +252,7 @@ def unfinished_trial(agents: int, order: Order, trial: int, horizon: int) -> lis
 
 
 def unfinished_exploration(runs: MeanCounts, order: Order, arm_rounds: int, rounds: int, rewards: RewardLaw) -> Sums:
-    """Law of the sum of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
+    """Return the law of `rounds` exploration rewards, fewer than all arms need; `runs` in order of registration.
 
     round-robin  every arm has floor(rounds / k) pulls, and rounds mod k random ones one more
     block        random arms one after the other, the last one partial

@@ -167,7 +167,7 @@ class Problem:
 
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
-    """Each agent's expected reward, and a bound on its rounding errors."""
+    """Return each agent's expected reward, and a bound on its rounding errors."""
     if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem)
     if problem.mechanism.arm.draws:
@@ -184,7 +184,7 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
-    """Epochs with fresh statistics: the means stay the same, and expectations add up."""
+    """Add up expectations over epochs with fresh statistics; the means stay the same."""
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
     plan = running_epochs(problem.mechanism, len(problem.agents), problem.horizon)
     for epoch in plan:
@@ -194,7 +194,7 @@ def _in_epochs(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _flat(problem: Problem) -> tuple[list[Number], int]:
-    """One level over all arms; each epoch is a separate ETC."""
+    """Play one level over all arms; each epoch is a separate ETC."""
     originals = [original for of_agent in problem.agents for original in of_agent]
     totals, worst = [problem.arithmetic.number(0)] * len(problem.agents), 0
     plan = problem.mechanism.flat_epochs(problem.horizon)
@@ -209,7 +209,7 @@ def _flat(problem: Problem) -> tuple[list[Number], int]:
 
 
 def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number], int]:
-    """Every agent runs its own ETC for a number of rounds that does not depend on rewards."""
+    """Run an ETC for every agent, for a number of rounds that does not depend on rewards."""
     totals, worst, expected = [], 0, {}
     for originals, duration in zip(problem.agents, rounds, strict=True):
         if (originals, duration) not in expected:
@@ -243,7 +243,7 @@ def _level(
 
 
 def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
-    """Trials for all, then an award for the highest score."""
+    """Play trials of all agents, then an award to the highest score."""
     agents, award = len(problem.agents), problem.horizon - len(problem.agents) * trial
     earned, worst = _separate(problem, [Fixed.of(trial)] * agents)
     if award == 0:
@@ -300,7 +300,7 @@ def closed_form(
     copies: dict[str, tuple[int, ...]],
     arithmetic: Literal["float", "ball"] = "float",
 ) -> Evaluation:
-    """Every agent's ex-ante payoff and the expected regret, without sampling error.
+    """Compute every agent's ex-ante payoff and the expected regret, without sampling error.
 
     `copies` are those of every agent, as from `full_copies`. "float" bounds its error by counting roundings. "ball" is
     a rigorous enclosure that reads floats as exact dyadic fractions and weights as proportions.
@@ -427,7 +427,7 @@ def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> R
 
 
 def _ball_estimate(value: Number, method: str) -> Estimate:
-    """A ball as a float and a half-width that covers it."""
+    """Return a ball as a float and a half-width that covers it."""
     middle = float(value.mid())
     half_width = float((value - arb(middle)).abs_upper())
     return Estimate(middle, math.nextafter(half_width * (1 + 2 * UNIT), math.inf), "proven", method)

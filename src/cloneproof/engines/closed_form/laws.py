@@ -87,7 +87,7 @@ BALLS: Final = Arithmetic(proven=True)
 
 
 def node_count(degree: int, proven: bool) -> int:
-    """Enough nodes for a polynomial of that degree with nonnegative coefficients.
+    """Return enough nodes for a polynomial of that degree with nonnegative coefficients.
 
     N = degree // 2 + 1 are exact. Fewer do for a large degree k: N nodes integrate x^k with relative error at most
     4 (k+1) exp(-4 N^2 / k), since the Chebyshev coefficients of ((1+t)/2)^k are 2 C(2k, k+j) / 4^k, of which the rule
@@ -110,12 +110,12 @@ def _nodes(degree: int, proven: bool) -> tuple[Array, Array]:
 
 
 def tie_nodes(degree: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    """Nodes and weights on [0, 1] that integrate every polynomial of that degree with nonnegative coefficients."""
+    """Return nodes and weights on [0, 1] that integrate every polynomial of that degree with coefficients >= 0."""
     return _nodes(degree, arithmetic.proven)
 
 
 def products_without_each(factors: list[Array]) -> list[Array]:
-    """For each factor the product of all others, with no division."""
+    """Return for each factor the product of all others, with no division."""
     before, after = [factors[0] * 0 + 1], [factors[-1] * 0 + 1]
     for factor in factors[:-1]:
         before.append(before[-1] * factor)
@@ -125,7 +125,7 @@ def products_without_each(factors: list[Array]) -> list[Array]:
 
 
 def binomial_term(rounds: int, chance: Fraction, count: int) -> Number:
-    """P(Bin(rounds, chance) = count), for a chance strictly between 0 and 1."""
+    """Return P(Bin(rounds, chance) = count), for a chance strictly between 0 and 1."""
     p, up, down = ball(chance), arb(count + 1), arb(rounds - count + 1)
     ways = arb(rounds + 1).lgamma() - up.lgamma() - down.lgamma()
     return (ways + count * p.log() + (rounds - count) * (1 - p).log()).exp()
@@ -166,7 +166,7 @@ def binomial_below(rounds: int, mean: float) -> tuple[Number, ...]:
 
 @lru_cache(maxsize=256)
 def expected_minimum(rounds: int, chance: Fraction, cap: int) -> Number:
-    """E min(H, cap) for H = Bin(rounds, chance), as a ball.
+    """Return E min(H, cap) for H = Bin(rounds, chance), as a ball.
 
     Below the mean it is cap - sum_{h < cap} (cap - h) P(H = h), above it E H - sum_{h > cap} (h - cap) P(H = h): both
     sums start at the cap and fall geometrically away from the mean, or within a few standard deviations of it.
@@ -268,7 +268,7 @@ def power(law: Law, exponent: int, arithmetic: Arithmetic) -> Law:
 
 
 def scale(law: Law, factor: Number) -> Law:
-    """Every weight times a factor."""
+    """Multiply every weight by a factor."""
     return Law(law.low, law.weights * factor, law.roundings + 2)
 
 
@@ -285,7 +285,7 @@ def add_laws(laws: Iterable[Law], arithmetic: Arithmetic) -> Law:
 
 
 def trim(law: Law) -> Law:
-    """Without negligible weights at both ends."""
+    """Drop negligible weights at both ends."""
     weights = law.weights
     if weights.dtype != object:
         kept = np.flatnonzero(weights > NEGLIGIBLE)
@@ -304,7 +304,7 @@ MeanCounts = tuple[tuple[float, int], ...]  # different means, and how many arms
 
 
 def committed_sums(types: MeanCounts, rounds: int, arithmetic: Arithmetic) -> list[Law]:
-    """For each type, the law of the number of successes in `rounds` pulls of every arm if that type is chosen."""
+    """Return, for each type, the law of the successes in `rounds` pulls of every arm if that type is chosen."""
     laws = [binomial(rounds, mean, arithmetic) for mean, _ in types]
     sums: list[list[Law]] = [[] for _ in types]
     low = _lowest_best(laws, types)
@@ -359,7 +359,7 @@ def _best_from(law: Law, kind: tuple[float, int], low: int, rounds: int, arithme
 
 
 def _ties(kinds: list[tuple[Law, int]], low: int, high: int, arms: int, arithmetic: Arithmetic) -> list[list[Law]]:
-    """For each type, the laws of the sum if it is chosen at a value from low to high, to be added up."""
+    """Return, for each type, the laws of the sum if it is chosen at a value from low to high, to be added up."""
     nodes, weights = tie_nodes(arms - 1, arithmetic)
     parts: list[list[Law]] = [[] for _ in kinds]
     for s in range(low, high + 1):
@@ -424,7 +424,7 @@ class Deterministic:
 
     @classmethod
     def of(cls, means: Iterable[float], arithmetic: Arithmetic) -> Deterministic:
-        """With the order of all means that may occur."""
+        """Make it with the order of all means that may occur."""
         distinct = set(means)
         rounded = {mean: ticks(mean) / (1 << TICK_BITS) for mean in distinct}
         order = {value: rank for rank, value in enumerate(sorted(set(rounded.values())))}

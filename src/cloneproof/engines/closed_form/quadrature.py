@@ -39,7 +39,7 @@ REACH = 14.4  # standard deviations of a binomial law's window, on either side
 
 
 def points_for(coins: int) -> int:
-    """Enough points of a Gauss rule for that many coins of one mean.
+    """Return enough points of a Gauss rule for that many coins of one mean.
 
     >>> points_for(7), points_for(10_000)
     (4, 360)
@@ -67,7 +67,7 @@ def _known(prior: Prior) -> Beta | Uniform:
 
 @lru_cache(maxsize=64)
 def _gauss_rule(prior: Beta | Uniform, points: int) -> tuple[tuple[float, float], ...]:
-    """Eigenvalues of the Jacobi matrix, and squares of the eigenvectors' first entries (Golub and Welsch 1969)."""
+    """Return the Jacobi matrix's eigenvalues and squared first entries of eigenvectors (Golub and Welsch 1969)."""
     if isinstance(prior, Uniform):
         low, width, a, b = prior.low, prior.high - prior.low, 1.0, 1.0
     else:
@@ -87,7 +87,7 @@ def _gauss_rule(prior: Beta | Uniform, points: int) -> tuple[tuple[float, float]
 
 
 def coin_distance(prior: Prior, points: int, coins: int) -> float:
-    """Total variation distance of the number of heads among `coins` coins, under the prior and under its rule.
+    """Return the total variation distance of the heads among `coins` coins, under the prior and under its rule.
 
     A bound from above; 1 if it would take too long.
 
@@ -127,7 +127,7 @@ def _heads_of_beta(prior: Beta, coins: int) -> list[Number]:
 
 
 def _heads_of_uniform(prior: Uniform, coins: int) -> list[Number]:
-    """Law of the heads: P(k) = (P(Bin(d + 1, low) <= k) - P(Bin(d + 1, high) <= k)) / ((d + 1) (high - low))."""
+    """Return P(k heads) = (P(Bin(d + 1, low) <= k) - P(Bin(d + 1, high) <= k)) / ((d + 1) (high - low))."""
     width = ball(Fraction(prior.high) - Fraction(prior.low)) * (coins + 1)
     law = [arb(0)] * (coins + 1)
     for mean, sign in ((prior.low, 1), (prior.high, -1)):
@@ -138,7 +138,7 @@ def _heads_of_uniform(prior: Uniform, coins: int) -> list[Number]:
 
 
 def best_mean(priors: Sequence[Prior]) -> tuple[float, float]:
-    """E[max of independent draws] and its error.
+    """Return E[max of independent draws] and its error.
 
     E[max] = 1 - integral over [0, 1] of the product of the distribution functions; a sum for discrete priors.
 
@@ -172,7 +172,7 @@ def _cuts(prior: Prior) -> tuple[float, ...]:
 
 
 def _distribution(prior: Prior) -> Callable[[float], float]:
-    """P(mean <= x), right-continuous."""
+    """Return P(mean <= x), right-continuous."""
     if prior.atoms is not None:
         values = [value for value, _ in prior.atoms]
         total = math.fsum(weight for _, weight in prior.atoms)

@@ -105,7 +105,7 @@ def word(stream, index):
 
 @nb.njit(cache=True, nogil=True, inline="always")
 def uniform(stream, index):
-    """A number strictly between 0 and 1; see `cloneproof._randomness.uniform`."""
+    """Return a number strictly between 0 and 1; see `cloneproof._randomness.uniform`."""
     return (np.float64(word(stream, index) >> _12) + 0.5) * 2.0**-52
 
 
@@ -119,7 +119,7 @@ def mixed(state):
 
 @nb.njit(nogil=True)
 def ticks(value):
-    """A reward of at most 2**62 as (high, low), rounded to whole ticks as a session rounds it."""
+    """Return a reward of at most 2**62 as (high, low), rounded to whole ticks as a session rounds it."""
     if abs(value) < 4.0:
         whole = np.int64(np.rint(value * _TICKS))
         return whole >> BITS, whole & MASK
@@ -136,7 +136,7 @@ def plus(high, low, more_high, more_low):
 
 @nb.njit(nogil=True)
 def times(number, high, low):
-    """A sum repeated `number` times, a number below 2**50."""
+    """Repeat a sum `number` times, a number below 2**50."""
     total_high, total_low = number * high, np.int64(0)
     for shift in range(0, TICK_BITS, 10):
         part = number * ((low >> np.int64(shift)) & np.int64(1023))
@@ -158,7 +158,7 @@ def average(high, low, pulls):
 
 @nb.njit(nogil=True)
 def _positive(high, low, pulls):
-    """`average` for sums from 0: long division with a sticky last bit."""
+    """Compute `average` for sums from 0: long division with a sticky last bit."""
     whole, rest = high // pulls, high % pulls
     fraction = np.int64(0)
     shift = BITS
@@ -188,7 +188,7 @@ __all__ = ["betaincinv", "ndtri"]
 
 
 def _linked(name: str, exported: str, arguments: int) -> Any:
-    """A function of `cython_special` as an external symbol; its last argument is Cython's and stays 0."""
+    """Link a function of `cython_special` as an external symbol; its last argument is Cython's and stays 0."""
     symbol = f"cloneproof_{name}"
     llvm.add_symbol(symbol, get_cython_function_address(_MODULE, exported))
     return types.ExternalFunction(symbol, types.float64(*[types.float64] * arguments, types.int32))
@@ -210,7 +210,7 @@ def _betaincinv(a, b, u):
 
 @cache
 def source_stamp() -> int:
-    """A number that changes with the sources behind compiled code, so that an edit never meets an old cache.
+    """Return a number that changes with the sources behind compiled code, so that an edit never meets an old cache.
 
     Numba checks only the file of the cached function, not those of its callees. So only the outermost function of a
     kernel is cached, with this stamp in its closure, which is part of the key.

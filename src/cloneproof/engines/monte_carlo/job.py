@@ -56,7 +56,7 @@ class Outcomes(NamedTuple):
 
 
 def words(streams: WordArray | np.uint64, index: int | WordArray) -> WordArray:
-    """`cloneproof._randomness.word` of many streams, or of many numbers of one stream."""
+    """Return `cloneproof._randomness.word` of many streams, or of many numbers of one stream."""
     with np.errstate(over="ignore"):
         x = np.atleast_1d(np.asarray(streams, np.uint64)) + np.uint64(GOLDEN) * np.asarray(index + 1, np.uint64)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -65,7 +65,7 @@ def words(streams: WordArray | np.uint64, index: int | WordArray) -> WordArray:
 
 
 def uniforms(streams: WordArray, index: int | WordArray) -> FloatArray:
-    """`cloneproof._randomness.uniform` of many streams."""
+    """Return `cloneproof._randomness.uniform` of many streams."""
     return np.asarray(((words(streams, index) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52)
 
 
@@ -81,7 +81,7 @@ def end_of_run(job: Job, run: int) -> int:
 
 
 def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:
-    """Runs x originals (agent by agent), drawn from the priors or taken from the strata."""
+    """Return runs x originals (agent by agent), drawn from the priors or taken from the strata."""
     if job.strata:
         rows = [[mean for agent in job.market.agents for mean in s[agent.name]] for s in job.strata]
         return np.asarray(np.array(rows)[np.arange(first, first + count) % len(rows)])
@@ -94,7 +94,7 @@ def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:
 
 
 def _quantiles(prior: Prior, u: FloatArray) -> FloatArray:
-    """`prior.quantile` at many levels, bit for bit."""
+    """Return `prior.quantile` at many levels, bit for bit."""
     if prior.atoms is not None:
         values = np.array([value for value, _ in prior.atoms])
         cumulated = np.cumsum([weight for _, weight in prior.atoms])
@@ -146,13 +146,13 @@ def strata_of(market: Market, short: bool = False) -> Strata:
 
 
 def reference_run(job: Job, run: int) -> Run:
-    """One run of a job; the means of a stratum replace those of the run."""
+    """Play one run of a job; the means of a stratum replace those of the run."""
     market = job.market.at(job.strata[run % len(job.strata)]) if job.strata else job.market
     return simulate_run(market, job.mechanism, job.copies, job.seed, run)
 
 
 def reference_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1 of any job, slowly, by the reference simulator."""
+    """Play runs first, .., first + count - 1 of any job, slowly, by the reference simulator."""
     return outcomes_of([reference_run(job, run) for run in range(first, first + count)], len(job.market.agents))
 
 

@@ -52,7 +52,7 @@ def kernel_for(job: Job) -> tuple[str, Kernel]:
 
 
 def slow_reason(job: Job) -> str | None:
-    """Why the reference simulator runs the job in Python, if its epochs are the reason."""
+    """Say why the reference simulator runs the job in Python, if its epochs are the reason."""
     if kernel_for(job)[0] != "reference":
         return None
     if job.market.ends == "at-random":
@@ -66,7 +66,7 @@ def slow_reason(job: Job) -> str | None:
 
 
 def seconds_of_run(job: Job) -> float:
-    """About how long a usual core takes for a run, by its rounds and arms; less where the kernel skips rounds."""
+    """Estimate how long a usual core takes for a run, by rounds and arms; less where the kernel skips rounds."""
     rounds, arms = job.market.horizon, sum(map(sum, job.copies.values()))
     name, _ = kernel_for(job)
     if name == "reference":
@@ -78,7 +78,7 @@ def seconds_of_run(job: Job) -> float:
 
 
 def outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1.
+    """Play runs first, .., first + count - 1.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=10**9, rewards="deterministic")

@@ -66,12 +66,12 @@ ArmTable = npt.NDArray[Any]
 
 
 def first_arms(job: Job) -> IntArray:
-    """Where the arms of each agent begin in the order of registration, and where all end."""
+    """Return where the arms of each agent begin in the order of registration, and where all end."""
     return np.cumsum([0, *(sum(job.copies[agent.name]) for agent in job.market.agents)], dtype=np.int64)
 
 
 def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) -> ArmTable:
-    """A row for each arm that the copies of a job register, in order, its first six fields filled; and `more` rows."""
+    """Make a row for each arm that a job's copies register, in order, its first six fields filled; and `more` rows."""
     copies = np.array([number for agent in job.market.agents for number in job.copies[agent.name]])
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)])
     column = np.repeat(np.arange(len(copies)), copies)

@@ -105,7 +105,7 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
 
 
 def run_cost(job: SamplingJob[Any]) -> float:
-    """Seconds of work of a run, where work is counted."""
+    """Return seconds of work of a run, where work is counted."""
     if not is_counted():
         return 0.0
     if not isinstance(job, Job) or not kernels_installed():
@@ -150,7 +150,7 @@ class InlineExecutor(Executor):
     """Runs what is submitted at once, in this thread: for chunks that must not run in parallel."""
 
     def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:  # noqa: ANN401
-        """A finished future; errors and interrupts pass through."""
+        """Return a finished future; errors and interrupts pass through."""
         done: Future[T] = Future()
         done.set_result(work(*arguments, **named))
         return done
@@ -307,7 +307,7 @@ def sample(
     bounds: BoundsName = FREE,
     largest: int = LARGEST_CHUNK,
 ) -> Evaluation:
-    """Payoffs and regret with anytime-valid intervals, each at that confidence by itself.
+    """Sample payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
     Stops after `runs` or when the budget is spent, whichever comes first; by default after 1000 runs (50 without the
     kernels).
@@ -340,13 +340,13 @@ def sample(
 
 
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
-    """One row per run: every payoff, then the regret."""
+    """Return one row per run: every payoff, then the regret."""
     played = outcomes(job, first, count)
     return np.column_stack([played.payoff, played.regret])
 
 
 def identity(job: SamplingJob[Any], *more: object) -> str:
-    """A short name of a job from its parts; the code of a user's function is not included."""
+    """Return a short name of a job from its parts; the code of a user's function is not included."""
     to_dict = getattr(job.mechanism, "to_dict", None)  # a black box has none
     mechanism = to_dict() if to_dict is not None else type(job.mechanism).__name__
     parts = [market_to_toml(job.market), mechanism, sorted(job.copies.items()), job.seed, job.strata, more]
@@ -422,7 +422,7 @@ def checked_device(device: object) -> DeviceName:
 
 
 def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> RunSource:
-    """Where to draw these jobs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
+    """Say where to draw these jobs: `auto` takes a GPU if it plays all of them and is done sooner than the cores.
 
     >>> from cloneproof import Agent, Market, Point, mechanism
     >>> job = Job(Market([Agent("ana", 1, Point(0.5))], horizon=9), mechanism("ucb1"), {"ana": (1,)})

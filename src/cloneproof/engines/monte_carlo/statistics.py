@@ -134,7 +134,7 @@ class Bounds:
 
 
 def payoff_bounds(market: Market) -> Bounds:
-    """Bounds of an agent's payoff: it may be served in every round, or in none."""
+    """Bound an agent's payoff: it may be served in every round, or in none."""
     most = market.share * market.most_rounds
     if math.isfinite(market.family.low) and math.isfinite(market.family.high):
         return Bounds(most * min(market.family.low, 0.0), most * max(market.family.high, 0.0))
@@ -142,7 +142,7 @@ def payoff_bounds(market: Market) -> Bounds:
 
 
 def regret_bounds(market: Market) -> Bounds:
-    """Bounds of the regret, a sum of differences of means: the span of the priors."""
+    """Bound the regret, a sum of differences of means: the span of the priors."""
     supports = [agent.support for agent in market.agents]
     if any(support is None for support in supports):
         return Bounds(0.0, float(market.most_rounds))
@@ -151,14 +151,14 @@ def regret_bounds(market: Market) -> Bounds:
 
 
 def served_bounds(market: Market, agent: str) -> Bounds:
-    """Bounds of what an agent is served, in means of the arms pulled: at most all rounds at its best mean."""
+    """Bound what an agent is served, in means of the arms pulled: at most all rounds at its best mean."""
     support = next(each.support for each in market.agents if each.name == agent)
     best = 1.0 if support is None else max(support)
     return Bounds(0.0, market.share * market.most_rounds * best)
 
 
 def gain_bounds(market: Market, agent: str) -> Bounds:
-    """Bounds of the difference of what an agent is served in two worlds."""
+    """Bound the difference of what an agent is served in two worlds."""
     width = served_bounds(market, agent).high
     return Bounds(-width, width)
 
@@ -174,7 +174,7 @@ def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
 
 
 def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None = None) -> FloatArray:
-    """Observations (last axis: one column for each of the bounds) cut to their bounds, or an error.
+    """Cut observations (last axis: one column for each of the bounds) to their bounds, or raise an error.
 
     `reach` scales the bounds by stratum, the axis before the last.
     """
@@ -335,7 +335,7 @@ class RunTotals:
         return [Estimate(float(m), float(w), kind, method) for m, w in zip(self.means, widths, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as data for JSON; floats are hexadecimal, so nothing is rounded."""
+        """Return all of it as data for JSON; floats are hexadecimal, so nothing is rounded."""
         return {
             "identity": self.estimands.identity,
             "bounds": [_to_hex([b.low, b.high, b.noise]) for b in self.estimands.bounds],
@@ -359,7 +359,7 @@ class RunTotals:
 
 
 def _partial_sums(start: FloatArray, values: FloatArray) -> FloatArray:
-    """Partial sums from `start`, added one at a time and in order, unlike sum()."""
+    """Return partial sums from `start`, added one at a time and in order, unlike sum()."""
     return np.add.accumulate(np.concatenate([start[None], values]), axis=0)
 
 

@@ -37,7 +37,7 @@ def compares_floats(rule: Rule) -> bool:
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:
-    """Which candidates (rows) have the highest priority in each state (columns)."""
+    """Say which candidates (rows) have the highest priority in each state (columns)."""
     if rule.index == "none":
         return np.ones(pulls.shape, dtype=bool)
     if rule.index == "mean":
@@ -160,7 +160,7 @@ def _ln(clock: Ints) -> FloatArray:
 
 @cache
 def _logarithms(bits: int) -> FloatArray:
-    """A table of ln t for t < 2^bits; that of 0 is never asked for."""
+    """Tabulate ln t for t < 2^bits; that of 0 is never asked for."""
     return np.array([0.0, *(ln(t) for t in range(1, 1 << bits))])
 
 
@@ -207,7 +207,7 @@ def _even(candidates: Mask) -> FloatArray:
 
 
 def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, FloatArray, Mask | None]:
-    """Pulls and mean of each arm of a level, and which one it committed to."""
+    """Return pulls and mean of each arm of a level, and which one it committed to."""
     arms = shape.levels[level]
     pulls = states[shape.rows("pulls", arms)].astype(np.int64)
     if shape.deterministic:
@@ -229,7 +229,7 @@ def _sure_reward(shape: Shape, states: States, arm: int) -> FloatArray:
 
 
 def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
-    """Rounds given, pulls that count and their mean for each agent, and which one was committed to."""
+    """Return rounds given, pulls that count and their mean for each agent, and which one was committed to."""
     assert shape.mechanism.agent is not None
     observations = [shape.observations(states, o) for o in range(len(shape.originals))]
     decided = np.array([sum(observations[o] for o in originals) for originals in shape.originals_of])

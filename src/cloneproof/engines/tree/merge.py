@@ -161,7 +161,7 @@ class WorkLimit:
         self.work = 0
 
     def restart(self) -> None:
-        """Everything restarts: past growth does not predict what follows."""
+        """Forget past growth, which does not predict what follows: everything restarts."""
         self.sizes = []
 
     def check_memory(self, states: int) -> None:

@@ -132,7 +132,7 @@ class RoundStep:
                     self._pull(a, part[:, mask], mass[mask], done[some][mask], observe)
 
     def _merge_copies(self, shares: FloatArray, states: States, arms: tuple[int, ...]) -> None:
-        """Copies with the same statistics lead to the same state: the first of them is picked for all."""
+        """Pick the first of copies with the same statistics for all of them: each leads to the same state."""
         shape, rows = self.shape, ("pulls", "sum", "chosen")
         for k in range(len(arms) - 1, 0, -1):
             first, second = arms[k - 1], arms[k]
@@ -151,7 +151,7 @@ class RoundStep:
             states[self.shape.row("chosen", arm), now] = 1
 
     def _forget(self, states: States, arm: int, unobserved: Mask) -> None:
-        """Where one arm is played until the end, forget the other originals of its level."""
+        """Forget the other originals of a level where one arm is played until the end."""
         shape = self.shape
         if not shape.mechanism.arm.commits or not unobserved.any():
             return
@@ -208,7 +208,7 @@ class RoundStep:
             self._keep(part, weights[new] * weight)
 
     def _counts_now(self, owner: int, states: States, done: Mask) -> Ints:
-        """1 where this reward counts towards the owner's score, if the score counts only part of the rewards."""
+        """Return 1 where this reward counts towards the owner's score, if scores count only part of the rewards."""
         shape, score = self.shape, self.shape.mechanism.scoring
         if not score.partial or not score.allows(shape.registered[owner]):
             return np.zeros(len(done), dtype=np.int64)
@@ -246,7 +246,7 @@ class RoundRewards:
 
 
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
-    """Expected rewards up to each of the horizons."""
+    """Compute expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
     clearing = shape.mechanism.clearing
     epochs = clearing if clearing.flat_epochs else None
@@ -345,7 +345,7 @@ def _retire(shape: Shape, states: States, weights: FloatArray, rate: FloatArray)
 
 
 def _average_symmetric(total: FloatArray, symmetry: Symmetry) -> FloatArray:
-    """Owners that are alike expect the same; in sorted states only their sum is known."""
+    """Average over owners that are alike and expect the same: in sorted states only their sum is known."""
     values = total.copy()
     for group in symmetry.owners:
         values[group] = total[group].mean()

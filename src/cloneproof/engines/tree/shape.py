@@ -50,7 +50,7 @@ class MeanBelief:
         return 4.0 * max((abs(math.log(v)) + abs(math.log1p(-v)) for v in inner), default=0.0) + len(inner)
 
     def predictive(self, pulls: Ints, successes: Ints) -> tuple[FloatArray, FloatArray]:
-        """P(next reward 1) and P(next reward 0), elementwise."""
+        """Return P(next reward 1) and P(next reward 0), elementwise."""
         if len(self.values) == 1:
             success = np.full(pulls.shape, self.values[0])
             return success, 1.0 - success
@@ -239,7 +239,7 @@ class Shape:
         return [self._rows[name, number] for number in numbers]
 
     def rows_of_owner(self, owner: int) -> list[int]:
-        """Every row about this owner or its arms."""
+        """Return every row about this owner or its arms."""
         return [
             row
             for (name, number), row in self._rows.items()

@@ -130,7 +130,7 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
 
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
-    """A contest of champions that are found on coins: the rewards up to each horizon."""
+    """Play a contest of champions that are found on coins: the rewards up to each horizon."""
     if mechanism.agent is None or len(market.agents) == 1:
         raise refusal(
             "a contest of champions", "a scan over slots, which has a closed form", "use engine='closed-form'"
@@ -142,7 +142,7 @@ def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: l
 
 
 def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon: int) -> Evaluation:
-    """Epochs with fresh statistics: the sum of one tree for each."""
+    """Add up one tree for each of the epochs, which have fresh statistics."""
     plan = running_epochs(mechanism, len(market.agents), horizon)
     parts = [tree(market, epoch.mechanism, copies, [epoch.rounds])[epoch.rounds] for epoch in plan]
     payoff = {agent.name: _sum([part.payoff[agent.name] for part in parts]) for agent in market.agents}

@@ -132,7 +132,7 @@ class NeutralRounds:
         raise nobody_left()
 
     def arm(self, i: int) -> tuple[int, float]:
-        """A uniform draw from the arms that agent i registered, and its probability."""
+        """Draw uniformly from the arms that agent i registered; with the probability."""
         self._leave_out()
         self.drawn += 1
         return self._draw(i)
@@ -250,7 +250,7 @@ class Level(Candidates):
         return bool(self.queue.heap)
 
     def pick(self, clock: int) -> int:
-        """Candidate to play in the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
+        """Pick the candidate of the level's round `clock` (from 1), or WAIT while a commitment waits for rewards."""
         if self.choice is not None:
             self.chance = 1.0
             return self.choice
@@ -286,7 +286,7 @@ class Level(Candidates):
         return not self.rule.commits or self.decided[k] < self.explore
 
     def _best(self, clock: int) -> int:
-        """Candidate of highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
+        """Pick the highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
         rule = self.rule
         if rule.clock == "completed":
             clock -= 1
@@ -328,7 +328,7 @@ class Level(Candidates):
         return picked
 
     def _siblings(self) -> tuple[tuple[int, ...], tuple[float, ...]]:
-        """Pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
+        """Return pulls and means of all candidates, sorted: what a rule that looks at siblings gets."""
         pairs = sorted((self.arrived[k], self.means[k]) for k in self.left)
         return tuple(n for n, _ in pairs), tuple(mean for _, mean in pairs)
 
@@ -342,7 +342,7 @@ class Level(Candidates):
         return float(checked_chances(self.rule, np.array(clock), pulls, means, outstanding)[left.index(picked)])
 
     def _one_of(self, ties: list[int], purpose: int, index: int) -> int:
-        """One of them, uniformly at random; the draw depends on keys and not on positions."""
+        """Pick one of them uniformly at random; the draw depends on keys and not on positions."""
         self.chance = 1.0 / len(ties)
         if len(ties) == 1:
             return ties[0]
@@ -398,7 +398,7 @@ class FallingLevel(Level):
 
 
 def ticks(value: float) -> int:
-    """A reward as a whole number of 2**-60, rounded to the nearest.
+    """Return a reward as a whole number of 2**-60, rounded to the nearest.
 
     >>> ticks(1.0) == 1 << 60, ticks(-0.5) == -(1 << 59), ticks(2.0**60) == 1 << 120
     (True, True, True)
@@ -471,7 +471,7 @@ class SlotLevel(Candidates):
             self.passed.append(k)
 
     def leave_out(self, gone: Collection[int]) -> None:
-        """Slots that are left out need no further pulls; after a champion the tests go on where they were."""
+        """Test no further the slots that are left out; after a champion the tests go on where they were."""
         self.test = 0 if self.choice in gone else self.test
         super().leave_out(gone)
         for k in gone:

@@ -30,7 +30,7 @@ def sealed(body: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:  # noqa: ANN401
-    """Compact JSON; a list of lists is written piece by piece, so that other threads can run in between."""
+    """Write compact JSON; a list of lists is written piece by piece, so that other threads can run in between."""
     if isinstance(value, list) and value and isinstance(value[0], list):
         return f"[{','.join(map(_text, value))}]"
     return json.dumps(value, separators=(",", ":"))
@@ -96,7 +96,7 @@ def _composed(saved: dict[str, Any]) -> Mechanism:
 
 
 def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
-    """Decisions grouped by allocation: the allocation, the first decision, and the steps to each next one.
+    """Group decisions by allocation: the allocation, the first decision, and the steps to each next one.
 
     An allocation with many decisions is split into several groups.
 
@@ -122,7 +122,7 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
 
 
 def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocation, Iterator[int]]]:
-    """Each allocation of `pending_to_data`, and the numbers of its decisions."""
+    """Yield each allocation of `pending_to_data`, and the numbers of its decisions."""
     for *fields, steps in data:
         yield Allocation(*fields), accumulate(steps)
 

@@ -29,7 +29,7 @@ CONTEST_PLACE = 0
 
 
 def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list[tuple[Any, ...]]:
-    """A uniform sample without replacement, in the given order; it depends on keys and not on positions."""
+    """Draw a sample without replacement, in the given order; it depends on keys and not on positions."""
     ranks = sorted(range(len(items)), key=lambda number: word(stream, items[number][0]))
     return [items[number] for number in sorted(ranks[:size])]
 
@@ -40,7 +40,7 @@ def checked_seed(seed: object) -> int:
 
 
 def last_round(mean: int, draw: float) -> int:
-    """Last round of a market in which each round is the last with probability 1 / mean, from a uniform number.
+    """Return the last round of a market that each round ends with probability 1 / mean, from a uniform number.
 
     >>> last_round(1, 0.3), last_round(1000, 0.5), last_round(10, 0.99)
     (1, 693, 1)

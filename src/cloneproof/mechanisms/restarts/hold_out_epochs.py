@@ -73,12 +73,12 @@ class HoldOutEpochs(DoublingEpochs):
         return f"hold-out of at most {self.max_arms} arms, restart at every power of 2"
 
     def rounds(self, epoch: int, agents: int) -> tuple[int, int]:
-        """M and W of an epoch."""
+        """Return m and W of an epoch."""
         length = doubling_length(epoch)
         return holdout_rounds(agents, self.max_originals, self.gap, self.agent_gap, length, self.spread)
 
     def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """Trials and an award by fresh rewards; uniformly random agents if the epoch is too short for trials."""
+        """Plan trials and an award by fresh rewards; uniformly random agents if the epoch is too short for trials."""
         assert agent is not None
         arm_rounds, score_rounds = self.rounds(number, agents)
         trial = holdout_trial(arm_rounds, score_rounds, self.max_arms)

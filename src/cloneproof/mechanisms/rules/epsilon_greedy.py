@@ -10,14 +10,14 @@ from cloneproof.mechanisms.rule import Numbers, PriorityInputs, Rule, positive
 
 @formula("epsilon-greedy")
 def priority(inputs: PriorityInputs, c: float) -> float:
-    """With probability min(1, cK/t) a random candidate, else the highest mean (0 for one never pulled)."""
+    """Prefer, with probability min(1, cK/t), a random candidate, else the highest mean (0 for one never pulled)."""
     if inputs.coin * inputs.clock < c * inputs.candidates:
         return inputs.draw
     return inputs.mean
 
 
 def chance(clock: Numbers, pulls: Numbers, means: Numbers, outstanding: Numbers, c: float) -> Numbers:
-    """Epsilon spread over all, the rest over the highest means with the fewest outstanding rewards.
+    """Spread epsilon over all, the rest over the highest means with the fewest outstanding rewards.
 
     >>> chance(np.array(4), np.array([1, 1]), np.array([0.5, 0.25]), np.array([0, 0]), 1.0).tolist()
     [0.75, 0.25]

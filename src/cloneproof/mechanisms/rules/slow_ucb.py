@@ -10,7 +10,7 @@ from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 @formula("slow-ucb")
 def index(inputs: PriorityInputs, constant: float) -> float:
-    """Mean + sqrt(constant sqrt(t) ln t / n); a candidate without rewards comes first."""
+    """Return mean + sqrt(constant sqrt(t) ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:
         return math.inf
     return inputs.mean + math.sqrt(constant * math.sqrt(inputs.clock) * inputs.log_clock / inputs.pulls)

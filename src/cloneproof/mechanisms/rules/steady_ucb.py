@@ -11,7 +11,7 @@ from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, ro
 
 @formula("steady-ucb")
 def index(inputs: PriorityInputs, width: float) -> float:
-    """Mean + sqrt(width / n); a candidate without rewards ranks below every other."""
+    """Return mean + sqrt(width / n); a candidate without rewards ranks below every other."""
     if inputs.pulls == 0:
         return -math.inf
     return inputs.mean + math.sqrt(width / inputs.pulls)

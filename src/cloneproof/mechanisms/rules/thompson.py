@@ -9,7 +9,7 @@ from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 @formula("posterior")
 def posterior_draw(inputs: PriorityInputs) -> float:
-    """A draw from Beta(1 + successes, 1 + failures), as a function of one uniform number."""
+    """Draw from Beta(1 + successes, 1 + failures), as a function of one uniform number."""
     successes = math.floor(inputs.mean * inputs.pulls + 0.5)
     return beta_variate(1.0 + successes, 1.0 + inputs.pulls - successes, inputs.draw)
 

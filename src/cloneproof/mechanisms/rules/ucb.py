@@ -14,7 +14,7 @@ PAPERS_CONSTANT = 2.0
 
 @formula("ucb")
 def index(inputs: PriorityInputs, constant: float) -> float:
-    """Mean + sqrt(constant ln t / n); a candidate without rewards comes first."""
+    """Return mean + sqrt(constant ln t / n); a candidate without rewards comes first."""
     if inputs.pulls == 0:
         return math.inf
     return inputs.mean + math.sqrt(constant * inputs.log_clock / inputs.pulls)

@@ -18,7 +18,7 @@ BOTH, BETTER, WORSE = (1, 1), (1, 0), (0, 1)
 
 
 def run(setting: Setting) -> Findings:
-    """Two originals, one prior dominated by the other: payoffs of registering one, both, or copies, over T."""
+    """Compare payoffs of registering one, both, or copies over T: two originals, one prior dominated by the other."""
     horizons = setting.pick(quick=(20, 100, 1000, 10**6), full=(20, 50, 100, 200, 500, 1000, 10**4, 10**6))
     cases = [_DominatedCase(setting, pair, t) for pair in PAIRS for t in horizons]
     dropped = [case.gain(BOTH, BETTER) for case in cases]

@@ -20,7 +20,7 @@ CasePayoffs = dict[tuple[int, ...], Estimate]  # by the case
 
 
 def run(setting: Setting) -> Findings:
-    """Every mechanism of the catalogue, in each of the four cases and over the prior, at two horizons."""
+    """Evaluate every mechanism of the catalogue, in each of the four cases and over the prior, at two horizons."""
     horizons, runs = (7, setting.pick(quick=20, full=100)), setting.pick(quick=1_000, full=20_000)
     examples = {
         (name, horizon): _Example(setting.mechanism(name, market=_market(horizon)), horizon, runs, setting.seed)

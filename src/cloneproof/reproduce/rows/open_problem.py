@@ -57,7 +57,7 @@ def run(setting: Setting) -> Findings:
 
 
 def _margins(setting: Setting, rule: Mechanism, n: int, s: int) -> Iterator[Estimate]:
-    """RP-regret with copies minus honest RP-regret, for every set of means on a grid, sorted copies and horizon."""
+    """Return RP-regret with copies minus honest RP-regret, for all means on a grid, sorted copies and horizons."""
     horizons = (n * s, n * s + 5, 200) if setting.scale == "quick" else (n, n * s - 1, n * s, n * s + 5, 200)
     for originals, parts in setting.pick(quick=((2, 4), (3, 2)), full=((2, 8), (3, 4))):
         for means in unequal_means([k / parts for k in range(parts + 1)], originals):
@@ -68,7 +68,7 @@ def _margins(setting: Setting, rule: Mechanism, n: int, s: int) -> Iterator[Esti
 
 
 def arms_pulled(mechanism: Mechanism, arms: int, horizon: int, reward: float, seed: int) -> list[int]:
-    """Which arms one run pulls if every round pays the same; the seed decides all else."""
+    """Return which arms one run pulls if every round pays the same; the seed decides all else."""
     run = session(mechanism, {"agent": arms}, horizon, seed=seed)
     pulled = []
     for _ in range(horizon):

@@ -8,7 +8,7 @@ from cloneproof.reproduce.trp import AGENT, COPIES, HORIZON, RULES, Necessity, T
 
 
 def run(setting: Setting) -> Findings:
-    """Rules that violate TRP and cannot be gamed; the prior on two means that shows it for two originals."""
+    """Check rules that violate TRP and cannot be gamed; find the prior on two means that shows it for two originals."""
     tried = setting.pick(quick=100, full=3000)
     rules = {name: necessity(rule, tried, setting.seed) for name, rule in RULES.items()}
     cases = list(trials(setting, setting.pick(quick=10, full=84)))

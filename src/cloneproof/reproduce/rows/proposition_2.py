@@ -110,7 +110,7 @@ def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
 
 
 def run(setting: Setting) -> Findings:
-    """Margins of copies (2, 2) at every power of two for several gaps; regret; the proof's own steps."""
+    """Compute margins of copies (2, 2) at every power of two for several gaps; regret; the proof's own steps."""
     last = setting.pick(quick=26, full=49)
     gaps = setting.pick(quick=(TINY, 0.016), full=(0.001, 0.002, TINY, 0.008, 0.016, 0.032))
     mechanism = setting.mechanism(NAME)

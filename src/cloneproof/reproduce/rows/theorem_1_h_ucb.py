@@ -11,7 +11,7 @@ AGENTS = (2, 3, 5)
 
 
 def run(setting: Setting) -> Findings:
-    """Exact gains over opponents, horizons and numbers of agents; the proof's witness."""
+    """Compute exact gains over opponents, horizons and numbers of agents; check the proof's witness."""
     mechanism = setting.mechanism("h-ucb")
     longest = setting.pick(quick=40, full=60)
     grids = {n: _grid(setting.pick(quick=6 if n == 2 else 2, full=26)) for n in AGENTS}

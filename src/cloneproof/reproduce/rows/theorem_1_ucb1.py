@@ -18,7 +18,7 @@ from cloneproof.reproduce.two_arms import (
 
 
 def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
-    """At which horizons the copy pays."""
+    """Tabulate the horizons at which the copy pays."""
     rows = []
     for (constant, clock), way in ways.items():
         at = papers_horizon(constant)
@@ -33,7 +33,7 @@ def paying_table(ways: dict[tuple[float, Clock], Way]) -> FindingsTable:
 
 
 def run(setting: Setting) -> Findings:
-    """Exact gains at every horizon; long runs; the paper's own horizon; other bonuses, on this instance and another."""
+    """Compute exact gains at every horizon; try long runs, the paper's horizon, and other bonuses on two instances."""
     near, far = setting.pick(quick=40, full=2_000), setting.pick(quick=500, full=20_000)
     ways = {(constant, clock): Way(setting, constant, clock, near, far) for constant in CONSTANTS for clock in CLOCKS}
     papers = ways[2.0, "current"]

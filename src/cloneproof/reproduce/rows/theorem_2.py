@@ -22,7 +22,7 @@ INVARIANT: dict[str, dict[str, Any]] = {"etc": {"arm_rounds": 3}, "ucb1": {}, "h
 
 
 def run(setting: Setting) -> Findings:
-    """Random trials; a rule that is TRP for different means only; a mechanism without PI."""
+    """Try random trials, a rule that is TRP for different means only, and a mechanism without PI."""
     cases = list(trials(setting, setting.pick(quick=10, full=84)))
     held = [case for case in cases if case.trp]
     invariance = {

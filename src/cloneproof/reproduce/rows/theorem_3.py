@@ -58,7 +58,7 @@ class EtcCase:
         return check_trp(self.etc(m), self.support, self.originals, self.horizon, TRIED)
 
     def truthful(self, m: int) -> bool | None:
-        """No copies pay (proven by the slack); some do (a search found them); or open."""
+        """Return True if no copies pay (proven by the slack), False if some do (a search found them), None if open."""
         if self.slack(m).low >= 0:
             return True
         return False if self.search_copies(m).verdict == "violated" else None
@@ -104,7 +104,7 @@ class EtcCase:
 
 
 def run(setting: Setting) -> Findings:
-    """For several supports and horizons: the m of the paper and of our condition, and the first at which copies pay."""
+    """Compare the m of the paper and of our condition with the first at which copies pay, by support and horizon."""
     horizons = setting.pick(quick=(10**3, 10**4, 10**5, 10**6), full=(10**3, 10**4, 10**5, 10**6, 10**9))
     cases = [EtcCase(setting, support, l_, horizon) for support, l_ in CASES for horizon in horizons]
     chances = _chances(setting.pick(quick=(1, 10, 40), full=(1, 2, 5, 10, 20, 40, 80, 160)))
@@ -186,7 +186,7 @@ class MistakeChance(NamedTuple):
 
 
 def _chances(rounds: tuple[int, ...]) -> list[MistakeChance]:
-    """For all pairs of means in eighths."""
+    """Compare chances for all pairs of means in eighths."""
     chances = []
     for m in rounds:
         laws = [binom.pmf(np.arange(m + 1), m, k / 8) for k in range(9)]

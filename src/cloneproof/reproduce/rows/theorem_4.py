@@ -147,7 +147,7 @@ class HarderAttack(NamedTuple):
 
 
 def harder_attacks(setting: Setting) -> list[HarderAttack]:
-    """Every order with either factor, in ball arithmetic."""
+    """Try every order with either factor, in ball arithmetic."""
     market = attacks()["short-trial"].market
     cases = (((1, 1), 2), ((2, 1), 2), ((2, 1), 3))  # what is registered, and L
     return [
@@ -170,7 +170,7 @@ Reading = Literal["own arms", "best arm"]
 
 
 def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int]) -> Tail:
-    """q: by the exact engine, Bernoulli rewards, for an agent of these means.
+    """Return q: by the exact engine, Bernoulli rewards, for an agent of these means.
 
     >>> from cloneproof.mechanisms import mechanism
     >>> tail = score_tail(mechanism("h-etc-r", agent_rounds=72, arm_rounds=36), (1, 0), (2, 1))
@@ -187,7 +187,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
 
 
 def psi_tail(mechanism: Mechanism, means: Sequence[float], reading: Reading = "own arms") -> Tail:
-    """psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
+    """Return psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
     trial, m = _trial(mechanism), mechanism.arm.explore
     left = trial - len(means) * m if reading == "own arms" else trial
     if left < 0:
@@ -214,14 +214,14 @@ class Worst(NamedTuple):
 
 
 def tail_upper(mechanism: Mechanism, means: Sequence[float], copies: Sequence[int], reading: Reading) -> Worst:
-    """`cl:tail_upper`: q <= psi at every y, for these copies; the y at which q exceeds psi most."""
+    """Check `cl:tail_upper`: q <= psi at every y, for these copies; return the y at which q exceeds psi most."""
     q, psi = score_tail(mechanism, means, copies), psi_tail(mechanism, means, reading)
     at = int(np.argmax(q - psi))
     return Worst(at / (len(q) - 1), float(q[at]), float(psi[at]))
 
 
 def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -> tuple[Worst, Worst]:
-    """`cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2)).
+    """Check `cl:tail_lower`: honest q >= psi (1 - 2 sum exp(-delta^2 m / 2)).
 
     Where q falls short most, and where it does so by the largest part of the bound (a `Worst` of the two swapped).
     """
@@ -259,7 +259,7 @@ def threshold_gains(market: Market, mechanism: Mechanism, vectors: Iterable[tupl
 
 
 def run(setting: Setting) -> Findings:
-    """Attacks in balls with certificates; the two tail claims; sweeps over copies that fit into the trial, or not."""
+    """Try attacks in balls with certificates, both tail claims, and copies that fit into the trial or do not."""
     played = attacks()
     witnesses = {name: attack.witness(attack.papers_mechanism(setting)) for name, attack in played.items()}
     paying = {name: witness for name, witness in witnesses.items() if witness.gain.low > 0}
@@ -350,7 +350,7 @@ def run(setting: Setting) -> Findings:
 
 
 def _footnote(setting: Setting) -> Estimate:
-    """Fifty copies against a prior-independent H-ETC-R, in balls: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
+    """Try fifty copies on a prior-independent H-ETC-R, in balls: m = ⌊ln⁴ T⌋, M = max(m ln T, √(T ln T))."""
     horizon = 10**9
     m = math.floor(math.log(horizon) ** 4)
     trial = max(math.ceil(m * math.log(horizon)), math.ceil(math.sqrt(horizon * math.log(horizon))))
@@ -370,7 +370,7 @@ def _certificate(setting: Setting, attack: Attack) -> dict[str, Any] | None:
 
 
 def _claims(setting: Setting) -> tuple[dict[Reading, list[Worst]], dict[Reading, list[Worst]]]:
-    """Both claims in both readings, at the place where each fails most, over a few means and copies."""
+    """Check both claims in both readings, where each fails most, over a few means and copies."""
     made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
     tied = setting.mechanism(NAME, agent_rounds=96, arm_rounds=24)
     tried = [(made, MEANS, copies) for copies in ((2, 1), (1, 2), (3, 1), (10, 1))] + [(tied, TIED, (2, 1))]
@@ -396,7 +396,7 @@ def _evidence(what: str, cases: Sequence[Worst]) -> tuple[tuple[str, Estimate], 
 
 
 def _by_fit(setting: Setting) -> tuple[list[Estimate], list[Estimate]]:
-    """Sweeps of copies whose exploration fits into the trial and of some whose exploration does not."""
+    """Sweep copies whose exploration fits into the trial and some whose exploration does not."""
     fitting: list[Estimate] = []
     beyond: list[Estimate] = []
     horizon = setting.pick(quick=10**5, full=10**6)

@@ -22,7 +22,7 @@ _MARKETS = ((2, (0.25, 0.75)), (2, (0.0, 1.0)), (3, (0.25, 0.75)), (4, (0.2, 0.5
 
 
 def run(setting: Setting) -> Findings:
-    """Exact regret in several markets against the bounds; then agents whose best means come close as T grows."""
+    """Compare exact regret with the bounds in several markets; then let agents' best means come close as T grows."""
     markets = setting.pick(quick=((2, (0.25, 0.75)), (2, (0.0, 1.0))), full=_MARKETS)
     cases = [_RegretCase(setting, n, values) for n, values in markets]
     powers = setting.pick(quick=(5, 7, 9, 11, 14), full=tuple(range(5, 16)))
@@ -91,7 +91,7 @@ class _RegretCase:
         return self.setting.mechanism(NAME, market=self.market(horizon))
 
     def bounds(self, horizon: int) -> tuple[float, float, float]:
-        """That of the proof with its constants, ours with the distance between agents, and the theorem's shape."""
+        """Return the proof's bound with its constants, ours with the agents' distance, and the theorem's shape."""
         m = etc_rounds(2, self.gap, horizon)
         trial = trial_rounds(m, 2, horizon)
         return (
@@ -132,7 +132,7 @@ class _Near:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """As stated, and that of the proof with its constants."""
+        """Return the bound as stated, and that of the proof with its constants."""
         papers = h_etc_r_regret_paper(2, 1, self._rounds[1], self.horizon, 0.5)
         return h_etc_r_shape(2, 1, self.horizon, 0.5), papers
 

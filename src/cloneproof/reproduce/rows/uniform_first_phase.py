@@ -27,7 +27,7 @@ ROUNDING = 1e-9
 
 
 def run(setting: Setting) -> Findings:
-    """Audits against all opponents, the payoff against its formula, and the regret."""
+    """Audit against all opponents; compare the payoff with its formula, and the regret."""
     horizons = setting.pick(quick=(100, 1000), full=(100, 1000, 10**4))
     audits = {(prior, n, t): _audit(setting, prior, n, t) for prior in PRIORS for n in (2, 3) for t in horizons}
     payoffs = [

@@ -136,7 +136,7 @@ for _route in ROUTES:
 
 @cache
 def page_file(path: str) -> tuple[bytes, tuple[Header, ...]]:
-    """A file of the page and its headers; its style extends that of audit reports."""
+    """Return a file of the page and its headers; its style extends that of audit reports."""
     name = _FILES[path]
     text = (_PAGE / name).read_bytes()
     if name == "page.css":

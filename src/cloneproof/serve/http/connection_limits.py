@@ -28,7 +28,7 @@ _HEAD, _BODY, _DONE = range(3)
 
 
 def most_connections() -> int:
-    """As many as the process has descriptors for, at most 10,000."""
+    """Return as many connections as the process has descriptors for, at most 10,000."""
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 10_000 if allowed == resource.RLIM_INFINITY else min(10_000, allowed - _RESERVED)
     return max(1, most)

@@ -178,7 +178,7 @@ def show_agent(market: LiveMarket, params: Params) -> m.AgentView:
 
 @reads
 def show_balances(market: LiveMarket, params: Params) -> m.Balances:
-    """Every agent's balance in micro-units."""
+    """Show every agent's balance in micro-units."""
     return m.Balances({name: record.balance for name, record in market.registry.agents.items()})
 
 
@@ -273,7 +273,7 @@ async def open_season(service: Service, caller: KeyRecord, params: Params, body:
 
 
 async def decide(service: Service, caller: KeyRecord, params: Params, body: m.DecisionRequest) -> HttpAnswer:
-    """Whom to serve now; the same `request_id` again gets the same decision."""
+    """Decide whom to serve now; the same `request_id` again gets the same decision."""
     (reply,) = await service.writer.submit(Decide(params["market"], (body.request_id,)))
     return reply.status, reply
 
@@ -296,7 +296,7 @@ async def reward_batch(service: Service, caller: KeyRecord, params: Params, body
 
 
 async def show_ledger(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
-    """Lines of the ledger after a number; an agent gets the lines about itself, without what counts others' lines."""
+    """Show the ledger's lines after a number; an agent gets its own lines, without what counts others' lines."""
     limit, name, agent = max(1, _number(params, "limit", 100, MOST_ITEMS)), params["market"], caller.agent
     if agent is not None:
         return 200, await _agent_page(service, name, agent, params.get("after", "0"), limit)
@@ -308,7 +308,7 @@ async def show_ledger(service: Service, caller: KeyRecord, params: Params, body:
 
 
 async def _agent_page(service: Service, name: str, agent: str, after: str, limit: int) -> m.LedgerPage:
-    """At most `limit` lines about an agent. Fewer only at the end, or after many lines in which there are no more.
+    """Return at most `limit` lines about an agent. Fewer only at the end, or after many lines without any.
 
     A page with fewer lines says how many others' lines there are, so only a ledger of more than `_SEARCHED` has any.
     """

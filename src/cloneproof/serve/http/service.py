@@ -31,7 +31,7 @@ MOST_BYTES: Final = 1 << 20  # of a request
 
 
 def new_key(role: Role, agent: str | None, created: int) -> tuple[str, KeyRecord]:
-    """A new key as its owner gets it, and as it is stored."""
+    """Make a new key: as its owner gets it, and as it is stored."""
     if (role == "agent") != (agent is not None):
         raise invalid("a key of role agent names its agent, and only such a key does; correct the request")
     number, secret = secrets.token_hex(6), secrets.token_urlsafe(32)

@@ -240,7 +240,7 @@ class LiveMarket:
     def decide_in_windows(
         self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
     ) -> tuple[list[ledger.Decided], list[ledger.Defaulted], Refused | None]:
-        """`decide_many`, with the defaults of wait windows that end after a number of rounds, in their order."""
+        """Decide as `decide_many`, with defaults of wait windows that end after a number of rounds, in their order."""
         decided, defaults = list[ledger.Decided](), list[ledger.Defaulted]()
         while True:
             left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
@@ -257,7 +257,7 @@ class LiveMarket:
                 return decided, defaults, None
 
     def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[ledger.Decided]:
-        """Decisions for the requests after the first `done`, as many as no further reward can change."""
+        """Decide for the requests after the first `done`, as many as no further reward can change."""
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")

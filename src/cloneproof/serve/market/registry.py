@@ -118,12 +118,12 @@ class Registry:
         return [arm for arm in self.agents[name].arms if arm.until is None][:count]
 
     def names_digest(self, registered: dict[str, int]) -> str:
-        """SHA-256 of the participants' and their arms' names, in the order of registration."""
+        """Hash the participants' and their arms' names (SHA-256), in the order of registration."""
         rows = [[name, [arm.arm for arm in self.arms(name, count)]] for name, count in registered.items()]
         return sha256(msgspec.json.encode(rows)).hexdigest()
 
     def declared(self, registered: dict[str, int]) -> list[dict[str, Any]]:
-        """Everything that the participants declared of themselves and their arms, in the order of registration."""
+        """Return what the participants declared of themselves and their arms, in the order of registration."""
         return [
             _declared(self.agents[name]) | {"arms": [_declared(arm) for arm in self.arms(name, count)]}
             for name, count in registered.items()

@@ -112,7 +112,7 @@ def repeat_entry(market: LiveMarket, entry: ledger.Entry) -> ledger.Entry | None
 
 
 def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Iterator[ledger.Entry | None]:
-    """`repeat_entry` for each of these, with decisions and rewards in bulk."""
+    """Repeat each of these as `repeat_entry`, with decisions and rewards in bulk."""
     for (kind, at), group in groupby(entries, lambda entry: (type(entry), entry.at)):
         run = list(group)
         if len(run) == 1 or market.settling or kind not in (ledger.Decided, ledger.Rewarded):
@@ -285,7 +285,7 @@ def _check_keys(entry: ledger.Entry, seen: set[bytes], number: int) -> None:
 
 
 def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
-    """Keys of this entry that must be new (False) or must have occurred (True)."""
+    """Yield the keys of this entry that must be new (False) or must have occurred (True)."""
     if isinstance(entry, ledger.Decided):
         yield f"request {entry.request}", False
     elif isinstance(entry, ledger.Rewarded | ledger.Late):

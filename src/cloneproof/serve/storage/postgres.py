@@ -266,7 +266,7 @@ class PostgresStorage(SharedStorage):
             raise address_error(address, problem) from None
 
     def check(self) -> None:
-        """Nothing to check: an unreachable database fails the next call, and `probe`."""
+        """Do nothing: an unreachable database fails the next call, and `probe`."""
 
     def probe(self) -> None:
         self._write("UPDATE schema SET version = version")

@@ -199,10 +199,10 @@ class Storage(ABC):
 
     @abstractmethod
     def _list(self, values: Iterable[int]) -> object:
-        """Values as one parameter."""
+        """Pass values as one parameter."""
 
     def markets(self) -> list[StoredMarket]:
-        """Every market, with what is needed to rebuild it."""
+        """Return every market, with what is needed to rebuild it."""
         self._heads = {}
         rows = self._rows(
             "SELECT number, name, entry, body, secret FROM markets"
@@ -254,7 +254,7 @@ class Storage(ABC):
             yield from lines[max(0, head.n + 1 - first) :]
 
     def _blocks(self, market: int, entry: int) -> Iterator[tuple[int, bytes, bytes, str]]:
-        """Stored blocks (first entry, hashes before and after, lines) from the one that has this entry on."""
+        """Yield stored blocks (first entry, hashes before and after, lines) from the one that has this entry on."""
         base = market << SHIFT
         place = self._rows(_BLOCK_OF, base, base + entry)[0][0] or base
         while True:
@@ -326,7 +326,7 @@ class Storage(ABC):
     def lines(
         self, market: int, after: int, limit: int, most: int = 1 << SHIFT, texts: Sequence[str] = ()
     ) -> list[Line]:
-        """Committed lines of a ledger from number `after` + 1 on, at most `limit`.
+        """Return committed lines of a ledger from number `after` + 1 on, at most `limit`.
 
         With `texts`: those in blocks that have one of them, among blocks that begin in the next `most` lines.
         """

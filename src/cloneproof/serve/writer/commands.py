@@ -51,7 +51,7 @@ class Command:
         return None
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
-        """Do it; the reply, or what is `Unfinished`."""
+        """Run the command; return the reply, or what is `Unfinished`."""
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ class Batch(Command, Generic[T]):
         return type(self)(self.market, self.items[start : start + most])
 
     def join(self, others: Sequence[Self]) -> Self:
-        """One command for this and others on the same market; replies keep the order."""
+        """Join this and others on the same market into one command; replies keep the order."""
         return type(self)(self.market, [*self.items, *(item for other in others for item in other.items)])
 
 
@@ -143,7 +143,7 @@ def _reply(entry: Decided, again: bool) -> DecisionReply:
 def _replies_in_order(
     requests: Sequence[str], seen: Known, decided: Sequence[Decided], refusal: Refused | None
 ) -> Iterator[DecisionReply | ItemError]:
-    """A reply for each request, if some were answered before, occur twice or are refused."""
+    """Reply to each request, if some were answered before, occur twice or are refused."""
     new, answered = {entry.request: entry for entry in decided}, set[str]()
     for request in requests:
         entry = seen.requests.get(request) or new.get(request)

@@ -49,7 +49,7 @@ class ServedMarkets:
         return {name for name, market in self.by_name.items() if market.session is not None}
 
     def market(self, name: str, agent: str | None = None) -> LiveMarket:
-        """A market by name, which the caller may change; for an agent's key only if the agent is registered there."""
+        """Find a market by name, which the caller may change; an agent's key only where the agent is registered."""
         market = self.by_name.get(name)
         if market is None or (agent is not None and agent not in market.registry):
             raise Refused(
@@ -63,7 +63,7 @@ class ServedMarkets:
         return self.numbers[name]
 
     def create(self, spec: MarketSpec, at: int, declared: LiveMarket | None = None) -> tuple[LiveMarket, bool]:
-        """A new market, or an existing one with the same terms; and whether it is new.
+        """Create a market, or return an existing one with the same terms; and whether it is new.
 
         `declared` is the result of `declared_market` for the spec.
         """
@@ -131,7 +131,7 @@ class ServedMarkets:
         return name not in self.held and not self.by_name[name].settling
 
     def take_snapshots(self) -> dict[int, bytes]:
-        """Snapshots of the markets that changed since the last call, if possible now."""
+        """Take snapshots of the markets that changed since the last call, if possible now."""
         taken = [name for name in self.changed if self.snapshot_possible(name)]
         self.changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}

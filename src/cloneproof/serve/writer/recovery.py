@@ -23,7 +23,7 @@ PAGE: Final = 1000  # lines that are read back at a time
 
 
 async def read_all(storage: Storage, background: Background, before: ServedMarkets) -> ServedMarkets | None:
-    """All markets as storage has them, with the time of those before; None if the service stops first."""
+    """Read all markets as storage has them, with the time of those before; None if the service stops first."""
     while not background.stopping:
         try:
             markets = await background.threads.storage(partial(ServedMarkets.recover, storage))
@@ -36,7 +36,7 @@ async def read_all(storage: Storage, background: Background, before: ServedMarke
 
 
 async def read_market(storage: Storage, background: Background, markets: ServedMarkets, name: str) -> LiveMarket | None:
-    """One market rebuilt from its whole ledger, in pages; None if the service stops first."""
+    """Rebuild one market from its whole ledger, in pages; None if the service stops first."""
     market: LiveMarket | None = None
     number, secret = markets.numbers[name], markets.by_name[name].dice.secret
     while not background.stopping:

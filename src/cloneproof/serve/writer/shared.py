@@ -44,7 +44,7 @@ class SharedWriter(Writer):
         return replies
 
     async def _find_known(self, commands: Sequence[Command]) -> tuple[KnownEntries, dict[str, Refused]]:
-        """Old entries from storage, looked up before the turn, and those that the turn begins with."""
+        """Find old entries in storage, looked up before the turn, and those that the turn begins with."""
         known, unreadable = await super()._find_known(commands)
         while not self.storage.has_turn:
             for block in await self.threads.storage(self._follow_others):

@@ -183,7 +183,7 @@ class Writer:
             self._background.wake.set()
 
     def _between_groups(self) -> None:
-        """Between two groups: release markets that were held, and maybe hold one for its snapshot."""
+        """Release markets that were held, between two groups, and maybe hold one for its snapshot."""
         for name, market in self._background.take_released(self.markets):
             self._enter_released(name, market)
             self._queue.release(name)

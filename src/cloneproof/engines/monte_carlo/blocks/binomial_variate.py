@@ -67,7 +67,7 @@ def _by_inversion(trials, chance, stream):
 
 @nb.njit(nogil=True)
 def _by_rejection(trials, chance, stream):
-    """Steps 0 to 3 of algorithm BTRS; the centre is split so that the proposal is a whole number without rounding."""
+    """Do steps 0 to 3 of BTRS; the centre is split so that the proposal is a whole number without rounding."""
     expected = trials * chance
     spread = math.sqrt(expected * (1.0 - chance))
     b = 1.15 + 2.53 * spread
@@ -98,7 +98,7 @@ def _by_rejection(trials, chance, stream):
 
 @nb.njit(nogil=True)
 def log_chance(k, trials, chance):
-    """Ln P(k successes), for a chance strictly between 0 and 1."""
+    """Return ln P(k successes), for a chance strictly between 0 and 1."""
     if k == 0:
         return trials * math.log1p(-chance)
     if k == trials:
@@ -111,7 +111,7 @@ def log_chance(k, trials, chance):
 
 @nb.njit(nogil=True)
 def _stirling_error(number):
-    """Ln n! minus Stirling's formula, from a table or by its series (exact to 10^-16 from 16 on)."""
+    """Return ln n! minus Stirling's formula, from a table or by its series (exact to 10^-16 from 16 on)."""
     if number < 16:
         return _STIRLING[number]
     n = np.float64(number)
@@ -122,7 +122,7 @@ def _stirling_error(number):
 
 @nb.njit(nogil=True)
 def _deviance(number, expected):
-    """X ln(x / e) + e - x, by a series where the two are close and the terms would cancel."""
+    """Return x ln(x / e) + e - x, by a series where the two are close and the terms would cancel."""
     x = np.float64(number)
     difference = x - expected
     if abs(difference) >= 0.1 * (x + expected):

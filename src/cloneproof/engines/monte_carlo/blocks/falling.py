@@ -161,7 +161,7 @@ def falling_applies(job: Job) -> bool:
 
 
 def falling_outcomes(job: Job, first: int, count: int, blocks: bool = True) -> Outcomes:
-    """Runs first, .., first + count - 1; without blocks, payoffs are bit for bit those of `simulate_run`."""
+    """Play runs first, .., first + count - 1; without blocks, payoffs are bit for bit those of `simulate_run`."""
     market, rule = job.market, job.mechanism.arm
     at_random = market.ends == "at-random"
     plan = FallingPlan(len(market.agents), rule.draws, market.horizon, at_random, float(rule.parameters[0]), blocks)

@@ -124,7 +124,7 @@ def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
 
 
 def flat_epochs(epoch: Epoch) -> npt.NDArray[np.int64]:
-    """Rounds and rounds of exploration of each epoch of a flat mechanism."""
+    """Return rounds and rounds of exploration of each epoch of a flat mechanism."""
     plan = epoch.mechanism.flat_epochs(epoch.rounds)
     return np.array([(rounds, min(explore, epoch.rounds + 1)) for rounds, explore in plan], np.int64)
 
@@ -227,7 +227,7 @@ class BlockRounds(NamedTuple):
 
 @compiled
 def _uniform(plan, rows, trace, levels):
-    """Agents at random: how many rounds each gets is multinomial, whatever its arms are."""
+    """Choose agents at random: how many rounds each gets is multinomial, whatever its arms are."""
     stream = word(level_stream(levels, plan.first_version, ZERO), TIE_STREAM)
     left = plan.horizon
     for i in range(plan.agents):
@@ -240,7 +240,7 @@ def _uniform(plan, rows, trace, levels):
 
 @compiled
 def _trial_and_award(plan, rows, trace, levels):
-    """A trial of every agent, or what the horizon leaves of it; then the award to the best of them."""
+    """Play a trial of every agent, or what the horizon leaves of it; then award the best of them."""
     stream = level_stream(levels, plan.first_version, ZERO)
     agents = CommittingLevel(plan.arms, plan.arms + plan.agents, stream, plan.trial, plan.agent_order)
     trials = min(all_explored(plan.agents, plan.trial), plan.horizon)
@@ -347,7 +347,7 @@ def _judge(rows, k, pulls, high, low):
 def _cached(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
     def run_blocks(plan, epochs, rows, means, run_streams, results, trace):
-        """All runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
+        """Play all runs of a chunk; `rows` is a table of `candidates_of`, overwritten by every run.
 
         `trace`, where it has rows, receives (arm, pulls, high, low) of each block from its second row on, and their
         number in its first.
@@ -384,12 +384,12 @@ run_blocks = _cached(source_stamp())
 
 
 def block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1 of a job to which blocks apply."""
+    """Play runs first, .., first + count - 1 of a job to which blocks apply."""
     return _outcomes(job, first, count, np.zeros((0, 4), np.int64))
 
 
 def blocks_of_run(job: Job, run: int) -> tuple[Outcomes, IntArray]:
-    """One run and its blocks as rows (arm, pulls, high, low), each arm's in order: sums are high + low / 2**60."""
+    """Play one run; return it and its blocks as rows (arm, pulls, high, low), by arm: sums are high + low / 2**60."""
     most = sum((sum(map(sum, job.copies.values())) + 2) * (len(flat_epochs(epoch)) + 2) for epoch in _epochs(job))
     trace = np.zeros((1 + most, 4), np.int64)
     outcomes = _outcomes(job, run, 1, trace)

@@ -208,7 +208,7 @@ _kl_upper_bound = with_callees(kl_upper_bound)
 
 @compiled
 def contest_rounds(plan, tables, streams):
-    """All rounds of a run."""
+    """Play all rounds of a run."""
     plan, tables = uncounted(plan), uncounted(tables)
     contenders = tables.contenders
     level = level_stream(streams.levels, ZERO, ZERO)
@@ -228,7 +228,7 @@ def contest_rounds(plan, tables, streams):
 
 @compiled
 def _rounds_in_turn(plan, level, i):
-    """Rounds of agent i while agents take turns; the horizon may end inside a sweep, whose order is drawn."""
+    """Count agent i's rounds while agents take turns; the horizon may end inside a sweep, whose order is drawn."""
     sweep = plan.horizon // plan.agents
     if sweep >= plan.turns:
         return plan.turns
@@ -288,7 +288,7 @@ def _order_agents(plan, order, levels):
 
 @compiled
 def _play(plan, tables, row):
-    """A round of a champion in the contest."""
+    """Play a round of a champion in the contest."""
     arm = tables.arms[row.arm]
     reward = next_reward(plan, arm)
     high, low = ticks(reward)
@@ -457,7 +457,7 @@ def slot_blocks_apply(job: Job) -> bool:
 
 
 def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
-    """Runs first, .., first + count - 1, round by round: payoffs bit for bit those of `simulate_run`.
+    """Play runs first, .., first + count - 1 round by round: payoffs bit for bit those of `simulate_run`.
 
     A run of a market that ends at random is one with a horizon of its own.
     """

@@ -64,7 +64,7 @@ MOST_KEPT: Final = 1 << 16  # runs of a job; later ones are drawn as they are as
 
 @cache
 def source_text() -> str:
-    """`kernels.cu` with every header included once, so that a compiler's cache sees all of it."""
+    """Return `kernels.cu` with every header included once, so that a compiler's cache sees all of it."""
     seen: set[str] = set()
 
     def text(name: str) -> str:
@@ -93,7 +93,7 @@ class KernelShape(NamedTuple):
 
 @cache
 def why_no_card() -> str | None:
-    """Why there is no GPU to use; None if there is one."""
+    """Say why there is no GPU to use; None if there is one."""
     try:
         import cupy
     except ImportError:
@@ -204,7 +204,7 @@ KernelHost = Any
 
 
 def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
-    """Ranges that can be played together: those of one kernel, and for flat UCB with equally many arms."""
+    """Group ranges that can be played together: those of one kernel, and for flat UCB with equally many arms."""
     found: dict[tuple[int, int], tuple[KernelChoice, list[int]]] = {}
     for number, runs in enumerate(ranges):
         choice = choice_of(runs.job)
@@ -251,7 +251,7 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 def _outcomes(
     host: KernelHost, choice: KernelChoice, runs: RunRange, table: MeansTable, results: dict[str, Any]
 ) -> Outcomes:
-    """Payoffs and regrets, computed as the CPU's engines do from pulls (by original) and wins and means (by agent)."""
+    """Compute payoffs and regrets as the CPU's engines do, from pulls (by original), wins and means (by agent)."""
     job = runs.job
     wins, regret = host.download(results["wins"]), np.array(host.download(results["regret"]))
     served = host.download(results["served"]) * job.market.share
@@ -285,7 +285,7 @@ def _means(table: MeansTable, first: int, numbers: IntArray) -> FloatArray:
 
 
 def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Runs first, .., first + count - 1 of a job, on the GPU if one of its kernels plays it, else on the CPU."""
+    """Play runs first, .., first + count - 1 of a job, on the GPU if one of its kernels plays it, else on the CPU."""
     if refusal(job) is not None:
         return outcomes(job, first, count)
     return play_ranges(card(), [RunRange(job, first, count)])[0]

@@ -65,7 +65,7 @@ class KernelChoice(NamedTuple):
 
 
 def refusal(job: Job) -> str | None:
-    """Why no kernel on the GPU plays the job; None if one does."""
+    """Say why no kernel on the GPU plays the job; None if one does."""
     name = kernel_for(job)[0]
     if name in ("blocks", "slot blocks"):
         return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
@@ -92,7 +92,7 @@ def _stepped(job: Job) -> int | None:
 
 
 def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
-    """Where the registered arms of each level begin, and their end; how many each keeps; the size of a sample or 0."""
+    """Return where registered arms of each level begin, and their end; how many each keeps; a sample's size or 0."""
     first, sample = first_arms(job), job.mechanism.sample
     size = sample.size(job.market.horizon) if isinstance(sample, Sample) else 0
     first = first[[0, -1]] if job.mechanism.agent is None else first
@@ -226,7 +226,7 @@ def _whole_bonus(slow: bool, constant: float, clock: Clock, horizon: int) -> Who
 
 @lru_cache(maxsize=1)
 def ziggurat() -> FloatArray:
-    """Ends and inner parts of the layers in turn, then their heights."""
+    """Return ends and inner parts of the layers in turn, then their heights."""
     layers = np.stack([arithmetic.ENDS, arithmetic.WITHIN], axis=1).ravel()
     return np.concatenate([layers, arithmetic.HEIGHTS])
 

@@ -54,7 +54,7 @@ class Function(NamedTuple):
 
     @classmethod
     def of(cls, builtin: tuple[Callable[..., float], ...], function: Any, parameters: tuple[float, ...]) -> Function:
-        """One of the built-in ones, each of which has one parameter at most."""
+        """Make one of the built-in ones, each of which has one parameter at most."""
         return cls(builtin.index(function), float(parameters[0]) if parameters else 0.0, 0)
 
 
@@ -70,7 +70,7 @@ def _once(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @_once
 def user_priority(function: Callable[..., float], parameters: tuple[float, ...], siblings: bool) -> Any:
-    """A rule's priority with its parameters, compiled (NaN where it raises); None if it does not compile.
+    """Compile a rule's priority with its parameters (NaN where it raises); None if it does not compile.
 
     It is called with the addresses of the siblings' pulls and means, which most rules ignore.
     """
@@ -98,7 +98,7 @@ def user_priority(function: Callable[..., float], parameters: tuple[float, ...],
 
 @_once
 def user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:
-    """A family's quantile in the same way."""
+    """Compile a family's quantile in the same way."""
     compiled = with_callees(function)
 
     @nb.njit(nogil=True)
@@ -178,7 +178,7 @@ _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) fo
 
 @compiled
 def priority(function, inputs, all_pulls, all_means):
-    """Priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may look at its siblings."""
+    """Compute the priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may see siblings."""
     which, parameter = function.which, function.parameter
     if which == 0:
         value = _average(inputs)

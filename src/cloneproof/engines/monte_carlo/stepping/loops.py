@@ -76,7 +76,7 @@ _BITS = 4503599627370496.0  # 2**52
 
 @compiled
 def open_level(level, rows, explore, stream, randomised):
-    """A level with no statistics."""
+    """Open a level with no statistics."""
     level.explore, level.needed = explore, all_explored(level.end - level.begin, explore)
     level.stream, level.rounds, level.choice = stream, 0, -1
     draws = word(stream, DRAW_STREAM)
@@ -154,7 +154,7 @@ def best(level, clock, rule, logarithms, rows):
 
 @inlined
 def one_of(rows, begin, ties, stream, round_):
-    """One of the candidates in the first `ties` entries of the scratch of a level, by the lot of the round."""
+    """Pick one of the candidates in the first `ties` entries of the scratch of a level, by the lot of the round."""
     if ties == 1:
         return rows[begin].tie
     return rows[begin + np.int64(uniform(word(stream, TIE_STREAM), round_) * ties)].tie
@@ -162,7 +162,7 @@ def one_of(rows, begin, ties, stream, round_):
 
 @compiled
 def show_siblings(level, rows, all_pulls, all_means):
-    """Pulls and means of the candidates, sorted by pulls and then mean, into the two arrays if they have room."""
+    """Put candidates' pulls and means, sorted by pulls and then mean, into the two arrays if they have room."""
     if len(all_pulls) == 0:
         return
     for k in range(level.end - level.begin):
@@ -175,7 +175,7 @@ def show_siblings(level, rows, all_pulls, all_means):
 
 @compiled
 def best_steady(level, rule, rows):
-    """`best` for an index of a candidate's own rewards, which changes only when the candidate was played."""
+    """Pick as `best`, for an index of a candidate's own rewards, which changes only when the candidate was played."""
     begin, count = level.begin, level.end - level.begin
     highest, stale = -np.inf, np.int64(-1)
     for k in range(begin, level.end):
@@ -206,7 +206,7 @@ def best_steady(level, rule, rows):
 
 @compiled
 def best_kl(level, clock, log_clock, rule, rows):
-    """`best` for KL-UCB, computing the index only where a bound of it exceeds the best: once or twice per round.
+    """Pick as `best` for KL-UCB, computing an index only where a bound of it exceeds the best: rarely twice a round.
 
     The index is the inverse of a convex function of its width c ln t, hence concave in it: until its candidate is
     pulled it stays below the tangent at the width where it was last computed.
@@ -231,7 +231,7 @@ def best_kl(level, clock, log_clock, rule, rows):
 
 @compiled
 def bound_kl(row, width):
-    """An upper bound of the candidate's index at this width; infinite if unknown."""
+    """Bound the candidate's index at this width from above; infinite if unknown."""
     return row.index + (width - row.width) * row.slope + KL_MARGIN if row.indexed == row.arrived else np.inf
 
 
@@ -269,7 +269,7 @@ class Lead(NamedTuple):
 
 @compiled
 def _begin(plan, tables, stream):
-    """Levels without statistics; thresholds of the arms' rewards."""
+    """Open levels without statistics; compute thresholds of the arms' rewards."""
     arms, rows, levels = tables.arms, tables.candidates, tables.levels
     for number in range(len(levels)):
         level = levels[number]
@@ -281,7 +281,7 @@ def _begin(plan, tables, stream):
 
 @compiled
 def leader_rounds(plan, tables, streams, decisions):
-    """All rounds of a run."""
+    """Play all rounds of a run."""
     plan, tables, decisions = uncounted(plan), uncounted(tables), uncounted(decisions)
     _begin(plan, tables, streams.levels)
     arms, rows, levels, lead = tables.arms, tables.candidates, tables.levels, tables.lead
@@ -349,7 +349,7 @@ def _pull(plan, arm, t, clock, lead, agent_lead):
 
 @inlined
 def _leader(level, bonus, rows, lead):
-    """Candidate to play next; no other index is above `level.rivals` while the clock is at most `level.until`."""
+    """Pick the candidate; no other index is above `level.rivals` while the clock is at most `level.until`."""
     clock = level.rounds + 1 - bonus.shift
     if level.rounds < level.needed:
         level.until, level.rivals = clock, math.inf
@@ -371,7 +371,7 @@ def _leader(level, bonus, rows, lead):
 
 @inlined
 def _first(level, lead, root):
-    """Candidate of the highest estimated index at this root, that index, and the highest of those unlike it."""
+    """Find the highest estimated index at this root: its candidate, it, and the highest of those unlike it."""
     means, slopes = lead.means, lead.slopes
     top, best, second = level.begin, -math.inf, -math.inf
     for k in range(level.begin, level.end):
@@ -399,7 +399,7 @@ def _list_alike(level, lead, root, top):
 
 @compiled
 def _one_alike(level, lead):
-    """One of the list by the lot of the session's round; the others go on leading."""
+    """Pick one of the list by the lot of the session's round; the others go on leading."""
     listed = lead.alike[level.begin : level.begin + level.tied]
     place = np.int64(uniform(word(level.stream, TIE_STREAM), level.rounds) * level.tied)
     k = listed[place]
@@ -452,7 +452,7 @@ _gamma = with_callees(arithmetic.scaled_gamma)
 
 @compiled
 def thompson_rounds(plan, tables, streams, decisions):
-    """All rounds of a run; row k is arm k."""
+    """Play all rounds of a run; row k is arm k."""
     plan, decisions = uncounted(plan), uncounted(decisions)
     arms, rows, levels, paid, _ = uncounted(tables)
     open_level(levels[0], rows, ZERO, level_stream(streams.levels, ZERO, ZERO), True)
@@ -489,7 +489,7 @@ def _set_gammas(row):
 
 @compiled
 def greedy_rounds(plan, tables, streams, decisions):
-    """All rounds of a run; row k is arm k."""
+    """Play all rounds of a run; row k is arm k."""
     plan, decisions = uncounted(plan), uncounted(decisions)
     arms, rows, levels, paid, _ = uncounted(tables)
     stream = level_stream(streams.levels, ZERO, ZERO)

@@ -131,7 +131,7 @@ class Functions(NamedTuple):
 
 
 def functions_of(job: Job, running: Mechanism) -> Functions | None:
-    """Functions of a job as the kernel calls them, if all compile; `running` is the mechanism for its horizon."""
+    """Compile a job's functions for the kernel, if all compile; `running` is the mechanism for its horizon."""
     family, rules = job.market.family, (running.agent or running.arm, running.arm)
     wanted = [(PRIORITIES, rule.priority, rule.parameters, (rule.siblings,)) for rule in rules]
     found, kept = [], []
@@ -237,7 +237,7 @@ def _bonus(slow: bool, constant: float, completed: bool, horizon: int) -> Bonus:
 
 @lru_cache(maxsize=4)
 def logarithm_table(horizon: int) -> FloatArray:
-    """Ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
+    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
     return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
 
 
@@ -337,7 +337,7 @@ def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
 
 @compiled
 def any_rounds(plan, tables, streams, decisions):
-    """All rounds of a run of any mechanism; False if it cannot continue. With two levels, row i is agent i."""
+    """Play all rounds of any mechanism; False if it cannot continue. With two levels, row i is agent i."""
     plan = uncounted(plan)
     arms, rows, levels, paid, _ = uncounted(tables)
     agent_rule, arm_rule, agents, level = plan.agent_rule, plan.arm_rule, levels[0], levels[0]
@@ -381,7 +381,7 @@ def any_rounds(plan, tables, streams, decisions):
 
 @compiled
 def _open_arms(plan, rows, levels, stream, version):
-    """Fresh levels for the arms of all agents, where agents are a level of their own."""
+    """Open levels for the arms of all agents, where agents are a level of their own."""
     rule = plan.arm_rule
     for i in range(len(levels) - 1):
         if version == 0:
@@ -519,7 +519,7 @@ def stepping_applies(job: Job) -> bool:
 
 
 def step_outcomes(job: Job, first: int, count: int, loop: Loop | None = None) -> Outcomes:
-    """Runs first, .., first + count - 1 of a job that compiles: payoffs bit for bit those of `simulate_run`.
+    """Play runs first, .., first + count - 1 of a job that compiles: payoffs are bits of `simulate_run`.
 
     Uses the fastest loop for the job; all loops make the same decisions.
     """
