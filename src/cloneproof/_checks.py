@@ -13,6 +13,7 @@ from typing import Any, Final
 from cloneproof.errors import CloneproofError, brief, did_you_mean
 
 EXACT: Final = 2**53  # up to here every whole number is a float of its own
+HORIZON_LIMIT: Final = 10**15  # rounds, which stay exact in floating point
 
 _TEXT: Final = r"""(?:"(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+)"""  # also one that never ends
 _LONG_KEYS = re.compile(  # group 1; texts and comments, which may look like one, are passed over

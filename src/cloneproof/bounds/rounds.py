@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from cloneproof._checks import HORIZON_LIMIT
 from cloneproof.bounds._domain import checked
 from cloneproof.errors import MechanismError
 
@@ -24,7 +25,6 @@ __all__ = [
 ]  # fmt: skip
 
 LN_2 = 0.6931471805599453  # the double nearest to ln 2
-MOST_ROUNDS = 10**15
 
 
 @checked
@@ -263,7 +263,7 @@ def holdout_award_horizon(
     allowed = originals if max_arms is None else max_arms
 
     def trials(horizon: int) -> int:
-        if horizon > MOST_ROUNDS:
+        if horizon > HORIZON_LIMIT:
             raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
         arm_rounds, score_rounds = holdout_rounds(agents, originals, gap, agent_gap, horizon, spread)
         return agents * holdout_trial(arm_rounds, score_rounds, allowed)

@@ -10,14 +10,13 @@ from itertools import product
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import count, is_one_line, known, listed, number_in, one_of
+from cloneproof._checks import HORIZON_LIMIT, count, is_one_line, known, listed, number_in, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
 
 MOST_ORIGINALS = 10**6  # of an agent
 MOST_ARMS = 10**7
-HORIZON_LIMIT = 10**15  # rounds stay exact in floating point
 
 Copies = Mapping[str, Sequence[int]]  # as somebody gives them, of some agents: (1, 1) is honest, (0, 2) withholds one
 FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everything below the public functions takes

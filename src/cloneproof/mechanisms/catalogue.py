@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import known, one_of, whole
+from cloneproof._checks import HORIZON_LIMIT, known, one_of, whole
 from cloneproof._discovery import check_options, imported
 from cloneproof.bounds import first_horizon_with_award, holdout_trial
 from cloneproof.errors import MechanismError, brief
-from cloneproof.market.market import HORIZON_LIMIT, Market, checked_market
+from cloneproof.market.market import Market, checked_market
 from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
 from cloneproof.mechanisms.parameters.holdout import (
     CAPPED,

@@ -22,13 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray
-from cloneproof._checks import count, number_in, one_of
+from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._discovery import call, check_options, factories, formula_of, imported
 from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"
 ENTRY_POINTS = "cloneproof.rules"
-MOST_ROUNDS = 10**15
 
 Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
@@ -90,7 +89,7 @@ class Slots:
     falling: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, MOST_ROUNDS, MechanismError))
+        object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
         one_of(self.fallback, get_args(Fallback), "fallback", MechanismError)
 
 
@@ -180,7 +179,7 @@ class Rule:
                 f"{brief(self.binarise)} and {brief(self.slots)}; give True or False, and cp.parts.Slots(..)"
             )
         what = f"the exploration of rule {self.name!r}"
-        object.__setattr__(self, "explore", count(self.explore, what, 0, MOST_ROUNDS, MechanismError))
+        object.__setattr__(self, "explore", count(self.explore, what, 0, HORIZON_LIMIT, MechanismError))
         object.__setattr__(self, "randomised", self.randomised or self.chance is not None)
         one_of(self.order, get_args(Order), "order", MechanismError)
         one_of(self.clock, get_args(Clock), "clock", MechanismError)
@@ -368,7 +367,7 @@ def checked_chances(rule: Rule, clock: Numbers, pulls: Numbers, means: Numbers, 
 
 def rounds_number(value: object, what: str) -> int:
     """Return a whole number of rounds or arms from 1 to 10^15, or raise an error."""
-    return count(value, what, 1, MOST_ROUNDS, MechanismError)
+    return count(value, what, 1, HORIZON_LIMIT, MechanismError)
 
 
 def positive(value: object, what: str, most: float = 1e9) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 from flint import arb, ctx
 
@@ -63,15 +63,24 @@ from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
 
-MOST_PRODUCTS = 1e12  # of floats, counted from above: a few minutes at most
-BALL = 5.0  # products of floats that a product of balls costs
-REALISATION = 2e5  # and what a realisation costs, however few rounds it has
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
 SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
 SLOTS = 1024  # in a reservoir
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
+
+
+@dataclass(frozen=True)
+class WorkUnits:
+    """How the work of an exact payoff is counted, in products of floats."""
+
+    most: float = 1e12  # counted from above: a few minutes at most
+    ball: float = 5.0  # that a product of balls costs
+    realisation: float = 2e5  # that a realisation costs, however few rounds it has
+
+
+WORK: Final = WorkUnits()
 
 
 def check_slots(mechanism: Mechanism, agents: int) -> None:
@@ -117,7 +126,7 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
     for originals in set(agents):
         arms = sum(original.copies for original in originals)
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
-        each = REALISATION + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
+        each = WORK.realisation + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
         if not score.fresh and means > 1:
             values = sorted({value for original in originals for value, _ in original.atoms})
             whole = (
@@ -140,10 +149,10 @@ def _ties(rounds: int, low: float, high: float) -> float:
 
 
 def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) -> None:
-    products *= BALL if arithmetic.proven else 1
-    if products > MOST_PRODUCTS:
+    products *= WORK.ball if arithmetic.proven else 1
+    if products > WORK.most:
         raise EngineError(
-            f"the closed-form engine expects at most {MOST_PRODUCTS:.0e} products of numbers, got {what} with about "
+            f"the closed-form engine expects at most {WORK.most:.0e} products of numbers, got {what} with about "
             f"{products:.0e}",
             "use engine='monte-carlo', or fewer copies, fewer values of the priors or fewer rounds of exploration",
         )

@@ -20,12 +20,13 @@ from numba.core import cgutils, event, types
 from numba.extending import get_cython_function_address, intrinsic, overload
 from scipy.special import betaincinv, ndtri
 
+from cloneproof import _randomness
 from cloneproof._clock import COMPILATION
 from cloneproof._sources import PACKAGE_ROOT, source_digest
 from cloneproof.mechanisms.online.levels import TICK_BITS
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+GOLDEN = np.uint64(_randomness.GOLDEN)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 BITS: Final = np.int64(TICK_BITS)

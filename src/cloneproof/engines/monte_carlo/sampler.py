@@ -46,7 +46,6 @@ Submit = Callable[..., Future[T]]
 CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), short beside anybody's patience
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
-FIRST_CHUNK = 1  # run, so that a slow policy has something to show soon; at most four times as many in the next chunk
 J = TypeVar("J", bound=SamplingJob[Any])
 FREE: Final[BoundsName] = "distribution-free"
 RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
@@ -190,12 +189,14 @@ def looks(first: int) -> Iterator[int]:
 
 
 def first_chunk(largest: int) -> int:
-    """Return the runs of a first chunk, by those of the largest: one on cores, and more where many take as long as one.
+    """Return the runs of a first chunk, by those of the largest: one on cores, more where many take as long as one.
+
+    A slow policy then has something to show soon. The next chunk has at most four times as many.
 
     >>> first_chunk(LARGEST_CHUNK), first_chunk(1 << 18)
     (1, 4096)
     """
-    return FIRST_CHUNK * max(1, largest // LARGEST_CHUNK) ** 3
+    return max(1, largest // LARGEST_CHUNK) ** 3
 
 
 def available_threads() -> int:

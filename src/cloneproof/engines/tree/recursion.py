@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.engines.closed_form.laws import UNIT
 from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistics, scored_pulls, spread
 from cloneproof.engines.tree.merge import Symmetry, WorkLimit, merge_states
-from cloneproof.engines.tree.shape import EPS, Ints, Shape, States
+from cloneproof.engines.tree.shape import Ints, Shape, States
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17
@@ -281,7 +282,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
             lost += after.lost
             end = max(horizons) if epochs is None else min(max(horizons), epochs.epoch_end(epoch))
             limit.record(played - begun, end - begun, len(weights), after.work, explore)
-        rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * EPS, lost * horizon)
+        rewards[horizon] = RoundRewards(_average_symmetric(total, symmetry), (roundings + 64) * UNIT, lost * horizon)
     return rewards
 
 

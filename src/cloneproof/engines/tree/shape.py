@@ -21,7 +21,6 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Ints = npt.NDArray[np.int64]
 
-EPS = 2.0**-53
 TABLE_PULLS = 1023  # predictive laws are tabulated up to this many pulls, 16 MiB a prior
 TABLE_WORK = 100_000_000
 NODES_LIMIT = 2_000

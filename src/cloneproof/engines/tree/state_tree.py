@@ -10,12 +10,13 @@ from itertools import product
 import numpy as np
 
 from cloneproof._checks import count
+from cloneproof.engines.closed_form.laws import UNIT
 from cloneproof.engines.closed_form.quadrature import best_mean
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
 from cloneproof.engines.tree.recursion import RoundRewards, run
-from cloneproof.engines.tree.shape import EPS, MeanBelief, Shape, TreeOriginal, belief_of, refusal
+from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, belief_of, refusal
 from cloneproof.engines.tree.slots import contest_rewards, drawn_arms
 from cloneproof.errors import EngineError
 from cloneproof.market.market import FullCopies, Market, sort_within_kinds
@@ -123,7 +124,7 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
     def mixed(parts: list[Estimate]) -> Estimate:
         value = math.fsum(chance * part.value for chance, part in zip(chances, parts, strict=True))
         error = math.fsum(chance * part.error for chance, part in zip(chances, parts, strict=True)) + later
-        return Estimate(value, error + abs(value) * 4 * EPS, "estimated", f"{METHOD}, mixed over {last} ends")
+        return Estimate(value, error + abs(value) * 4 * UNIT, "estimated", f"{METHOD}, mixed over {last} ends")
 
     payoff = {agent.name: mixed([known.payoff[agent.name] for known in each.values()]) for agent in market.agents}
     return Evaluation(payoff, mixed([known.regret for known in each.values()]), "tree")
@@ -151,7 +152,7 @@ def _in_epochs(market: Market, mechanism: Mechanism, copies: FullCopies, horizon
 
 def _sum(estimates: list[Estimate]) -> Estimate:
     total = math.fsum(estimate.value for estimate in estimates)
-    return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * EPS, "estimated", METHOD)
+    return Estimate(total, math.fsum(estimate.error for estimate in estimates) + abs(total) * UNIT, "estimated", METHOD)
 
 
 def _deterministic(market: Market) -> bool:
@@ -217,7 +218,7 @@ def _average_over_samples(
             total[horizon] += weight * reward.values
             error[horizon] = max(error[horizon], reward.relative_error)
             lost[horizon] += weight * reward.lost
-    return {h: RoundRewards(total[h], error[h] + SAMPLES_LIMIT * EPS * bool(sizes), lost[h]) for h in horizons}
+    return {h: RoundRewards(total[h], error[h] + SAMPLES_LIMIT * UNIT * bool(sizes), lost[h]) for h in horizons}
 
 
 def _configurations(
@@ -254,12 +255,12 @@ def _over_sizes(
 def _evaluation(
     market: Market, rewards: RoundRewards, horizon: int, best: tuple[float, float], method: str
 ) -> Evaluation:
-    error, share = rewards.relative_error + 4 * EPS, market.share
+    error, share = rewards.relative_error + 4 * UNIT, market.share
     payoff = {
         agent.name: Estimate(share * float(value), share * (float(value) * error + rewards.lost), "estimated", method)
         for agent, value in zip(market.agents, rewards.values, strict=True)
     }
     paid = math.fsum(rewards.values)
     lost = horizon * best[0] - paid
-    regret = Estimate(lost, paid * error + rewards.lost + horizon * (best[1] + 4 * EPS), "estimated", method)
+    regret = Estimate(lost, paid * error + rewards.lost + horizon * (best[1] + 4 * UNIT), "estimated", method)
     return Evaluation(payoff, regret, "tree")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from cloneproof._checks import count
+from cloneproof._checks import HORIZON_LIMIT, count
 from cloneproof.errors import MechanismError, NobodyLeftError, SessionError, brief
-from cloneproof.market.market import HORIZON_LIMIT, MOST_ARMS, check_name
+from cloneproof.market.market import MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
 

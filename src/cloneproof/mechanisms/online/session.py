@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
-from cloneproof._checks import count, number_in, one_of, real, whole
+from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of, real, whole
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import CloneproofError, NobodyLeftError, SessionError, brief
-from cloneproof.market.market import HORIZON_LIMIT, Ends
+from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.levels import ONE, NeutralRounds, ticks

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cloneproof._checks import count, number_in
+from cloneproof._checks import HORIZON_LIMIT, count, number_in
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.rule import MOST_ROUNDS, Fallback, Rule, Slots, rounds_number
+from cloneproof.mechanisms.rule import Fallback, Rule, Slots, rounds_number
 from cloneproof.mechanisms.rules.etc import average
 
 
@@ -26,7 +26,7 @@ def first_pass(
     if coins:
         threshold = count(threshold, "the threshold of a test", 1, rounds, MechanismError)
     else:
-        threshold = number_in(threshold, "the threshold of a test", -MOST_ROUNDS, MOST_ROUNDS, MechanismError)
+        threshold = number_in(threshold, "the threshold of a test", -HORIZON_LIMIT, HORIZON_LIMIT, MechanismError)
     options = {"draws": draws, "rounds": rounds, "threshold": threshold, "fallback": fallback}
     if not coins:
         options["coins"] = False

@@ -19,6 +19,7 @@ from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms import Mechanism, known_mechanism
+from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]
@@ -26,7 +27,6 @@ Role = Literal["platform", "agent", "auditor"]
 MOST_ITEMS: Final = 1000
 MOST_SEASONS: Final = 10_000
 WAIT_FRACTION: Final = 100  # wait_rounds is the horizon divided by this, if the terms leave it out
-MOST_SEED: Final = (1 << 63) - 1
 MICRO: Final = 1_000_000
 
 Name = Annotated[
@@ -71,7 +71,9 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     wait_rounds: WaitRounds | None = None
     default_reward: LeastReward | None = None
     beacon: Beacon | None = None
-    seed: Annotated[int, Meta(ge=0, le=MOST_SEED, description="secret, at least 2^48; drawn if left out")] | None = None
+    seed: (
+        Annotated[int, Meta(ge=0, le=SEED_LIMIT - 1, description="secret, at least 2^48; drawn if left out")] | None
+    ) = None
 
     @property
     def share_micro(self) -> int:

@@ -25,11 +25,17 @@ import psycopg
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Entry, decode
-from cloneproof.serve.storage.sql import ENTRIES_PER_CHECKPOINT, RemoteBlock, SharedStorage, StoredMarket, new_rows
+from cloneproof.serve.storage.sql import (
+    ENTRIES_PER_CHECKPOINT,
+    PAGE,
+    RemoteBlock,
+    SharedStorage,
+    StoredMarket,
+    new_rows,
+)
 
 SCHEMA_LOCK: Final = 0x636C6F6E_00  # "clon"
 TURN_LOCK: Final = 0x636C6F6E_01
-_PAGE: Final = 500  # blocks that are read at a time
 _cursors: Final = count()
 
 VERSION: Final = 3  # of the schema
@@ -313,9 +319,9 @@ class PostgresStorage(SharedStorage):
             rows = connection.execute(  # READ COMMITTED, so that it sees everything up to the lock
                 "SELECT number, place & ((1::bigint << 40) - 1), seq, hash_after, lines, secret FROM ledger"
                 " JOIN markets ON number = place >> 40 WHERE seq > %s ORDER BY seq LIMIT %s",
-                (self._seq, _PAGE),
+                (self._seq, PAGE),
             ).fetchall()
-            if len(rows) == _PAGE:
+            if len(rows) == PAGE:
                 connection.execute("ROLLBACK")  # others should not wait while this process catches up
         found = []
         for market, first, seq, hash_, text, secret in rows:
@@ -374,6 +380,6 @@ def reading(address: str) -> Iterator[Callable[..., Iterator[Any]]]:
 
 def _rows(connection: psycopg.Connection, statement: str, *values: object) -> Iterator[Any]:
     with connection.cursor(f"rows_{next(_cursors)}") as cursor:  # on the server's side
-        cursor.itersize = _PAGE
+        cursor.itersize = PAGE
         cursor.execute(_dialect(statement), values)
         yield from cursor

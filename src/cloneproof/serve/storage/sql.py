@@ -35,7 +35,7 @@ log = logging.getLogger("cloneproof.serve")
 BLOCK: Final = 100  # entries in a row
 ENTRIES_PER_CHECKPOINT: Final = 1 << 17
 SHIFT: Final = 40  # a place is the market's number times 2^40 plus the number of a block's first entry
-_PAGE: Final = 500  # blocks that are read at a time
+PAGE: Final = 500  # blocks that are read at a time
 IdRow = tuple[int, int]  # hash of market and id, place of the block
 LedgerRow = tuple[int, int, bytes, bytes, str]  # place, number of entries, hashes before and after, lines
 Statements = Any  # a connection or cursor with `execute` and `executemany`; parameters are question marks
@@ -261,10 +261,10 @@ class Storage(ABC):
             rows = self._rows(
                 "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place >= ? AND place < ?"
                 " ORDER BY place LIMIT ?",
-                place, base + (1 << SHIFT), _PAGE,
+                place, base + (1 << SHIFT), PAGE,
             )  # fmt: skip
             yield from ((at - base, before, after, text) for at, before, after, text in rows)
-            if len(rows) < _PAGE:
+            if len(rows) < PAGE:
                 return
             place = rows[-1][0] + 1
 

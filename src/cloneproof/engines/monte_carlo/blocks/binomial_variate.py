@@ -80,6 +80,8 @@ def _by_rejection(trials, chance, stream):
     mode = np.int64(math.floor((trials + 1.0) * chance))
     at_mode = 0.0
     index = 0
+    # A proposal near the centre lies under the curve for sure (`room`, `sure`) and is accepted without a logarithm,
+    # which is so for most. The others compare logarithms of probabilities, that of the mode computed once.
     while True:
         u = uniform(stream, index) - 0.5
         v = uniform(stream, index + 1)

@@ -135,6 +135,8 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
             if plan.at_random:
                 session = word(np.uint64(0), word(run_streams[r], SESSION_STREAM) >> np.uint64(1))
                 left = _last_round(plan.horizon, uniform(word(session, END_STREAM), ZERO))
+            # Only the played slot's index changes, and it only falls. So the slot is played until it is behind the
+            # second one, and all slots are compared only then.
             while left > 0:
                 best, second = _leaders(slots)
                 while left > 0:

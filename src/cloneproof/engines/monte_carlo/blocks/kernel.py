@@ -173,6 +173,8 @@ def set_pulls(level, position, rows):
     """
     begin, end, _, explore, order = level
     count = end - begin
+    # Rounds are not stepped: how often each candidate was explored follows from `position` by division. Only the sweep
+    # or candidate at which exploration stops depends on the drawn order.
     if order == ROUND_ROBIN:
         each, extra = position // count, position % count
         if extra:
@@ -287,6 +289,9 @@ def _play(plan, rows, trace, level, rounds, agent, choice):
     """
     begin, end, before = level.begin, level.end, rounds.before
     needed, after = all_explored(end - begin, level.explore), before + rounds.number
+    # Three blocks at most for each arm: the rest of its exploration, the fresh rewards of a score, and all rounds after
+    # the commitment. Each has a number of its own (`PIECES`), before and after an interruption too, so that two worlds
+    # in which an arm has the same block draw the same sum.
     base, later = rounds.version * PIECES, before > 0
     if before < needed:
         if later:

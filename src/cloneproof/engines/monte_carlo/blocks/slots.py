@@ -248,6 +248,8 @@ def scan(plan, tables, streams, agent, rounds):
     """
     order, width = tables.order, plan.agents if agent < 0 else ONE
     count, done, champion, best, best_high, best_low = plan.draws * width, ZERO, NONE, NONE, ZERO, ZERO
+    # Slot after slot, not round after round: a test's pulls are consecutive, and the first test to pass ends them all.
+    # The schedule of all agents interleaves their draws: slot s is draw s // agents of agent s % agents in the order.
     for slot in range(count):
         pulls = min(plan.explore, rounds - done)
         if pulls <= 0:
@@ -316,6 +318,9 @@ def _contest(plan, tables, ties):
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
     skips, blocks = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
     t = plan.turns * plan.agents
+    # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
+    # index. As long as even failures would leave the leader above it, its rewards are one draw; after that its index is
+    # bounded, and computed only if the bound does not decide.
     while t < plan.horizon:
         row = contenders[leader]
         sure = _sure_pulls(plan, row, second, plan.horizon - t) if skips else ONE
@@ -344,6 +349,8 @@ def _sure_pulls(plan, row, second, most):
         return ONE
     low, high = ZERO, min(most, ONE << 40)  # after `low` failures it leads; what is searched is the last such number
     step = np.int64(SHORT)
+    # Steps double while the leader leads and are halved afterwards: the number is mostly small, and a search over all
+    # rounds that are left would start far too high.
     while low < high:
         middle = min(high, low + step)
         pulls = row.pulls + middle

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -46,9 +47,19 @@ PLAN: Final = np.dtype(
         ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"), ("served", "u8"),
     ]
 )  # fmt: skip
-UNKNOWN_RUNS: Final = 10_000  # where a precision or a verdict says when to stop
-WORTH_IT: Final = 4.0  # seconds of the cores, twice what a card needs for CUDA and a kernel that is compiled
-QUICK, SLOW = 5e7, 1e6  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy, and the others
+
+
+@dataclass(frozen=True)
+class CardWorth:
+    """When a job is worth a launch: estimates of a usual core and card."""
+
+    unknown_runs: int = 10_000  # where a precision or a verdict says when to stop
+    seconds: float = 4.0  # of the cores, twice what a card needs for CUDA and a kernel that is compiled
+    quick: float = 5e7  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy
+    slow: float = 1e6  # and the others
+
+
+WORTH: Final = CardWorth()
 
 
 class KernelChoice(NamedTuple):
@@ -256,6 +267,6 @@ def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
         choice = choice_of(job)
         if choice.kernel == ANY_UCB and choice.slots > MOST_TREE_SLOTS:
             return False  # thousands of arms are quicker on the cores
-        rate = QUICK if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else SLOW
-        seconds += job.market.horizon * (runs or UNKNOWN_RUNS) / (cores * rate)
-    return seconds > WORTH_IT
+        rate = WORTH.quick if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else WORTH.slow
+        seconds += job.market.horizon * (runs or WORTH.unknown_runs) / (cores * rate)
+    return seconds > WORTH.seconds

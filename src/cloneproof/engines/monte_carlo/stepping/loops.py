@@ -178,6 +178,8 @@ def best_steady(level, rule, rows):
     """Pick as `best`, for an index of a candidate's own rewards, which changes only when the candidate was played."""
     begin, count = level.begin, level.end - level.begin
     highest, stale = -np.inf, np.int64(-1)
+    # Mostly one index is out of date, that of the candidate just played. If a bound that takes no root already puts it
+    # above all others, it stays the leader, and its index is not computed.
     for k in range(begin, level.end):
         if rows[k].indexed == rows[k].arrived:
             highest = max(highest, rows[k].index)
@@ -206,13 +208,15 @@ def best_steady(level, rule, rows):
 
 @compiled
 def best_kl(level, clock, log_clock, rule, rows):
-    """Pick as `best` for KL-UCB, computing an index only where a bound of it exceeds the best: rarely twice a round.
+    """Pick as `best` for KL-UCB; compute an index only where its bound exceeds the best: once or twice a round.
 
     The index is the inverse of a convex function of its width c ln t, hence concave in it: until its candidate is
     pulled it stays below the tangent at the width where it was last computed.
     """
     begin, count, width = level.begin, level.end - level.begin, rule.priority.parameter * log_clock
     leader, top = begin, -np.inf
+    # The index of the highest bound is computed first, since most other bounds are below it. Bounds carry a margin for
+    # rounding, so a candidate that is skipped cannot tie; the others, all computed in this round, are compared exactly.
     for k in range(begin, level.end):
         bound = bound_kl(rows[k], width)
         if bound > top:
@@ -287,6 +291,8 @@ def leader_rounds(plan, tables, streams, decisions):
     arms, rows, levels, lead = tables.arms, tables.candidates, tables.levels, tables.lead
     agents, bonus, agent_bonus = levels[0], plan.arm_rule.bonus, plan.agent_rule.bonus
     i, t = ZERO, ONE
+    # A step is not a round: a leader is pulled until a rival may have overtaken it, which under UCB takes long. Only
+    # then are indices compared. Rewards are read from the arm's tape one by one, so all decisions are the session's.
     while t <= plan.horizon:
         agent_lead = Lead(plan.horizon, -math.inf, ZERO, 0.0)
         if not plan.flat:
@@ -355,6 +361,9 @@ def _leader(level, bonus, rows, lead):
         level.until, level.rivals = clock, math.inf
         return candidate_to_explore(level, ROUND_ROBIN, rows)
     now, margin, top = bonus.root[clock], bonus.margin, level.leader
+    # Indices grow with the clock, so estimates at the end of a window bound all rivals within it. If the leader is
+    # above that bound now, it can be pulled for a while without a comparison; if not, estimates are compared now, and
+    # where they are too close for floats, the session's own indices.
     if not (top >= 0 and clock <= level.until and lead.means[top] + now * lead.slopes[top] > level.rivals):
         level.window += (level.window + 1) * (clock > level.until)  # longer, if the leader led to its end
         level.until = min(clock + level.window, len(bonus.root) - 1)
@@ -458,6 +467,8 @@ def thompson_rounds(plan, tables, streams, decisions):
     open_level(levels[0], rows, ZERO, level_stream(streams.levels, ZERO, ZERO), True)
     for a in range(len(rows)):
         _set_gammas(rows[a])
+    # A draw from Beta is one of two gamma variates, both from the 52 bits of the session's uniform number, so that it
+    # is the session's draw to the bit. What the variates need changes with the arm's own rewards alone.
     for t in range(plan.horizon):
         highest, ties = -1.0, 0
         for a in range(len(rows)):
@@ -496,6 +507,8 @@ def greedy_rounds(plan, tables, streams, decisions):
     open_level(levels[0], rows, ZERO, stream, True)
     coins, chance = word(stream, COIN_STREAM), plan.arm_rule.priority.parameter * len(rows)
     leader, others = np.int64(-1), 0.0  # the one arm of the highest average, and a bound on those of the others
+    # While a single arm has the highest average and stays above `others`, its average is not needed: `mean` of the
+    # leader is out of date until it falls or another arm rises, and all averages are compared again.
     for t in range(plan.horizon):
         if uniform(coins, t) * (t + 1) < chance:
             a = _explored(rows, t, stream)

@@ -344,6 +344,9 @@ def any_rounds(plan, tables, streams, decisions):
     version, epoch_end, i = ZERO, ZERO, ZERO
     open_level(agents, rows, agent_rule.explore, level_stream(streams.levels, ZERO, ZERO), agent_rule.randomised)
     _open_arms(plan, rows, levels, streams.levels, version)
+    # Each round as the session plays it: clear what an epoch or the award clears, pick an agent, pick an arm, then
+    # enter the reward where it counts. Whether it counts for the arm is decided before the pick, since a committing
+    # level judges its explored rounds only.
     for t in range(1, plan.horizon + 1):
         clock = t
         if plan.in_epochs and t > epoch_end:
