@@ -9,6 +9,7 @@ import grimp
 ROOT = Path(__file__).parents[1]
 OTHERS = {"docs", "proof", "studies", "support"}  # folders of tests that are not of a package
 DATA = {"serve/formats", "reproduce/planted_rows"}
+SCATTERED = {"analysis", "report"}  # packages whose constants are not gathered yet
 
 
 def circle(package):
@@ -61,3 +62,28 @@ def test_tests_import_modules_by_their_names():
     found = {file.name: list(renamed(file.read_text(encoding="utf-8"))) for file in files}
     assert {name: each for name, each in found.items() if set(each) - {"entries as ledger"}} == {}  # as in the package
     assert list(renamed("from cloneproof.bounds import rounds as times, regret")) == ["rounds as times"]
+
+
+def banks(text):
+    """Runs of constants after the first function or class; a class of fields with defaults alone is constants too."""
+    found, run, begun = [], [], False
+    for node in ast.parse(text).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names = [each.id for target in targets if target for each in ast.walk(target) if isinstance(each, ast.Name)]
+        if names and all(name.isupper() for name in names):
+            run += names if begun else []
+        elif not isinstance(node, ast.Expr):  # the text below a constant
+            found, run = [*found, run] if run else found, []
+            parts = node.body if isinstance(node, ast.ClassDef) else [node]
+            fields = all(isinstance(each, ast.Expr | ast.AnnAssign) for each in parts)
+            begun |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not fields
+    return [*found, run] if run else found
+
+
+def test_constants_stand_on_top_and_not_between_functions():
+    package = ROOT / "src" / "cloneproof"
+    files = [each for each in package.rglob("*.py") if each.relative_to(package).parts[0] not in SCATTERED]
+    found = {each.relative_to(package).as_posix(): banks(each.read_text(encoding="utf-8")) for each in files}
+    assert len(found) > 150
+    assert {name: each for name, each in found.items() if len(each) > 2} == {}
+    assert banks("A = 1\ndef f(): ...\nB = 2\n'of'\nC = 3\ndef g(): ...\n_D: int = 4\n") == [["B", "C"], ["_D"]]
