@@ -1,1 +1,1 @@
-"""MANY QUESTIONS: grids of them, and a store of what is known."""
+"""Sweeps: grids of markets, mechanisms and questions, and a store of their results."""
