@@ -6,7 +6,7 @@ import cloneproof as cp
 from cloneproof.advice.assessment import SamplingLimits
 from cloneproof.advice.beside import account_floor, second_account_gain
 from cloneproof.errors import CloneproofError
-from cloneproof.report.recommendation_page import recommendation_page
+from cloneproof.report.page import html_page
 from cloneproof.report.words import account_sentence
 from support.advised import advised
 
@@ -53,7 +53,7 @@ def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
     assert costs == sorted(costs)
     assert found.choice.account_gain.value > found.choice.regret.value
     assert "only identity checks help" in account_sentence(found)
-    assert account_sentence(found) in recommendation_page(found)
+    assert account_sentence(found) in html_page(found)
     assert found.to_dict()["accounts"] == "cheap"
     with pytest.raises(CloneproofError, match="accounts"):
         cp.recommend(market, accounts="free")

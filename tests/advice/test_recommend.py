@@ -21,7 +21,7 @@ from cloneproof.advice.assessment import (
 from cloneproof.advice.beside import largest_gain, market_of_bests, true_markets, wrong_declarations
 from cloneproof.advice.declared import declared_market, rates_between
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.report.recommendation_page import recommendation_page
+from cloneproof.report.page import html_page
 from cloneproof.report.words import cheaper_sentence
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
@@ -107,7 +107,7 @@ def test_a_cheaper_one_is_shown_with_its_declaration(creators):
     found = replace(creators, ranked=tuple(flat))  # as where there is no contest
     assert found.cheaper.name == "holdout-h-etc"
     assert "no provider has more than" in cheaper_sentence(found)
-    assert found.cheaper.needs in recommendation_page(found)
+    assert found.cheaper.needs in html_page(found)
 
 
 def interrupt(at):
@@ -211,7 +211,7 @@ def test_the_terms_are_those_of_the_service(creators, clicks):
 
 
 def test_the_page_says_what_the_recommendation_says(creators, clicks):
-    page = recommendation_page(creators)
+    page = html_page(creators)
     assert f"Run {creators.choice.name}" in page
     assert creators.choice.promise.split(",")[0] in page
     assert creators.choice.seen in page

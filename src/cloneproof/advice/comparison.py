@@ -86,11 +86,15 @@ class Comparison(Tabular):
         The gain, relative to the honest payoff, that counts as none.
     interrupted : bool
         Whether somebody pressed Ctrl-C: some are missing then.
+    seconds_given : float, optional
+        The time that all of them had together; None if work was counted.
     """
 
+    said_in = "comparison"
     rows: tuple[ComparedMechanism, ...]
     tolerance: float
     interrupted: bool = False
+    seconds_given: float | None = None
 
     def __iter__(self) -> Iterator[ComparedMechanism]:
         return iter(self.rows)
@@ -209,7 +213,7 @@ def compare(
             raise
         interrupted = True
     known = tuple(rows[name] for name in (*chosen, *others) if name in rows)
-    return Comparison(known, tolerance, interrupted)
+    return Comparison(known, tolerance, interrupted, search.seconds)
 
 
 def _side_by_side(

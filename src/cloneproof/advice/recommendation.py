@@ -161,6 +161,7 @@ class Recommendation(Tabular):
         How long seasons should be for the drift that was declared; else nothing.
     """
 
+    said_in = "recommendation"
     market: Market
     providers: Providers
     ranked: tuple[AssessedMechanism, ...]

@@ -275,6 +275,7 @@ class Equilibrium(Tabular):
         What was tried and how it was computed.
     """
 
+    said_in = "answers"
     market: Market
     mechanism: Mechanism
     status: PathEnd

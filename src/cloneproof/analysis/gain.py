@@ -12,6 +12,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
+from cloneproof._sections import Result
 from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search
@@ -127,7 +128,7 @@ GainDecision = Literal["pays", "does not pay", "undecided"]
 
 
 @dataclass(frozen=True, repr=False)
-class Gain:
+class Gain(Result):
     """Gain of a deviation: its payoff minus that of honest registration. The result of `cp.gain`.
 
     Attributes
@@ -149,6 +150,7 @@ class Gain:
         The sums of all pairs.
     """
 
+    said_in = "answers"
     agent: str
     copies: FullCopies
     estimate: Estimate

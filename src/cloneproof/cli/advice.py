@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
 
 from cloneproof._files import check_place, write_whole
-from cloneproof.advice.comparison import SECONDS, ComparedMechanism
+from cloneproof.advice.comparison import ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation, terms_toml
-from cloneproof.analysis.audit.verdict import AuditState
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -24,70 +21,10 @@ from cloneproof.cli.options import (
     option,
     own_by_name,
 )
-from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table, working
-from cloneproof.engines.estimate import Estimate
+from cloneproof.cli.output import command_progress, note, print_json, print_result, working
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.toml import load_market
-from cloneproof.report.page import write_page
-from cloneproof.report.words import (
-    account_sentence,
-    cheaper_sentence,
-    choice_sentence,
-    price_sentence,
-    ranked_row,
-    wrong_rows,
-)
-
-WIDTH = 96  # of a remark
-MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
-
-
-def show_comparison(rows: Iterable[ComparedMechanism], source: str, tolerance: float, given: str = "") -> None:
-    """Print the table; `given` says what sampled mechanisms had."""
-    columns = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
-    title = f"{source}: the best attack by copies on each mechanism"
-    print_table(new_table(title, *columns, right=2, rows=map(_comparison_cells, rows)))
-    print(f"Gains of up to {tolerance:.1%} count as none. Copies are the fewest whose gain is within 1 % of the best.")
-    if given:
-        print(given)
-    for row in rows:
-        if (remark := _remark(row)) != "":
-            print("  " + remark[:WIDTH])
-
-
-def _comparison_cells(row: ComparedMechanism) -> tuple[str, ...]:
-    time = f"{row.seconds:.1f} s"
-    if row.verdict is None:
-        return row.name, "not audited", "", "", _number(row.regret, row.exact), "", time
-    gain = f"{100 * row.relative_gain:+.1f}" if math.isfinite(row.relative_gain) else "from nothing"
-    copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
-    if row.verdict == "undecided":  # what the samples do not rule out
-        gain = f"at most {100 * row.relative_gain:+.2g}" if row.relative_gain < MUCH else "unknown"
-    if row.verdict == "clone-proof" and not row.exact:  # samples of one deviation add nothing
-        gain, copies = "none", "proven" if row.state == AuditState.PROOF else "at 99 %"
-    if row.state == AuditState.NONE_TRIED_PAYS:
-        copies, verdict = f"{row.tried} tried", "none pays"
-    return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
-
-
-def _number(estimate: Estimate | None, exact: bool) -> str:
-    if estimate is None:
-        return ""
-    return f"{estimate.value:,.0f}" if exact else f"{estimate.value:,.0f} ± {estimate.error:,.0f}"
-
-
-def _remark(row: ComparedMechanism) -> str:
-    if row.remark:
-        return f"{row.name}: {row.remark}"
-    if row.exact or row.gain is None:
-        return ""
-    if row.state == AuditState.SAMPLED_PROOF:
-        return f"{row.name}: that copies do not pay holds at 99 %, by sampled worlds that stand for all copies"
-    if row.verdict == "clone-proof":
-        return f"{row.name}: that copies do not pay is proven; its regret is sampled"
-    return (
-        f"{row.name}: {row.tried} deviations sampled, this one's gain is {row.gain.value:+.1f} ± {row.gain.error:.0f}"
-    )
+from cloneproof.report.page import html_page, write_page
 
 
 def compare(
@@ -124,45 +61,12 @@ def compare(
     if as_json:
         print_json([row.to_dict() for row in rows])
     else:
-        each = f"Sampled mechanisms had {SECONDS:g} s of counted work each:"
-        show_comparison(rows, market_file, tolerance, each if seconds is None else f"All had {seconds:g} s together:")
+        print_result(rows)
     if rows.interrupted:
         note(f"interrupted: {len(rows)} of {len(names) + len(own)} mechanisms")
         raise typer.Exit(130)
     if rows.left:
         raise typer.Exit(UNANSWERED)
-
-
-def show_recommendation(found: Recommendation, source: str | None) -> None:
-    """Print it."""
-    market = found.market
-    name = (
-        source or f"{len(market.agents)} providers, up to {market.most_originals} items each, {market.horizon:,} rounds"
-    )
-    print(choice_sentence(found))
-    if found.advice:
-        print(found.advice)
-    if found.ranked:
-        print(found.choice.promise)
-        print(f"What visitors and sellers see: {found.choice.seen}")
-        print(account_sentence(found))
-        if found.seasons:
-            print(f"Drift: {found.seasons}")
-        if cheaper := cheaper_sentence(found):
-            print(f"Cheaper, on a condition: {cheaper}")
-        print("Parameters: " + ", ".join(f"{key}={value}" for key, value in found.choice.parameters.items()))
-    print("Price of honesty: " + price_sentence(found))
-    if found.ranked:
-        columns = ("mechanism", "regret", "of random play", "exploring", "copies gain")
-        rows = [ranked_row(each, found.random_regret) for each in found.ranked]
-        print_table(new_table(f"Clone-proof for {name}", *columns, rows=rows))
-        if found.choice.wrong:
-            wrong = wrong_rows(found.choice)
-            print_table(new_table("If a declaration is wrong", "truth", "regret", "a provider gains", rows=wrong))
-    for mechanism, why in found.others.items():
-        note(f"{mechanism} is not among them: {why}")
-    for text in found.notes:
-        note(text)
 
 
 def recommend(
@@ -231,13 +135,11 @@ def recommend(
     if as_json:
         print_json(found.to_dict())
     else:
-        show_recommendation(found, market_file)
+        print_result(found)
     if toml is not None:
         write_terms(found, toml)
     if html is not None:
-        from cloneproof.report.recommendation_page import recommendation_page  # late: drawing loads slowly
-
-        write_page(recommendation_page(found), html)
+        write_page(html_page(found), html)
     raise typer.Exit(130 if found.interrupted else UNANSWERED if found.left else 0 if found.fits else 1)
 
 

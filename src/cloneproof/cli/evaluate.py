@@ -25,12 +25,12 @@ from cloneproof.cli.options import (
     option,
     parsed_copies,
 )
-from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table
-from cloneproof.engines.estimate import Evaluation
+from cloneproof.cli.output import command_progress, print_json, print_result, print_sections
 from cloneproof.engines.monte_carlo.sampler import SamplingStatus
 from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from cloneproof.market.toml import load_market
+from cloneproof.report.answers import horizons_sections
 
 
 def evaluate(
@@ -87,7 +87,11 @@ def evaluate(
         print_json({"mechanism": name, "copies": full, "horizons": rows})
     else:
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
-        _show(found, f"{name} on {market_file} (copies: {copied})")
+        question = f"{name} on {market_file} (copies: {copied})"
+        if horizons is None:
+            print_result(found[market.horizon], question)
+        else:
+            print_sections(horizons_sections(found, question))
     if any(evaluation.partial for evaluation in found.values()):
         raise typer.Exit(UNANSWERED)
 
@@ -106,23 +110,3 @@ def simulate(
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
-
-
-def _show(found: dict[int, Evaluation], title: str) -> None:
-    first = next(iter(found.values()))
-    if len(found) == 1:
-        table = new_table(title, "agent", "payoff", "± error", "kind")
-        for name, payoff in first.payoff.items():
-            table.add_row(name, f"{payoff.value:.6f}", f"{payoff.error:.1e}", payoff.kind)
-        table.add_section()
-        table.add_row("regret", f"{first.regret.value:.6f}", f"{first.regret.error:.1e}", first.regret.kind)
-    else:
-        table = new_table(title, "T", *first.payoff, "regret", "± at most", right=0)
-        for horizon, one in found.items():
-            error = max(estimate.error for estimate in (*one.payoff.values(), one.regret))
-            values = [f"{payoff.value:.6g}" for payoff in one.payoff.values()]
-            table.add_row(str(horizon), *values, f"{one.regret.value:.6g}", f"{error:.1e}")
-    table.caption, table.caption_justify = f"engine {first.engine}: {first.regret.method}", "left"
-    print_table(table)
-    for text in dict.fromkeys(text for evaluation in found.values() for text in evaluation.notes):
-        note(text)

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cloneproof._files import check_place
+from cloneproof.advice.comparison import Comparison
 from cloneproof.analysis.search import Search
-from cloneproof.cli.advice import show_comparison, show_recommendation, write_terms
+from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
 from cloneproof.cli.output import (
     command_progress,
     new_table,
     note,
     print_json,
+    print_result,
     print_table,
     print_wrapped,
     working,
@@ -261,10 +263,10 @@ def show_study(study: LogStudy) -> None:
     if study.verdict is not None:
         _show_verdict(study.verdict, study)
     elif study.comparison:
-        show_comparison(study.comparison, "the market fitted to the log", 0.005)
+        print_result(Comparison(study.comparison, 0.005))
         print("No policy was named, and which of these made the log is not claimed.")
     if study.recommendation is not None:
-        show_recommendation(study.recommendation, None)
+        print_result(study.recommendation)
     if study.traffic is not None:
         with_copies = study.traffic.as_logged
         also = "" if with_copies is None else f", {_number(with_copies)} with the copies that the log shows"

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from cloneproof._sections import Section, Table
 from cloneproof.bounds import holdout_award_horizon
 from cloneproof.cli.options import AsJson, option
-from cloneproof.cli.output import new_table, print_json, print_table
+from cloneproof.cli.output import print_json, print_sections
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
@@ -56,7 +57,7 @@ def mechanisms(
             raise MechanismError(
                 f"expected --award-table without a market file, got {market_file}; leave one of them out"
             )
-        _print(award_rows(), "Smallest horizon from which on the hold-out mechanism has an award", COLUMNS, as_json, 0)
+        _print(award_rows(), "Smallest horizon from which on the hold-out mechanism has an award", COLUMNS, as_json)
         return
     if market_file is None:
         rows = [_general(name) for name in CATALOGUE]
@@ -66,15 +67,17 @@ def mechanisms(
         rows = [_for_market(name, market) for name in CATALOGUE]
         title = f"Parameters for {market_file}: {len(market.agents)} agents, {market.horizon} rounds"
         columns = ("mechanism", "parameters", "remarks")
-    _print(rows, title, columns, as_json)
+    _print(rows, title, columns, as_json, columns)
 
 
-def _print(rows: list[dict[str, Any]], title: str, columns: tuple[str, ...], as_json: bool, right: int = 3) -> None:
+def _print(
+    rows: list[dict[str, Any]], title: str, columns: tuple[str, ...], as_json: bool, left: tuple[str, ...] = ()
+) -> None:
     if as_json:
         print_json(rows)
         return
     cells = (["\n".join(_words(row[key])) for key in columns] for row in rows)
-    print_table(new_table(title, *columns, right=right, rows=cells))
+    print_sections([Section(title, [Table.of(columns, cells, left=left)])])
 
 
 def _words(value: Any) -> list[str]:  # noqa: ANN401

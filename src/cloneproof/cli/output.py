@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import typer
@@ -16,7 +17,7 @@ from rich.console import Console, JustifyMethod
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from cloneproof._sections import Result
+from cloneproof._sections import Result, Section
 from cloneproof.report.text import text
 from cloneproof.report.words import printable
 
@@ -28,11 +29,17 @@ def print_json(data: Any) -> None:  # noqa: ANN401
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
-def print_result(result: Result) -> None:
-    """Print what the result says: as wide as the terminal or, if piped, with tables as wide as their cells."""
+def print_result(result: Result, question: str = "") -> None:
+    """Print what the result says, under the question that it answers."""
+    first, *others = result.sections()
+    print_sections([replace(first, question=question or first.question), *others])
+
+
+def print_sections(sections: Iterable[Section]) -> None:
+    """Print sections: as wide as the terminal or, if piped, with tables as wide as their cells."""
     terminal = sys.stdout.isatty()
     width = Console().width if terminal or "COLUMNS" in os.environ else None
-    print(text(result.sections(), width, bold=terminal and "NO_COLOR" not in os.environ))
+    print(text(sections, width, bold=terminal and "NO_COLOR" not in os.environ))
 
 
 class PlainTable(Table):

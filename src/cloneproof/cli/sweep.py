@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.progress import TaskID
 
 from cloneproof.cli.options import AsJson, Device, look_here, option
-from cloneproof.cli.output import command_progress, new_table, note, print_json, print_table
+from cloneproof.cli.output import command_progress, note, print_json, print_result
 from cloneproof.errors import SweepError
-
-MOST_ROWS = 40
 
 
 def sweep(
@@ -72,36 +69,8 @@ def sweep(
     if as_json:
         print_json(table.to_dict())
     else:
-        _show(table.rows, f"{grid}: {table.summary.points} points", output)
+        print_result(table, f"{grid}: {table.summary.points} points")
         note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
-
-
-def _show(rows: list[dict[str, Any]], title: str, output: str | None) -> None:
-    columns = ("point", "market", "mechanism", "copies", "T", "quantity", "value", "± error")
-    table = new_table(title, *columns, right=0)
-    for column in table.columns[1:4]:
-        column.justify = "left"
-    for row in rows[:MOST_ROWS]:
-        what = " ".join(word for word in (row["quantity"], row["agent"]) if word)
-        numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", f"{row['error']:.1e}"]
-        told = [row["verdict"]] if row["verdict"] and row["quantity"] == "gain" else []
-        cells = [Path(row["market"]).name, row["mechanism"], _deviations(row["copies"]), str(row["horizon"])]
-        cells.append(" ".join([what, *told]))
-        table.add_row(str(row["point"]), *cells, *numbers)
-    print_table(table)
-    if len(rows) > MOST_ROWS:
-        where = f"all are in {output}" if output else "write all with --output FILE.csv, or print them with --json"
-        print(f"{len(rows) - MOST_ROWS} further rows are not shown; {where}.")
-
-
-def _deviations(copies: str) -> str:
-    """Return the copies of those who are not honest.
-
-    >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
-    ('ana 2,1', 'honest')
-    """
-    found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
-    return "; ".join(found) or "honest"
 
 
 def _show_status(folder: str, as_json: bool) -> None:
@@ -112,14 +81,6 @@ def _show_status(folder: str, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found) | {"complete": found.complete})
         return
-    head = f"{folder}: {found.chunks} chunks, {found.runs} runs, {len(found.damaged)} damaged"
-    rows = [
-        (each.grid, *map(str, (each.points, each.done, each.missing_results, each.missing_runs)))
-        for each in found.sweeps
-    ]
-    print_table(new_table(head, "sweep", "points", "done", "missing results", "missing runs", rows=rows))
-    for path in found.damaged:
-        print(f"damaged: {path}")
-    print("Everything is there." if found.complete else "`cloneproof sweep GRID.toml --store DIR` computes the rest.")
+    print_result(found)
     if found.version != code_version():
         note(f"written by another version ({found.version}); this one ({code_version()}) will not use it")

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from cloneproof._sections import Paragraph, Section, Table
 from cloneproof.cli.options import AsJson, Settings, chosen_mechanism, option
-from cloneproof.cli.output import new_table, note, print_json, print_table, print_wrapped, working
+from cloneproof.cli.output import note, print_json, print_result, print_sections, working
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
 
@@ -55,8 +56,7 @@ def verify(
         names = ("kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds")
         print_json({name: getattr(found, name) for name in names} | {"about": dict(found.about)})
     else:
-        for text in (f"{found.outcome}: {found.statement}", *(f"  {what}: {how}" for what, how in found.about)):
-            print_wrapped(text, subsequent_indent="      ", break_on_hyphens=False, break_long_words=False)
+        print_result(found)
     raise typer.Exit(3 if found.out_of_time else 0 if found.holds else 1)
 
 
@@ -82,11 +82,7 @@ def reproduce(
     if as_json:
         print_json(results)
     else:
-        _show(results, out)
-
-
-def _show(results: dict[str, Any], out: str) -> None:
-    rows = [(name, f"{row['number']}. {row['title']}", row["verdict"]) for name, row in results["rows"].items()]
-    title = f"{len(rows)} statements, {results['scale']} scale"
-    print_table(new_table(title, "row", "statement", "verdict", right=3, rows=rows))
-    print(f"The page is {os.path.join(out, 'report.html')}")
+        rows = [(name, f"{row['number']}. {row['title']}", row["verdict"]) for name, row in results["rows"].items()]
+        table = Table.of(("row", "statement", "verdict"), rows, left=["statement", "verdict"])
+        page = Paragraph(f"The page is {os.path.join(out, 'report.html')}")
+        print_sections([Section(f"{len(rows)} statements, {results['scale']} scale", [table, page])])

@@ -115,6 +115,7 @@ class Evaluation(Tabular):
         Whether it was sampled less than was asked for; its intervals hold all the same.
     """
 
+    said_in = "answers"
     payoff: dict[str, Estimate]
     regret: Estimate
     engine: str

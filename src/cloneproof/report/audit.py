@@ -27,7 +27,7 @@ from cloneproof.report.words import (
 
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
 MOST_NAMED = 6  # opponents that get a sentence of their own
-MOST_ROWS = 12  # deviations in a table, unless there are more agents
+MOST_ROWS = 8  # deviations in a table, unless there are more agents
 COLUMNS = ("copies", "T", "honest", "deviating", "gain", "± error", "relative")
 STEPS_TITLES = {
     "exploitable": "The attack, step by step",

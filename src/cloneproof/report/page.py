@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from cloneproof._files import write_whole
 from cloneproof._sections import Figure, Result, Section
 from cloneproof._version import package_versions
-from cloneproof.report.words import number, printable
+from cloneproof.report.words import printable
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from cloneproof.report.style import Picture
 
 PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint", "numba")  # whose versions a page names
@@ -26,7 +29,7 @@ def html_page(result: Result) -> str:
     versions = [f"{name} {version}" for name, version in package_versions(*PACKAGES).items()]
     facts = {
         "sections": _drawable(result.sections()),
-        "footer": " · ".join([*versions, *([f"{number(seconds)} s"] if seconds else [])]),
+        "footer": " · ".join([*versions, *([f"{seconds:,.1f} s"] if seconds else [])]),
     }
     return render("page.html", facts, count(1))
 
@@ -43,12 +46,20 @@ def _drawable(sections: Sequence[Section]) -> list[Section]:
     return list(sections)
 
 
-def render(template: str, facts: dict[str, Any], numbers: count[int] | None = None) -> str:
+def render(template: str, facts: dict[str, Any], numbers: Iterator[int] | None = None) -> str:
     """Fill a template; `numbers` are for the ids of figures."""
+    ids = count(1) if numbers is None else numbers
+    draw = lambda figure: _draw(figure, f"figure-{next(ids)}")  # noqa: E731
+    return str(_environment().get_template(template).render(facts | {"draw": draw})) + "\n"
+
+
+@cache
+def _environment() -> Environment:
+    """Templates, in which all text is escaped, control characters included."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: most commands write no page
     from markupsafe import Markup
 
-    environment = Environment(
+    return Environment(
         loader=PackageLoader("cloneproof", "report/templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -56,9 +67,6 @@ def render(template: str, facts: dict[str, Any], numbers: count[int] | None = No
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) or not isinstance(value, str) else printable(value),
     )
-    numbers = numbers or count(1)
-    environment.globals["draw"] = lambda figure: _draw(figure, f"figure-{next(numbers)}")
-    return environment.get_template(template).render(**facts) + "\n"
 
 
 def _draw(figure: Figure, name: str) -> Picture:

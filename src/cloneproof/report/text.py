@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+from rich.cells import cell_len
 
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.report.words import FIXED, NARROW, printable
 
 WIDTH = 100  # of a line of words, at most
-NATURAL = 10_000  # columns, for tables as wide as their cells
+GAP = "  "  # between columns
 SPACES = str.maketrans(NARROW + FIXED, "  ")  # once lines are broken, spaces are spaces
-WIDEST = 40  # of a name in the first column of a table, before it folds
+LONGEST_WORD = 40  # in a column, before it is broken
 
 
 def text(sections: Iterable[Section], width: int | None = WIDTH, bold: bool = False) -> str:
@@ -72,32 +74,49 @@ def facts_text(facts: Facts, width: int | None) -> str:
 
 
 def table_text(table: Table, width: int | None, bold: bool = False) -> str:
-    """Return the table; where it is narrower than its longest words, each row as a paragraph."""
-    from rich.box import SIMPLE_HEAD  # late: a second of loading that most programs do not need
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for k, name in enumerate(table.columns):
-        words = k == 0 or name in table.left
-        most = None if width is None or k else max(WIDEST, width // 2)
-        drawn.add_column(printable(name), justify="left" if words else "right", overflow="fold", max_width=most)
-    for row in table.rows:
-        drawn.add_row(*(printable(cell) for cell in row))
+    """Return the table; if it is too wide even with a word a line, each row as a paragraph."""
+    rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]
     caption = [_wrapped(table.caption, width)] if table.caption else []
-    console = Console(
-        file=io.StringIO(), width=width or NATURAL, color_system="standard" if bold else None, force_terminal=bold,
-        markup=False, emoji=False, highlight=False,
-    )  # fmt: skip
-    if width is not None and console.measure(drawn).minimum > width:
-        return "\n".join([*caption, *(_card(table.columns, row, width) for row in table.rows)])
-    with console.capture() as captured:
-        console.print(drawn)
-    lines = (line.rstrip() for line in captured.get().rstrip("\n").split("\n"))
-    return "\n".join([*caption, *lines])
+    widths = _widths(list(zip(*rows, strict=True)), width)
+    if widths is None:
+        return "\n".join([*caption, *(_card(rows[0], row, width) for row in rows[1:])])
+    right = [k > 0 and name not in table.left for k, name in enumerate(table.columns)]
+    head, *lines = [_row(row, widths, right) for row in rows]
+    rule = "─" * (sum(widths) + len(GAP) * (len(widths) - 1))
+    return "\n".join([*caption, _strong(head, bold), rule, *lines])
 
 
-def _card(columns: Sequence[str], row: Sequence[str], width: int) -> str:
+def _widths(columns: list[tuple[str, ...]], width: int | None) -> list[int] | None:
+    """Return the width of each column: where all do not fit, those short of the least are whole, others wrap."""
+    natural = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    if width is None:
+        return natural
+    words = [[word for cell in column for word in cell.replace("\n", " ").split(" ")] for column in columns]
+    least = [min(LONGEST_WORD, max(map(cell_len, own), default=0)) for own in words]
+    spare = width - sum(least) - len(GAP) * (len(columns) - 1)
+    if spare < 0:
+        return None
+    for k in sorted(range(len(columns)), key=lambda k: natural[k] - least[k]):
+        more = max(0, min(natural[k] - least[k], spare))
+        least[k], spare = least[k] + more, spare - more
+    return least
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    """Return the lines of a row, its cells wrapped and padded."""
+    wrapped = [
+        [part for line in cell.split("\n") for part in textwrap.wrap(line, max(1, size), break_on_hyphens=False)]
+        for cell, size in zip(cells, widths, strict=True)
+    ]
+    lines = []
+    for parts in zip_longest(*wrapped, fillvalue=""):
+        sized = zip(parts, widths, right, strict=True)
+        padded = [(" " * (size - cell_len(part)), part, side) for part, size, side in sized]
+        lines.append(GAP.join(room + part if side else part + room for room, part, side in padded).rstrip())
+    return "\n".join(lines)
+
+
+def _card(columns: Sequence[str], row: Sequence[str], width: int | None) -> str:
     """Return a row of a table too wide: its first cell, and the others with their columns' names."""
     cells = ", ".join(f"{name} {cell}" for name, cell in zip(columns[1:], row[1:], strict=True) if cell)
     return _wrapped(f"{row[0]}: {cells}", width, "- ")

@@ -354,11 +354,6 @@ def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
     return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
 
 
-def wrong_rows(each: AssessedMechanism) -> list[tuple[str, str, str]]:
-    """One row for each wrong declaration: the truth, the regret there, what an agent gains."""
-    return [(wrong.what, regret_words(wrong.regret), gain_words(wrong.gain)) for wrong in each.wrong]
-
-
 def scope_words(scope: AuditScope) -> str:
     """Describe what an audit tried, what it proved, and against whom, in one paragraph."""
     wanted = {"scan": _scan_words, "any": _dominance_words, "market": _search_words}

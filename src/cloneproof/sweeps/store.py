@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from cloneproof._files import checked_path
+from cloneproof._sections import Paragraph, Result, Section, Table
 from cloneproof.errors import SweepError
 from cloneproof.sweeps.tasks import Chunk
 
@@ -249,7 +250,7 @@ class SweepStatus:
 
 
 @dataclass(frozen=True)
-class StoreStatus:
+class StoreStatus(Result):
     """A store: who wrote it, its chunks, the damaged ones by name, and its sweeps."""
 
     folder: str
@@ -262,6 +263,19 @@ class StoreStatus:
     @property
     def complete(self) -> bool:
         return all(each.done == each.points for each in self.sweeps)
+
+    def sections(self) -> tuple[Section, ...]:
+        """Return what each sweep has and misses, and what to do."""
+        rows = [
+            (each.grid, *map(str, (each.points, each.done, each.missing_results, each.missing_runs)))
+            for each in self.sweeps
+        ]
+        table = Table.of(("sweep", "points", "done", "missing results", "missing runs"), rows)
+        rest = "`cloneproof sweep GRID.toml --store DIR` computes the rest."
+        damaged = [f"damaged: {path}" for path in self.damaged]
+        said = map(Paragraph, [*damaged, "Everything is there." if self.complete else rest])
+        title = f"{self.folder}: {self.chunks} chunks, {self.runs} runs, {len(self.damaged)} damaged"
+        return (Section(title, [table, *said]),)
 
 
 def store_status(folder: str | Path) -> StoreStatus:

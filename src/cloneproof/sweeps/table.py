@@ -19,6 +19,7 @@ import numpy as np
 
 from cloneproof._checks import one_of
 from cloneproof._files import check_place, write_whole
+from cloneproof._sections import Paragraph, Section, Table
 from cloneproof._tables import Tabular, to_data
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
@@ -36,6 +37,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 _WHOLE, _REAL = ("point", "horizon", "seed"), ("value", "error")
 READ = 1 << 14  # runs at a time
+MOST_ROWS = 40  # that are shown
 
 
 class PointAnswer(NamedTuple):
@@ -190,6 +192,16 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
         kept = [row for row in self.rows if all(row[name] == value for name, value in wanted.items())]
         return SweepTable({name: [row[name] for row in kept] for name in self}, self.summary)
 
+    def sections(self) -> tuple[Section, ...]:
+        """Return the first rows of the columns that tell points apart, and their numbers."""
+        if not all(column in self for column in COLUMNS):
+            return super().sections()
+        rows = self.rows
+        columns = ("point", "market", "mechanism", "copies", "T", "quantity", "value", "± error")
+        table = Table.of(columns, map(_shown, rows[:MOST_ROWS]), left=["market", "mechanism", "copies", "quantity"])
+        words = f"{len(rows) - MOST_ROWS:,} further rows are not shown; `write` (--output FILE.csv) has all of them."
+        return (Section("", [table, *([Paragraph(words, role="note")] if len(rows) > MOST_ROWS else [])]),)
+
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the table as columns by name."""
         return dict(self._columns)
@@ -214,6 +226,24 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
         check_output(path)
         content = _parquet(self._columns) if str(path).endswith(".parquet") else self.to_csv()
         write_whole(path, content, SweepError)
+
+
+def _shown(row: dict[str, Any]) -> tuple[str, ...]:
+    what = " ".join(word for word in (row["quantity"], row["agent"]) if word)
+    told = [row["verdict"]] if row["verdict"] and row["quantity"] == "gain" else []
+    numbers = ["", ""] if row["value"] is None else [f"{row['value']:.6g}", f"{row['error']:.1e}"]
+    where = (str(row["point"]), Path(row["market"]).name, row["mechanism"], _deviations(row["copies"]))
+    return *where, str(row["horizon"]), " ".join([what, *told]), *numbers
+
+
+def _deviations(copies: str) -> str:
+    """Return the copies of those who are not honest.
+
+    >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
+    ('ana 2,1', 'honest')
+    """
+    found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
+    return "; ".join(found) or "honest"
 
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from flint import ctx
 
+from cloneproof._sections import Result
 from cloneproof.analysis.certificate.checker import attack, honesty, scan_honesty
 from cloneproof.analysis.certificate.document import KEYS, RejectedError, is_scan_argument, number, only, require
 from cloneproof.errors import CloneproofError
@@ -20,7 +21,7 @@ CertificateFacts = tuple[tuple[str, str], ...]  # what, and how it is in the cer
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Result):
     """Whether a certificate holds; and what it says in the checker's own words, or why it does not hold.
 
     Attributes
@@ -42,6 +43,7 @@ class Verification:
         Whether the time for a record was over before all of it was drawn; `statement` says what was checked by then.
     """
 
+    said_in = "answers"
     accepted: bool
     statement: str
     seconds: float

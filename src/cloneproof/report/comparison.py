@@ -1,0 +1,61 @@
+"""A comparison of mechanisms in sections: one table, and what its rows leave out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from cloneproof._sections import Paragraph, Points, Section, Table
+from cloneproof.advice.comparison import SECONDS, ComparedMechanism, Comparison
+from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.words import FIXED, sentence
+
+COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
+MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
+
+
+def sections(found: Comparison) -> Iterable[Section]:
+    """Return the table, how it was made, and a remark for each row that needs one."""
+    given = found.seconds_given
+    had = f"Mechanisms that were sampled had {SECONDS:g} s of counted work each."
+    if given is not None:
+        had = f"All mechanisms had {given:g} s together."
+    none = f"Gains of up to {found.tolerance:.1%} count as none."
+    how = f"{none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {had}"
+    remarks = tuple(Paragraph(sentence(remark), row.name) for row in found if (remark := _remark(row)))
+    table = Table.of(COLUMNS, map(_cells, found), left=["verdict"])
+    yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
+    if remarks:
+        yield Section("What the rows rest on", [Points(remarks)])
+
+
+def _cells(row: ComparedMechanism) -> tuple[str, ...]:
+    time = f"{row.seconds:.1f} s"
+    if row.verdict is None:
+        return row.name, "not audited", "", "", _number(row.regret, row.exact), "", time
+    gain = f"{100 * row.relative_gain:+.1f}" if math.isfinite(row.relative_gain) else "from nothing"
+    copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
+    if row.verdict == "undecided":  # what the samples do not rule out
+        gain = f"at most {100 * row.relative_gain:+.2g}" if row.relative_gain < MUCH else "unknown"
+    if row.verdict == "clone-proof" and not row.exact:  # samples of one deviation add nothing
+        gain, copies = "none", "proven" if row.state == AuditState.PROOF else "at 99 %"
+    if row.state == AuditState.NONE_TRIED_PAYS:
+        copies, verdict = f"{row.tried} tried", "none pays"
+    return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
+
+
+def _number(estimate: Estimate | None, exact: bool) -> str:
+    if estimate is None:
+        return ""
+    return f"{estimate.value:,.0f}" if exact else f"{estimate.value:,.0f} ± {estimate.error:,.0f}"
+
+
+def _remark(row: ComparedMechanism) -> str:
+    if row.remark or row.exact or row.gain is None:
+        return row.remark
+    if row.state == AuditState.SAMPLED_PROOF:
+        return "that copies do not pay holds at 99 %, by sampled worlds that stand for all copies"
+    if row.verdict == "clone-proof":
+        return "that copies do not pay is proven; its regret is sampled"
+    return f"{row.tried} deviations sampled, this one's gain is {row.gain.value:+.1f} ± {row.gain.error:.0f}"

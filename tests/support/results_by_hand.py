@@ -1,0 +1,80 @@
+"""Results of every kind, made without long computations, for tests of what shows them."""
+
+from dataclasses import replace
+
+import cloneproof as cp
+from cloneproof.advice.comparison import ComparedMechanism, Comparison
+from cloneproof.advice.recommendation import AssessedMechanism, PriceOfHonesty, Recommendation, WrongDeclaration
+from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.sweeps.store import store_status
+from support.audits_by_hand import creators_audit
+
+COIN = cp.Discrete([0, 1], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo & <i>", 1, cp.Point(0.6))], horizon=400)
+MECHANISM = cp.mechanism("h-etc-r", agent_rounds=24, arm_rounds=12)
+
+
+def regret(value):
+    return cp.results.Estimate(value, value / 20, "confidence", "by hand")
+
+
+def assessed(made, needs="", **more):
+    curve = tuple((10**k, regret(20.0 * k)) for k in (1, 2))
+    return AssessedMechanism(
+        made, regret(60.0), "clone-proof", 0.0, 0.2, (80.0, 90.0), f"Copies do not pay under {made.name}.", needs,
+        "Few items are shown.", curve, **more,
+    )  # fmt: skip
+
+
+def recommendation():
+    """With everything that one can say."""
+    wrong = (WrongDeclaration("rates are twice as high", regret(70.0), 0.3, "computed"),)
+    choice = assessed(cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), wrong=wrong, account_gain=regret(9.0))
+    cheaper = assessed(cp.mechanism("uniform-etc", arm_rounds=3), needs="the gap is right", wrong=wrong)
+    price = PriceOfHonesty(MECHANISM, regret(50.0), regret(120.0), "8 / 8 8", "exact", choice.over_time)
+    return Recommendation(
+        MARKET, "bayesian", (choice, cheaper), {"h-ucb": "copies pay"}, price, 200.0, True, "", ("A note.",),
+        seconds=1.5, account_floor=3.0, seasons="Seasons of 100 rounds cost least.",
+    )  # fmt: skip
+
+
+def nothing_recommended():
+    return Recommendation(MARKET, "informed", (), {"etc": "copies pay"}, None, 200.0, False, "Use more rounds.")
+
+
+def comparison():
+    rows = [
+        ("clone-proof", AuditState.SAMPLED_PROOF, False, ""),
+        ("exploitable", AuditState.ATTACK, True, ""),
+        ("undecided", AuditState.OPEN, False, ""),
+        (None, None, False, "no time was left for it"),
+    ]
+    return Comparison(
+        tuple(
+            ComparedMechanism(
+                f"m{k}", verdict, "ana", (2, 1), regret(3.0), 0.25, state, regret(7.0), regret(8.0), exact, 5, why, 0.1
+            )
+            for k, (verdict, state, exact, why) in enumerate(rows)
+        ),
+        0.005,
+        seconds_given=4.0,
+    )
+
+
+def results(folder):
+    """Results of each kind by name; `folder` is empty."""
+    certificate = str(folder / "certificate.json")
+    cp.write_certificate(cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2)), certificate)
+    grid = {"market": MARKET, "mechanism": MECHANISM, "copies": [{}, {"ana": (2, 1)}]}
+    return {
+        "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
+        "recommendation": recommendation(),
+        "nothing recommended": nothing_recommended(),
+        "comparison": comparison(),
+        "evaluation": cp.evaluate(MARKET, MECHANISM),
+        "gain": cp.gain(MARKET, MECHANISM, "ana", (2, 1), search=cp.Search(runs=20)),
+        "equilibrium": cp.equilibrium(MARKET, MECHANISM),
+        "verification": cp.verify(certificate),
+        "sweep": cp.sweep(grid, folder / "store", workers=1),
+        "store": store_status(folder / "store"),
+    }
