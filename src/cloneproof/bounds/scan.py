@@ -24,11 +24,11 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 
-Numbers = npt.NDArray[Any]  # floats, fractions or balls
+LawArray = npt.NDArray[Any]  # floats, fractions or balls
 AT_ONCE = 500_000  # numbers of the largest table that is computed at once
 
 
-def powers(base: Numbers, most: int) -> Numbers:
+def powers(base: LawArray, most: int) -> LawArray:
     """Return the powers 0, 1, .., most along a last axis.
 
     >>> powers(np.array([2.0, 3.0]), 2).tolist()
@@ -39,7 +39,7 @@ def powers(base: Numbers, most: int) -> Numbers:
     return np.asarray(np.cumprod(raised, axis=-1, out=raised))
 
 
-def scan_law(draws: int, failing: Numbers) -> tuple[Numbers, Numbers]:
+def scan_law(draws: int, failing: LawArray) -> tuple[LawArray, LawArray]:
     """Return the probability that 0, 1, .., s draws fail, and the law of the highest count if all of them do.
 
     Parameters
@@ -66,8 +66,8 @@ def scan_law(draws: int, failing: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def scan_moments(
-    draws: int, chances: Numbers, below: Numbers, up_to: Numbers, marks: Sequence[Numbers]
-) -> list[Numbers]:
+    draws: int, chances: LawArray, below: LawArray, up_to: LawArray, marks: Sequence[LawArray]
+) -> list[LawArray]:
     """Average b^j u^(s - 1 - j) z over an agent's means, for each mark z.
 
     With the probability of a count at the level as z it is the law above; with b or u, another agent's factor.
@@ -97,18 +97,18 @@ def scan_moments(
     return found
 
 
-def _place_weights(draws: int, below: Numbers, up_to: Numbers) -> Numbers:
+def _place_weights(draws: int, below: LawArray, up_to: LawArray) -> LawArray:
     """Return b^j u^(s - 1 - j) for the places j along a last axis."""
     return np.asarray(powers(below, draws - 1) * powers(up_to, draws - 1)[..., ::-1])
 
 
-def place_rounds(horizon: int, pulls: int, places: IntArray) -> tuple[Numbers, Numbers]:
+def place_rounds(horizon: int, pulls: int, places: IntArray) -> tuple[LawArray, LawArray]:
     """Return the rounds of the test at each place of the whole schedule, and the rounds that are left after it."""
     left = horizon - places * pulls
     return np.clip(left, 0, pulls), np.maximum(0, left - pulls)
 
 
-def order_averages(others: Sequence[tuple[int, Numbers, Numbers]]) -> Numbers:
+def order_averages(others: Sequence[tuple[int, LawArray, LawArray]]) -> LawArray:
     """Average the product of the other agents' factors over the order: along a last axis, if 0, 1, .. come first.
 
     Each kind of others is given as their number, the factor of one that comes later, and of one that comes first. Equal
@@ -133,8 +133,8 @@ def order_averages(others: Sequence[tuple[int, Numbers, Numbers]]) -> Numbers:
 
 
 def highest_count_pay(
-    agents: Sequence[int], own: Numbers, first: Numbers, last: Numbers, nodes: Numbers, weights: Numbers
-) -> Numbers:
+    agents: Sequence[int], own: LawArray, first: LawArray, last: LawArray, nodes: LawArray, weights: LawArray
+) -> LawArray:
     """Return what one agent of each kind earns in a round that goes to the highest count of all agents.
 
     A uniformly random order arises from uniform times: given an agent's time t, each other agent comes first with
@@ -166,7 +166,7 @@ def legendre_nodes(count: int) -> tuple[FloatArray, FloatArray]:
     return (nodes + 1) / 2, weights / 2
 
 
-def products_of_others(factors: Numbers) -> Numbers:
+def products_of_others(factors: LawArray) -> LawArray:
     """Return, for each row, the product of all other rows.
 
     >>> products_of_others(np.array([2.0, 3.0, 5.0])).tolist()
