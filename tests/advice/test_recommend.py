@@ -263,7 +263,7 @@ def test_the_command_writes_page_and_terms(tmp_path):
         done = command.run("recommend", *arguments, "--html", page, "--toml", terms)
     assert done.returncode == 0, done.stderr
     assert "Run " in done.stdout
-    assert "Price of honesty" in done.stdout
+    assert "The price of honesty" in done.stdout
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert tomllib.loads(terms.read_text())["horizon"] == 2 * 10**4
 
@@ -316,7 +316,7 @@ def test_questions_that_were_left_are_exit_code_3():
     with ticking(100.0):
         compared = command.run("compare", CREATORS, "-m", "ucb1", "--seconds", "1")
     assert compared.returncode == 3
-    assert "no time was left for it" in compared.stdout
+    assert "No time was left for it" in compared.stdout
 
 
 def test_ctrl_c_before_anything_is_known_is_said(monkeypatch):

@@ -61,13 +61,13 @@ def test_a_certificate_about_another_market_is_told_apart(tmp_path, honest):
     run = CliRunner()
     accepted = run.invoke(app, ["verify", str(path)])
     assert accepted.exit_code == 0
-    assert "  prior of 'ana': 1 original, 0.5\n" in accepted.stdout
+    assert "prior of 'ana'  1 original, 0.5\n" in accepted.stdout
     asked = ["--market", str(tmp_path / "mine.toml"), "--mechanism", "h-etc-r", *SETTINGS]
     found = run.invoke(app, ["verify", str(path), *asked])
     assert found.exit_code == 1
     assert " ".join(found.stdout.split()) == (
-        "rejected: it is about another market: 'ana' has 1 original, 0.5 in the certificate, and 2 originals, each "
-        "0 (0.5) or 1 (0.5) in yours"
+        "Rejected It is about another market: 'ana' has 1 original, 0.5 in the certificate, and 2 originals, each "
+        "0 (0.5) or 1 (0.5) in yours."
     )
     mine = written(tmp_path, honest["attack"])
     assert run.invoke(app, ["verify", str(mine), *asked]).exit_code == 0
@@ -146,7 +146,7 @@ def test_the_accepted_lines_say_what_it_is_about(tmp_path, honest):
     path = written(tmp_path, honest["capped"])
     out = CliRunner().invoke(app, ["verify", str(path)]).stdout
     assert all(len(line) <= 100 for line in out.splitlines())
-    assert "  prior of 'ana': 2 originals, each 0 (0.5) or 1 (0.5)\n" in out
+    assert "prior of 'ana'  2 originals, each 0 (0.5) or 1 (0.5)\n" in out
     found = json.loads(CliRunner().invoke(app, ["verify", str(path), "--json"]).stdout)
     assert found["about"]["max arms (K)"].startswith("2;")
     assert found["about"]["prior of 'bo'"] == "1 original, 0.6"
@@ -161,8 +161,8 @@ def test_a_name_cannot_write_lines_of_its_own(tmp_path, honest):
     name = "ana\n  horizon: 10 rounds\x1b[2K"
     data = edited(honest["capped"], "market", "agents", 1, "name", to=name)
     out = CliRunner().invoke(app, ["verify", str(written(tmp_path, data))]).stdout
-    assert out.startswith("accepted")
-    assert out.count("\n  horizon:") == 1
+    assert out.startswith("Accepted\n")
+    assert len([line for line in out.splitlines() if line.strip().startswith("horizon")]) == 1
     assert "\x1b" not in out
 
 

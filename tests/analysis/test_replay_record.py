@@ -165,7 +165,7 @@ def test_a_record_that_would_take_days_ends_in_time_and_says_what_was_checked(da
     path.write_text(json.dumps(long))
     done = run("verify", path, "--seconds", "0.5")
     assert done.returncode == 3
-    assert done.stdout.startswith("undecided: 0.5 s were over")
+    assert done.stdout.startswith("Undecided\n0.5 s were over")
     assert f"rounds of {last + 1} deviations, drawn again for at most 0.5 s" in done.stderr
     with pytest.raises(cp.errors.CertificateError, match="expected seconds above 0"):
         cp.verify(path, seconds=float("nan"))

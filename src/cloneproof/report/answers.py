@@ -107,5 +107,5 @@ def equilibrium_sections(found: Equilibrium) -> Iterable[Section]:
 def verification_sections(found: Verification) -> Iterable[Section]:
     """Return the outcome, and what exactly it is about."""
     about = Facts(tuple((what, how, "") for what, how in found.about))
-    said: list[SectionPart] = [Paragraph(found.statement), *([about] if found.about else [])]
-    yield Section(found.outcome.capitalize(), said, f"A {found.kind}")
+    said: list[SectionPart] = [Paragraph(sentence(found.statement)), *([about] if found.about else [])]
+    yield Section(found.outcome.capitalize(), said)

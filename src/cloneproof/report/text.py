@@ -54,22 +54,19 @@ def _strong(words: str, bold: bool) -> str:
 
 def _wrapped(words: str, width: int | None, mark: str = "") -> str:
     columns = WIDTH if width is None else min(width, WIDTH)
-    indent = " " * len(mark)
-    lines = [
-        textwrap.fill(
-            line, columns, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False
-        )
-        for line in printable(words).split("\n")
-    ]
-    return "\n".join(lines)
+    return textwrap.fill(
+        printable(words), columns, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False,
+        break_long_words=False,
+    )  # fmt: skip
 
 
 def facts_text(facts: Facts, width: int | None) -> str:
     """Return a line for each fact, with names below each other."""
-    longest = max((len(name) for name, *_ in facts.rows), default=0)
+    names = [" ".join(printable(name).split()) for name, *_ in facts.rows]
+    longest = max(map(len, names), default=0)
     return "\n".join(
-        _wrapped(f"{value} ({sure})" if sure else value, width, f"{printable(name):{longest}}  ")
-        for name, value, sure in facts.rows
+        _wrapped(f"{value} ({sure})" if sure else value, width, f"{name:{longest}}  ")
+        for name, (_, value, sure) in zip(names, facts.rows, strict=True)
     )
 
 

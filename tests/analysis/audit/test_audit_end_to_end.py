@@ -35,7 +35,7 @@ def test_everything_at_once(tmp_path, market, options, code, kind, word):
     assert ("replay record" in done.stderr) == (kind == "replay record")
     checked = run("verify", files["proof.json"])
     assert checked.returncode == 0
-    assert checked.stdout.startswith(f"{word}: ")
+    assert checked.stdout.startswith(f"{word.capitalize()}\n")
     assert ("nothing is claimed" in " ".join(checked.stdout.split())) == (code == 3)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
     if kind == "replay record":
