@@ -40,6 +40,12 @@ def ticking_clock():
         yield
 
 
+@pytest.fixture
+def fewer_seeds(monkeypatch):
+    """The conformance suite judges ties from fewer seeds, and by wider limits."""
+    monkeypatch.setattr("cloneproof.analysis.properties.conformance.TIE_SEEDS", 300)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, for the tests of one module (see browser.py)."""

@@ -72,9 +72,7 @@ def test_without_extras_sampling_is_the_reference_and_commands_say_what_to_insta
 
 def test_a_budget_ends_a_run_of_the_reference_simulator(monkeypatch):
     """A run of ten million rounds takes minutes in Python."""
-    from cloneproof.engines.monte_carlo import sampler
-
-    monkeypatch.setattr(sampler, "kernels_installed", lambda: False)
+    monkeypatch.setitem(sys.modules, "numba", None)  # as where it is not installed
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.4))], horizon=10**7)
     found = cp.evaluate(market, cp.mechanism("ucb1"), engine="monte-carlo", search=cp.Search(seconds=0.2))
     assert found.partial

@@ -279,12 +279,9 @@ class Hundreds(Restart):
 
 
 @pytest.fixture
-def new_files(tmp_path, monkeypatch):
-    for package, name, text in ((scores, "roomy", ROOMY), (restarts, "hundreds", HUNDREDS)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / f"{name}.py").write_text(text)
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+def new_files(add_file):
+    for part in ((scores, "roomy", ROOMY), (restarts, "hundreds", HUNDREDS)):
+        add_file(*part)
     classes.cache_clear()
     yield
     classes.cache_clear()

@@ -225,12 +225,9 @@ FILES = {
 
 
 @pytest.fixture
-def new_files(tmp_path, monkeypatch):
+def new_files(add_file):
     for package, (name, text) in zip((rules, rewards), FILES.items(), strict=True):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / f"{name}.py").write_text(text)
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
+        add_file(package, name, text)
     factories.cache_clear()
     yield
     factories.cache_clear()

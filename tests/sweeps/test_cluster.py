@@ -16,7 +16,6 @@ import pytest
 import cloneproof as cp
 from cloneproof._sources import code_version
 from cloneproof.errors import SweepError
-from cloneproof.sweeps import tasks
 from cloneproof.sweeps.cluster import cluster
 from cloneproof.sweeps.store import store_status
 from cloneproof.sweeps.sweep import Interrupted, Sizes
@@ -173,12 +172,19 @@ def test_an_error_of_one_task_cancels_the_others(tmp_path):
     assert [future.cancelled() for future in executor.futures] == [False, True, True, True]
 
 
-def test_a_worker_of_another_version_is_refused_before_it_computes(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "code_version", lambda: "cloneproof 0.0.7, sources 0123")
-    monkeypatch.setattr(tasks, "work", lambda *task: pytest.fail("it computed"))
+def test_a_worker_of_another_version_is_refused_before_it_computes(tmp_path):
+    other = "cloneproof 0.0.7, sources 0123"
+
+    class OfAnotherDriver(Submit):
+        """Workers get tasks of another version, and one that they would fail at."""
+
+        def submit(self, task, version, *arguments):
+            assert version == code_version()
+            return super().submit(task, other, *[None for _ in arguments])
+
     with pytest.raises(SweepError) as refusal:
-        cp.sweep(GRID, tmp_path, executor=Submit())
-    assert f"driver's version ({code_version()}), got another (cloneproof 0.0.7, sources 0123)" in str(refusal.value)
+        cp.sweep(GRID, tmp_path, executor=OfAnotherDriver())
+    assert f"driver's version ({other}), got another ({code_version()})" in str(refusal.value)
     assert store_status(tmp_path).chunks == 0
 
 

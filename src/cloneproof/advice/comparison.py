@@ -174,9 +174,9 @@ def compare(
     Examples
     --------
     >>> from cloneproof import Agent, Discrete, Market, compare
-    >>> market = Market([Agent("ana", 2, Discrete([0, 1], [0.5, 0.5]))], horizon=7)
-    >>> compare(market, ["ucb1", "uniform-etc"])
-    Comparison(ucb1: exploitable, uniform-etc: clone-proof)
+    >>> market = Market([Agent(name, 2, Discrete([0, 0.5], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
+    >>> compare(market, ["etc", "uniform-etc"])
+    Comparison(etc: exploitable, uniform-etc: clone-proof)
     """
     checked_market(market)
     others = {} if own is None else dict(own)

@@ -10,7 +10,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import uniform
-from cloneproof.analysis.properties import conformance
 from cloneproof.analysis.properties.conformance import CHECKS, biased_events, least_bias, reservoir
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online import state
@@ -22,10 +21,10 @@ from support.strategies import small
 
 
 @pytest.fixture(autouse=not LONG)
-def fewer_seeds(request, monkeypatch):
-    """Ties are judged from fewer seeds, and by wider limits, except where the test is about a small bias."""
+def quick(request):
+    """Ties are judged from fewer seeds, except where the test is about a small bias."""
     if "ucb1" not in request.node.name and "one_in_five" not in request.node.name:
-        monkeypatch.setattr(conformance, "TIE_SEEDS", 300)
+        request.getfixturevalue("fewer_seeds")
 
 
 @pytest.mark.parametrize("name", CATALOGUE)

@@ -1,6 +1,9 @@
 """device= from end to end, with the C++ build of the kernels in the card's place."""
 
+import sys
 from dataclasses import replace
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -20,7 +23,8 @@ MARKET = cp.Market(
 
 
 def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
-    monkeypatch.setattr(launch, "why_no_card", lambda: "CuPy is not installed")
+    monkeypatch.setitem(sys.modules, "cupy", None)  # as where it is not installed
+    launch.why_no_card.cache_clear()
     for ask in (
         lambda: cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(device="gpu")),
         lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(device="gpu")),
@@ -28,6 +32,7 @@ def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
     ):
         with pytest.raises(EngineError, match="expected a GPU for device 'gpu', got none: CuPy is not installed"):
             ask()
+    launch.why_no_card.cache_clear()
 
 
 def test_an_unknown_device_is_refused():
@@ -110,7 +115,9 @@ def test_auto_stays_on_the_cpu_where_nothing_is_installed():
 
 def auto_on_card(monkeypatch, name, horizon, runs, copies=1, **options):
     """Whether `auto` takes a card that is there, on a machine of two cores."""
-    monkeypatch.setattr(sampler, "find_spec", lambda name: name)
+    installed = ModuleType("cupy")
+    installed.__spec__ = ModuleSpec("cupy", None)
+    monkeypatch.setitem(sys.modules, "cupy", installed)
     monkeypatch.setattr(sampler, "available_threads", lambda: 2)
     job = Job(MARKET.with_horizon(horizon), cp.mechanism(name, **options), {"ana": (copies, copies), "bo": (1,)})
     return sampler.run_source("auto", [job], runs).notes != ()
