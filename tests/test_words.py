@@ -65,6 +65,37 @@ def test_the_glossary_names_types_that_exist():
         assert name in cp.__all__
 
 
+def parameters(things):
+    """The names of the parameters of functions and types, each with those that have it."""
+    found = defaultdict(list)
+    for thing in things:
+        for parameter in inspect.signature(thing).parameters.values():
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                found[parameter.name].append(thing.__name__)
+    return found
+
+
+def unexplained(names, text):
+    """Names that are no words of a glossary, neither as they are nor as a singular or plural without underscores."""
+    words = {word.lower() for word in entries(text)}
+    return [
+        name for name in names if words.isdisjoint({name, spoken := name.replace("_", " "), spoken.removesuffix("s")})
+    ]
+
+
+def test_parameters_of_public_functions_are_words_of_the_glossary():
+    public = [thing for name in cp.__all__ if callable(thing := getattr(cp, name))]
+    names = parameters(public)
+    assert len(names) > 80
+    assert unexplained(names, GLOSSARY.read_text(encoding="utf-8")) == []
+
+
+def test_a_parameter_without_a_word_is_noticed():
+    def asked(market, neutral_rounds, budget, *rest, **options): ...
+
+    assert unexplained(parameters([asked]), "- **market**: x\n- **neutral round**: y\n") == ["budget"]
+
+
 def test_every_public_type_is_in_the_reference():
     listed = set(re.findall(r"^\| `(\w+)` \|", "\n".join(tables()), flags=re.MULTILINE))
     modules = [cp, *(thing for name in cp.__all__ if inspect.ismodule(thing := getattr(cp, name)))]
