@@ -4,6 +4,7 @@ import json
 import sys
 import tomllib
 from fractions import Fraction
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owne
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
-from cloneproof.report.log_page import log_page
+from cloneproof.report.page import html_page
+from cloneproof.report.words import account_sentence
 from support.clocks import ticking
 from support.command import run
 
@@ -67,7 +69,7 @@ def test_the_planted_copies_are_found_and_nobody_else(study):
 
 def test_the_page_says_what_to_do_next(study, tmp_path):
     """Parameters, the policy beside the advice over the log's own traffic, equal titles before statistics."""
-    page = log_page(study)
+    page = html_page(study)
     assert study.recommendation is not None
     for key in study.recommendation.choice.parameters:
         assert f"{key} = " in page
@@ -75,6 +77,12 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
     assert f"Over {study.log.rounds:,} rounds" in page
     assert page.index("Equal and near texts") < page.index("Arms that look like one item")
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
+
+
+def test_the_page_says_what_is_shown_at_all_and_what_a_second_account_gains(study):
+    words = unescape(html_page(study))
+    assert study.recommendation.choice.seen in words
+    assert account_sentence(study.recommendation) in words
 
 
 def test_accounts_that_share_items_are_told_what_they_were_paid():
@@ -99,8 +107,8 @@ def test_a_log_of_one_row_or_without_rewards_is_studied(rows, seconds):
     log = cp.read_log({"agent": list(agents), "arm": list(arms), "click": list(clicks)})
     study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=2), "etc", seconds=seconds)
     json.dumps(study.to_dict(), allow_nan=False)
-    assert "inf%" not in log_page(study)
-    assert "nan" not in log_page(study)
+    assert "inf%" not in html_page(study)
+    assert "nan" not in html_page(study)
 
 
 def test_a_budget_is_one_promise_and_says_what_was_left_out():
@@ -112,7 +120,7 @@ def test_a_budget_is_one_promise_and_says_what_was_left_out():
     assert study.left == ("a recommendation", "a comparison of mechanisms")
     assert "no time for a recommendation" in " ".join(study.notes)
     assert "an audit of the policy" in judged.left
-    assert "is judged" not in " ".join(judged.notes)  # nothing was
+    assert "is audited" not in " ".join(judged.notes)  # nothing was
 
 
 def test_counted_work_on_a_busy_machine_gives_the_same_answer():
@@ -156,8 +164,8 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
     )
     assert done.returncode == 130
     assert "3,000 rounds, 60 arms" in done.stdout
-    assert "Parameters: " in done.stdout  # of the recommendation
-    assert "interrupted: this is what was found by then" in done.stderr
+    assert "Parameters. " in done.stdout  # of the recommendation
+    assert "Interrupted: this is what was found by then" in done.stdout
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -170,7 +178,7 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
 
 
 def test_the_page_escapes_names_and_calls_nobody_anything(study):
-    page = log_page(study)
+    page = html_page(study)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     for word in ("cheat", "fraud", "guilty", "dishonest", "abuse"):

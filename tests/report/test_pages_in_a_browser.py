@@ -6,7 +6,6 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.logs.study import study_log
-from cloneproof.report.log_page import log_page
 from cloneproof.report.page import html_page, write_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
@@ -75,7 +74,7 @@ def page(tmp_path_factory):
     log = cp.read_log(rows, same=["title"])
     study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=12, levels=2)
     file = tmp_path_factory.mktemp("log") / "log.html"
-    write_page(log_page(study), file)
+    write_page(html_page(study), file)
     return file
 
 

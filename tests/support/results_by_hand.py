@@ -6,8 +6,14 @@ import cloneproof as cp
 from cloneproof.advice.comparison import ComparedMechanism, Comparison
 from cloneproof.advice.recommendation import AssessedMechanism, PriceOfHonesty, Recommendation, WrongDeclaration
 from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.logs.backtest import Backtest, BacktestRow
+from cloneproof.logs.copy_worth import CopyWorth
+from cloneproof.logs.faults import Fault
+from cloneproof.logs.policy_audit import PolicyAudit
+from cloneproof.logs.study import OwnTraffic, study_log
 from cloneproof.sweeps.store import store_status
 from support.audits_by_hand import creators_audit
+from support.clocks import ticking
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo & <i>", 1, cp.Point(0.6))], horizon=400)
@@ -61,12 +67,53 @@ def comparison():
     )
 
 
+def log_study():
+    """Five copies of one item, found in the log; all other answers by hand."""
+    rows = {"agent": [], "arm": [], "title": [], "impressions": [], "clicks": []}
+    for name, rates in {"ana": (0.01, 0.0135), "bo": (0.0182, 0.0246), "<cy>": (*[0.0332] * 5, 0.0448)}.items():
+        for number, rate in enumerate(rates):
+            values = (name, f"{name}-{number}", f"{name} sells {rate}", 60_000, round(60_000 * rate) + number)
+            for column, value in zip(rows, values, strict=True):
+                rows[column].append(value)
+    log = replace(cp.read_log(rows, same=["title"]), faults=(Fault("no arm", 2, "row", "in row 7"),))
+    with ticking(0.01):
+        found = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=0.5)
+    first, second, copier = found.owners
+    joint = replace(first, name="ana + bo", accounts=("ana", "bo"), originals=first.originals + second.originals)
+    row = BacktestRow("etc", *map(regret, (0.1, 0.2, 0.3)), 731.0, False, regret(0.4), 500)
+    thin = replace(row, name="thompson", thin=True, replayed=None)
+    attack = creators_audit()
+    return replace(
+        found,
+        owners=(joint, copier),
+        worth=(CopyWorth(copier, *map(regret, (9.0, 7.0, 2.0))), CopyWorth(copier, None, None, None, "no time")),
+        verdict=PolicyAudit(attack, attack.worst, "copies of one item"),
+        comparison=comparison(),
+        recommendation=recommendation(),
+        traffic=OwnTraffic(1000, *map(regret, (20.0, 30.0, 10.0))),
+        backtest=Backtest(regret(0.25), True, (row, thin)),
+    )
+
+
+def board_study():
+    """Six models of four producers; one question is left."""
+    table = {
+        "model": list("pqrstu"), "organization": ["ana", "ana", "bo", "bo", "cy", "<di>"],
+        "score": [1200, 1150, 1190, 1100, 1050, 1010], "votes": [500] * 6,
+    }  # fmt: skip
+    return replace(cp.boards.study_board(cp.boards.read_board(table), runs=2), left=("a question",))
+
+
 def results(folder):
     """Results of each kind by name; `folder` is empty."""
     certificate = str(folder / "certificate.json")
     cp.write_certificate(cp.audit(MARKET, MECHANISM, agent="ana", search=cp.Search(copies=2)), certificate)
     grid = {"market": MARKET, "mechanism": MECHANISM, "copies": [{}, {"ana": (2, 1)}]}
+    study = log_study()
     return {
+        "log": study.log,
+        "log study": study,
+        "board study": board_study(),
         "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),

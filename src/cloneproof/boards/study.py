@@ -18,6 +18,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from cloneproof._checks import count, number_in
+from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import ELO, Board
@@ -92,9 +93,10 @@ def lead_of(board: Board, producer: str) -> float:
 
 
 @dataclass(frozen=True)
-class BoardStudy:
+class BoardStudy(Result):
     """Result of `cloneproof board`, with `to_dict()` for its `--json`."""
 
+    said_in = "board"
     board: Board
     producers: tuple[str, ...]
     votes: int

@@ -8,38 +8,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from cloneproof._files import check_place
-from cloneproof.advice.comparison import Comparison
 from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
-from cloneproof.cli.output import (
-    command_progress,
-    new_table,
-    note,
-    print_json,
-    print_result,
-    print_table,
-    print_wrapped,
-    working,
-)
+from cloneproof.cli.output import command_progress, print_json, print_result, working
 from cloneproof.cli.serve import service_package
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import LogError
-from cloneproof.report.page import write_page
-from cloneproof.report.words import NARROW, percent, printable
+from cloneproof.report.page import html_page, write_page
 
 if TYPE_CHECKING:
-    from cloneproof.logs.backtest import Backtest
-    from cloneproof.logs.log import Log
-    from cloneproof.logs.policy_audit import PolicyAudit
     from cloneproof.logs.study import LogStudy, StudiedPolicy
     from cloneproof.serve.offline import LedgerRows
+
+SQLITE: Final = b"SQLite format 3\0"  # first bytes of a database file
+HURRIED: Final = 1e-3  # seconds of a study that begins with none left; who has equal titles is told in any case
 
 
 def log(
@@ -128,10 +116,8 @@ def log(
         )  # fmt: skip
     if ledger is not None:
         found = replace(found, notes=(ledger.words, *found.notes), places=(ledger.place,))
-    for text in (*found.notes, *(f"left out: {fault}" for fault in found.faults)):
-        note(printable(text))
     if not as_json:
-        show_log(found)
+        print_result(found)
     elif statistics:
         print_json(found.to_dict())
     if statistics:
@@ -148,7 +134,8 @@ def log(
     if as_json:
         print_json(study.to_dict())
     else:
-        show_study(study)
+        print()
+        print_result(study)
     _write_files(study, html, toml)
     raise typer.Exit(exit_code(study))
 
@@ -199,9 +186,7 @@ def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) 
 
 def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
     if html is not None:
-        from cloneproof.report.log_page import log_page  # late: drawing takes a second to load
-
-        write_page(log_page(study), html)
+        write_page(html_page(study), html)
     if toml is not None:
         write_terms(study.recommendation, toml)
 
@@ -231,129 +216,3 @@ def parsed_range(text: str | None) -> tuple[float, float]:
     except ValueError:
         raise LogError(f"expected a range of rewards as LOW:HIGH such as 1:5, got {text!r}; write both") from None
     return low, high
-
-
-MOST_ROWS = 20
-SQLITE = b"SQLite format 3\0"  # how its files begin
-HURRIED = 1e-3  # seconds for a study that begins with none left: who has equal titles is told in any case
-
-
-def show_log(log: Log) -> None:
-    """Print the arms that were served most, and what is exact."""
-    table = new_table(
-        f"{log.rounds:,} rounds, {len(log.arms):,} arms of {len(log.agents):,} agents", "agent", "arm", "rounds",
-        "sum", "mean", right=2,
-    )  # fmt: skip
-    ranked = sorted(log.arms, key=lambda arm: -arm.rounds)
-    for arm in ranked[:MOST_ROWS]:
-        whole = log.low * arm.rounds + arm.total * (log.high - log.low)
-        table.add_row(arm.agent, arm.arm, f"{arm.rounds:,}", f"{float(whole):,.6g}", f"{log.unscaled(arm.mean):.5g}")
-    print_table(table)
-    further = len(ranked) - MOST_ROWS
-    print((f"{further:,} further arms are not shown. " if further > 0 else "") + log.exact.capitalize() + ".")
-
-
-def show_study(study: LogStudy) -> None:
-    """Print who seems to copy, what it gains, and what to run; the items are printed before."""
-    _show_duplicates(study)
-    _show_findings(study)
-    for account, owner, rounds, paid in study.accounts:
-        print(printable(f"{account} of {owner} was paid {paid:,.6g} over {rounds:,} rounds."))
-    _show_worth(study)
-    if study.verdict is not None:
-        _show_verdict(study.verdict, study)
-    elif study.comparison:
-        print_result(Comparison(study.comparison, 0.005))
-        print("No policy was named, and which of these made the log is not claimed.")
-    if study.recommendation is not None:
-        print_result(study.recommendation)
-    if study.traffic is not None:
-        with_copies = study.traffic.as_logged
-        also = "" if with_copies is None else f", {_number(with_copies)} with the copies that the log shows"
-        print_wrapped(
-            f"Over {study.traffic.rounds:,} rounds of the owners studied {study.policy} costs "
-            f"{_number(study.traffic.honest)} if each item is registered once{also}, and the advice "
-            f"{_number(study.traffic.advised)}, against the best item in every round."
-        )
-    if study.backtest is not None:
-        _show_backtest(study.backtest, study.log)
-    for text in study.notes[len(study.log.notes) :]:
-        note(printable(text))
-
-
-def _show_duplicates(study: LogStudy) -> None:
-    listed = study.findings.duplicates
-    if listed:
-        columns = ("what", "text", "agents", "arms")
-        rows = [
-            (
-                f"{'equal' if one.equal else 'near'} {one.feature}",
-                one.text,
-                ", ".join(one.agents[:3]) + (f" and {len(one.agents) - 3} more" if len(one.agents) > 3 else ""),
-                f"{len(one.arms):,}",
-            )
-            for one in listed[:MOST_ROWS]
-        ]
-        print_table(new_table(f"Equal and near texts: {len(listed):,} groups of arms", *columns, right=3, rows=rows))
-
-
-def _show_findings(study: LogStudy) -> None:
-    found = study.findings.found
-    table = new_table(
-        f"Arms that look like one item: {len(found)} groups", "agents", "arms", "e-value", "weight", right=2
-    )
-    for group in found[:MOST_ROWS]:
-        arms = ", ".join(arm for _, arm in group.arms)
-        table.add_row(", ".join(group.agents), arms, f"{group.e_value:.3g}", f"{group.weight:.3g}")
-    if found:
-        print_table(table)
-    else:
-        print("No arms look like one item.")
-    print_wrapped(study.findings.guarantee)
-
-
-def _show_worth(study: LogStudy) -> None:
-    if not study.worth:
-        return
-    columns = ("owner", "registered", "with copies", "each once", "difference", "± error")
-    table = new_table(
-        f"What the copies earned under {study.policy}, {study.market.horizon:,} rounds", *columns, right=2
-    )
-    for each in study.worth:
-        numbers = [_number(value) for value in (each.copied, each.once, each.gain)]
-        error = "" if each.gain is None else f"{each.gain.error:.2g}"
-        table.add_row(each.owner.name, ",".join(map(str, each.owner.copies)), *numbers, error)
-    print_table(table)
-    for each in study.worth:
-        if each.remark:
-            print_wrapped(f"{each.owner.name}: {each.remark}")
-
-
-def _show_verdict(found: PolicyAudit, study: LogStudy) -> None:
-    columns = ("agent", "copies", "T", "honest", "with copies", "gain", "± error", "relative")
-    table = new_table(f"{study.policy} in the market fitted to the log: {found.verdict}", *columns)
-    numbers = [f"{each.value:,.5g}" for each in (found.worst.honest, found.worst.copied, found.worst.gain)]
-    copies = ",".join(map(str, found.worst.copies))
-    error, relative = f"{found.worst.gain.error:.2g}", percent(found.worst).replace(NARROW, " ")
-    table.add_row(found.worst.agent, copies, f"{found.worst.horizon:,}", *numbers, error, relative)
-    print_table(table)
-    print_wrapped(f"Scope: {found.scope}")
-
-
-def _show_backtest(tested: Backtest, log: Log) -> None:
-    columns = ("policy", "SNIPS", "doubly robust", "rows left", "replayed", "rounds")
-    table = new_table("On the log itself: mean reward a round", *columns)
-    table.add_row("the log's own", _mean(tested.logged, log), "", "", "", "")
-    for row in tested.rows:
-        numbers = ("overlap too thin", "") if row.thin else (_mean(row.snips, log), _mean(row.doubly_robust, log))
-        again = "" if row.replayed is None else _mean(row.replayed, log)
-        table.add_row(row.name, *numbers, f"{row.effective:,.0f}", again, f"{row.replayed_rounds:,}" if again else "")
-    print_table(table)
-
-
-def _mean(value: Estimate, log: Log) -> str:
-    return f"{log.unscaled(value.value):.4g} ± {value.error * float(log.high - log.low):.2g}"
-
-
-def _number(value: Estimate | None) -> str:
-    return "" if value is None else f"{value.value:,.0f}" if abs(value.value) >= 1e4 else f"{value.value:,.5g}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -57,11 +56,6 @@ def print_table(table: Table) -> None:
         table.columns[0].max_width = None
         console.width = max(100, console.measure(table).maximum)
     console.print(table)
-
-
-def print_wrapped(text: str, **options: Any) -> None:  # noqa: ANN401 (textwrap's own)
-    """Print text in lines of 100 columns."""
-    print(textwrap.fill(printable(text), width=100, **options))
 
 
 def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:

@@ -79,6 +79,7 @@ class Log(Tabular):
         By arm, what a backtest needs; nothing where the log has no propensities.
     """
 
+    said_in = "log"
     arms: tuple[LoggedArm, ...]
     rows: int
     low: Fraction

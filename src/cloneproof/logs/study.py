@@ -11,14 +11,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
 from cloneproof._clock import budget_clock
+from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
-from cloneproof.advice.comparison import ComparedMechanism, compare
+from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.analysis.copying.priors import FittedPriors
@@ -83,7 +84,7 @@ class OwnTraffic:
 
 
 @dataclass(frozen=True)
-class LogStudy:
+class LogStudy(Result):
     """Answers of a log.
 
     log             what was read
@@ -94,7 +95,7 @@ class LogStudy:
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
-    comparison      where no policy is named: every mechanism
+    comparison      every mechanism, if no policy is named
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
@@ -103,6 +104,7 @@ class LogStudy:
     interrupted     whether somebody pressed Ctrl-C: some answers are missing then
     """
 
+    said_in = "log_study"
     log: Log
     findings: CopyFindings
     owners: tuple[LogOwner, ...]
@@ -110,7 +112,7 @@ class LogStudy:
     policy: str
     worth: tuple[CopyWorth, ...]
     verdict: PolicyAudit | None
-    comparison: tuple[ComparedMechanism, ...]
+    comparison: Comparison | None
     recommendation: Recommendation | None
     traffic: OwnTraffic | None
     backtest: Backtest | None
@@ -141,7 +143,7 @@ class LogStudy:
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
             **fields_of(self, "worth", "verdict"),
-            "mechanisms": to_data(self.comparison),
+            "mechanisms": to_data(tuple(self.comparison or ())),
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
             "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
@@ -230,14 +232,14 @@ def _studied(
         interrupted = True
         notes.append("interrupted: this is what was found by then")
     verdict, worths = answers.verdict, answers.worth
-    over = {} if verdict is None else {"the policy is judged": verdict.worst.horizon}
+    over = {} if verdict is None else {"the policy is audited": verdict.worst.horizon}
     over |= {"the copies in the log are valued": chosen} if worths else {}
     if over and min(over.values()) < rounds:
         said = ", ".join(f"{what} over {number:,} rounds" for what, number in over.items())
         notes.append(f"{said}; the log has {rounds:,} (--horizon)")
     tell(5, 5, "done")
     return LogStudy(
-        log, findings, owners, market, name, tuple(worths), verdict, tuple(answers.comparison),
+        log, findings, owners, market, name, tuple(worths), verdict, answers.comparison,
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
         interrupted,
     )  # fmt: skip
@@ -250,7 +252,7 @@ class _Answers:
     recommendation: Recommendation | None = None
     worth: Sequence[CopyWorth] = ()
     verdict: PolicyAudit | None = None
-    comparison: Sequence[ComparedMechanism] = ()
+    comparison: Comparison | None = None
     traffic: OwnTraffic | None = None
     backtest: Backtest | None = None
 
@@ -335,17 +337,17 @@ def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
     return found
 
 
-def _compared(asked: _Asked) -> list[ComparedMechanism]:
+def _compared(asked: _Asked) -> Comparison | None:
     """Compare as many mechanisms as time allows, the fastest first."""
     if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
         asked.leave("a comparison of mechanisms")
-        return []
+        return None
     found = compare(
         asked.market, list(CATALOGUE), tolerance=asked.tolerance, search=Search(seconds=left, seed=asked.seed)
     )
     if found.left:
         asked.leave(f"an audit of {', '.join(found.left)}")
-    return [row for row in found if row.name not in found.left]
+    return replace(found, rows=tuple(row for row in found if row.name not in found.left))
 
 
 def _advised(asked: _Asked, market: Market) -> Recommendation | None:

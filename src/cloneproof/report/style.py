@@ -262,12 +262,6 @@ def lines_figure(lines: Lines) -> Figure:
     return Figure(lines.title, lines.caption, lambda axes, narrow: draw_lines(axes, lines, narrow), heights)
 
 
-def draw_figure(lines: Lines, name: str) -> Picture:
-    """Draw the picture; `name` makes its ids unique on the page."""
-    figure = lines_figure(lines)
-    return picture(figure.title, figure.caption, figure.draw, name, figure.heights)
-
-
 def draw_lines(axes: Axes, figure: Lines, narrow: bool) -> None:
     """Draw curves with their bands, and marks."""
     from matplotlib.ticker import LogLocator, MaxNLocator

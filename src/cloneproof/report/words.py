@@ -40,13 +40,13 @@ def shorten(name: str, most: int) -> str:
 
 
 def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
-    """Names of agents or items; only the first ones if there are many.
+    """List names of agents or items; only the first ones if there are many.
 
     >>> names_words(["a", "b", "c"], most=2), names_words(["a", "b"])
-    ('a, b and 1 more', 'a, b')
+    ('a, b and 1 more', 'a and b')
     """
-    shown = ", ".join(shorten(printable(name), letters) for name in names[:most])
-    return shown + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    shown = [shorten(name, letters) for name in names[:most]]
+    return _listed([*shown, f"{len(names) - most:,} more"] if len(names) > most else shown)
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:
@@ -219,11 +219,6 @@ def verdict_sentence(audit: Audit) -> str:
         f"No attack was proven{' beyond the tolerance' if tolerance else ''}, and honesty was not proven best: "
         f"among what was tried, {among}"
     )
-
-
-def printable_lines(text: str) -> str:
-    """Several lines, as a page can show them."""
-    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def sentence(text: str) -> str:

@@ -78,9 +78,8 @@ def _within(
     value = _e_value(question)
     likened = "arms that are alike" if question.by_likeness else "any two arms"
     words = (
-        f"Copies among this agent's arms explain its rewards {_times(value)} as well as an item for each arm. That "
-        f"these {len(arms)} are one item has probability {chance_words(probability)}, at prior odds of {odds:.3g} for "
-        f"{likened}."
+        f"Copies among this agent's arms explain its rewards {_times(value)} as well as an item for each arm. The "
+        f"probability that these {len(arms)} are one item assumes prior odds of {odds:.3g} for {likened}."
     )
     rows = _rows(log, arms, sorted(pair for pair in log.links if set(arms).issuperset(pair)))
     names = tuple((row.agent, row.arm) for row in rows)
@@ -121,11 +120,6 @@ def _times(value: float) -> str:
     if value > LARGEST:
         return "more than a million times"
     return f"{value:,.0f} times" if value >= 1000 else f"{value:.3g} times"
-
-
-def chance_words(value: float) -> str:
-    """Write a probability with four digits, but never as 0 or 1, which no finite data can show."""
-    return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def notes_of(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...]:

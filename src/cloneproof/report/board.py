@@ -1,0 +1,215 @@
+"""Study of a leaderboard in sections: what variants gain each producer, private selection, and what to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
+from cloneproof.boards.advice import SHOWN, BoardAdvice
+from cloneproof.boards.study import BoardStudy
+from cloneproof.boards.variants import VariantGain, signed
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.style import Lines, Series, lines_figure
+from cloneproof.report.words import FIXED, sentence
+
+MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
+LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
+FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
+COLOURS: Final = (
+    "reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
+)  # fmt: skip
+
+
+def sections(study: BoardStudy) -> Iterable[Section]:
+    """Return what the study says."""
+    board, advice = study.board, study.advice
+    asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
+    yield Section(_title(study), tuple(_answer(study)), asked, study.verdict)
+    yield Section("The board by producer", tuple(_producers(study)))
+    if study.gains:
+        yield _drawn(variants_figure(study))
+    if study.entrants:
+        yield Section("Among entrants", tuple(_entrants(study)))
+    yield Section("Private selection", tuple(_private(study)))
+    if advice is not None:
+        yield _drawn(rules_figure(advice))
+        yield Section("The rules compared", tuple(_rules(advice)))
+        yield Section("The numbers to copy", (_parameters(advice),))
+    yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(study)))),))
+
+
+def _drawn(figure: Figure) -> Section:
+    return Section(figure.title, (figure,))
+
+
+def _title(study: BoardStudy) -> str:
+    if study.verdict == "exploitable":
+        return "Variants pay on this board"
+    return "No gain from variants was seen" if study.gains else "There was no time for an answer"
+
+
+def _answer(study: BoardStudy) -> Iterator[SectionPart]:
+    yield Paragraph(" ".join(text for text in (study.caveat, _sentence(study)) if text))
+    if study.left:
+        yield Paragraph(f"Not answered: {'; '.join(study.left)}.", "Time was out", "promise")
+    if study.advice is not None:
+        yield Paragraph(study.advice.promise, "What to run instead: a reservoir board", "promise")
+        yield Paragraph(study.advice.price, "What that costs", "promise")
+
+
+def _sentence(study: BoardStudy) -> str:
+    """Describe the largest gain, without a name: it follows from the board's rule; nobody is known to have done it."""
+    gain = study.worst
+    if gain is None:
+        return "Give it more seconds."
+    if study.verdict != "exploitable":
+        return f"Up to {max(each.variants for each in study.gains)} more listings of its best model move nobody up."
+    return (
+        f"Listing its best model {gain.variants} more times would move a producer up by as much as "
+        f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule; it does "
+        "not say that anybody did so."
+    )
+
+
+def _producers(study: BoardStudy) -> Iterator[SectionPart]:
+    """Return the first producers of the board and those who gain most, in the order of the board."""
+    board = study.board
+    gains = {gain.producer: gain for gain in study.gains if gain.copied == "best" and gain.variants == SHOWN}
+    most = sorted(gains, key=lambda name: -gains[name].ranks.value)[:MOST_PRODUCERS]
+    shown = {*board.names[:MOST_PRODUCERS], *most}
+    rows = []
+    for name in board.names:
+        if name not in shown:
+            continue
+        own, gain = board.models_of(name), gains.get(name)
+        rating = f"{board.ratings[own[0]]:,.0f}{FIXED}±{FIXED}{1.96 * board.errors[own[0]]:.0f}"
+        gained = ("", "", "") if gain is None else _gained(gain)
+        rows.append((name, board.models[own[0]], rating, f"{len(own)}", *gained))
+    if gains:
+        yield Paragraph(
+            f"Gains are those of {SHOWN} more listings of the best model: ranks, Elo, and the probability to be first."
+        )
+    columns = ("producer", "best model", "rating", "models", "ranks", "Elo", "first")
+    yield Table.of(columns, rows, left=["best model"])
+    if len(board.names) > len(rows):
+        yield Paragraph(
+            f"{len(board.names) - len(rows):,} further producers are not shown; --json has them.", role="note"
+        )
+
+
+def _gained(gain: VariantGain) -> tuple[str, ...]:
+    return signed(gain.ranks.value), f"{gain.elo.value:+.1f}", f"{gain.first.value:+.1%}"
+
+
+def variants_figure(study: BoardStudy) -> Figure:
+    """Return the ranks gained by each of the first producers, against the number of variants."""
+    curves: dict[str, list[VariantGain]] = {}
+    for gain in study.gains:
+        if gain.copied == "best":
+            curves.setdefault(gain.producer, []).append(gain)
+    longest = sorted(curves.items(), key=lambda item: -len(item[1]))[: len(COLOURS)]
+    series = tuple(
+        Series.of(name, [gain.variants for gain in gains], [gain.ranks for gain in gains], mechanism=colour)
+        for (name, gains), colour in zip(longest, COLOURS, strict=False)
+    )
+    return lines_figure(Lines(
+        title="What variants gain each producer",
+        caption="Ranks that a producer moves up on average by listing this many more variants of its best model, on a "
+        "fixed panel where the best listing counts.",
+        x_label="further listings of the best model", y_label="ranks gained", series=series, least_height=LEAST_HEIGHT,
+    ))  # fmt: skip
+
+
+def _entrants(study: BoardStudy) -> Iterator[SectionPart]:
+    yield Paragraph(
+        f"{study.entrants[0].variants} variants of the best model of {study.entrants[0].producer}, where listed models "
+        "fight each other. Simulated, with 99 % intervals."
+    )
+    columns = ("sampling", "ranks up", "Elo of its best listing", "share of battles", "wrong pairs, all honest")
+    yield Table.of(columns, [
+        (gain.sampling, _signed(gain.ranks), _signed(gain.elo), _percent(gain.share), _plain(gain.wrong_pairs))
+        for gain in study.entrants
+    ])  # fmt: skip
+    if study.rules:
+        yield Paragraph(
+            "The same variants by each rule of listing, on a board that starts empty. Self-rankings err by 40 Elo. "
+            "Among entrants no rule is proven: whom a champion meets depends on what others list."
+        )
+        rows = [(gain.rule, _signed(gain.ranks), _signed(gain.elo), _plain(gain.wrong_pairs)) for gain in study.rules]
+        yield Table.of(("rule", "ranks up", "Elo", "wrong pairs, all honest"), rows)
+
+
+def _private(study: BoardStudy) -> Iterator[SectionPart]:
+    yield Paragraph(
+        "What testing variants of one model in private and listing the best adds to its score, with "
+        f"{study.votes:,} votes each; how many fresh votes bring that under {FRESH_POINTS} Elo; and the chance that it "
+        f"explains the lead of {study.producers[0]} ({study.lead:.0f} Elo)."
+    )
+    columns = ("private variants", "Elo added", "fresh votes needed", "explains the lead")
+    yield Table.of(columns, [
+        (f"{each.variants}", f"{each.inflation:.1f}", f"{each.fresh_votes(FRESH_POINTS):,}",
+         f"{each.explained or 0:.1%}")
+        for each in study.private
+    ])  # fmt: skip
+
+
+def rules_figure(advice: BoardAdvice) -> Figure:
+    """Return wrong pairs against what variants gain; the lower left corner is best."""
+    series = tuple(
+        Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
+        for row, colour in zip(advice.rows, COLOURS, strict=False)
+    )
+    return lines_figure(Lines(
+        title="Accuracy against gain",
+        caption="Each rule with the same battles and opponents: pairs of producers in the wrong order, everybody "
+        f"honest, and ranks that {SHOWN} variants of the best model gain a producer who knows which is best. Lower "
+        "left is better.",
+        x_label="pairs in the wrong order", y_label=f"ranks gained by {SHOWN} variants", series=series,
+    ))  # fmt: skip
+
+
+def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
+    yield Paragraph(
+        f"All with {advice.battles:,} battles a producer on average, against {advice.opponents}. Wrong pairs are of "
+        f"{advice.pairs:,}, everybody honest; gains are ranks for {SHOWN} variants of the best model, and of one drawn "
+        "at random, averaged over producers."
+    )
+    columns = ("rule", "wrong pairs", "best copied", "random copied", "copies never pay")
+    yield Table.of(columns, [
+        (row.rule.name, f"{row.wrong_pairs.value:.1f}", signed(row.gain_best.value), signed(row.gain_random.value),
+         "proven" if row.rule.proven else "no")
+        for row in advice.rows
+    ])  # fmt: skip
+
+
+def _parameters(advice: BoardAdvice) -> Facts:
+    rule = advice.rule
+    numbers = {
+        "slots a producer": f"{rule.slots:,}",
+        "battles a slot": f"{rule.tests:,}",
+        "fresh battles of the champion": f"{rule.fresh:,}",
+        "weight of a battle in a slot": f"{rule.weight}",
+        "opponents": advice.opponents,
+    }
+    return Facts(tuple((name, value, "") for name, value in numbers.items()))
+
+
+def _small_print(study: BoardStudy) -> Iterator[str]:
+    yield (
+        "Ratings are taken as true strengths. A producer who knows which of its models is best gains by listing "
+        "variants of it, but no more than by listing it alone."
+    )
+    yield from map(sentence, study.board.notes)
+
+
+def _signed(estimate: Estimate) -> str:
+    return f"{signed(estimate.value)}{FIXED}±{FIXED}{estimate.error:.2f}"
+
+
+def _plain(estimate: Estimate) -> str:
+    return f"{estimate.value:.1f}{FIXED}±{FIXED}{estimate.error:.1f}"
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{100 * estimate.value:+.2f}{FIXED}±{FIXED}{100 * estimate.error:.2f}{FIXED}%"

@@ -1,0 +1,64 @@
+"""A log in sections: what was read, what was left out, and its items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Final
+
+from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
+from cloneproof.logs.log import Log, LoggedArm
+from cloneproof.report.words import sentence, shorten
+
+MOST_ARMS: Final = 30  # in the table of items
+LONGEST_NAME: Final = 40  # letters of a name in a table
+Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
+
+
+def sections(log: Log) -> Iterable[Section]:
+    """Return what a log says."""
+    yield Section(log_words(log), tuple(reading(log)))
+    yield Section("Items", tuple(items(log)))
+
+
+def log_words(log: Log) -> str:
+    """Describe the size of a log."""
+    return f"{log.rounds:,} rounds, {len(log.arms):,} arms of {len(log.agents):,} agents"
+
+
+def reading(log: Log) -> Iterable[SectionPart]:
+    """Return how the log was read: columns, range, files, what was guessed, and what was left out."""
+    used = ", ".join(f"{role}: {name}" for role, name in log.columns.to_dict().items() if isinstance(name, str))
+    facts = {
+        "rows": f"{log.rows:,}",
+        "left out": f"{log.left_out:,} rows",
+        "columns": used,
+        "range of rewards": f"{float(log.low):g} to {float(log.high):g}",
+        "sums": sentence(log.exact),
+        "files": ", ".join(Path(place).name for place in log.places[:3]) or "a table",
+    }
+    yield Facts(tuple((name, value, "") for name, value in facts.items()))
+    remarks = [*log.notes, *(f"left out: {fault}" for fault in log.faults)]
+    if remarks:
+        yield Points(tuple(Paragraph(sentence(remark)) for remark in remarks))
+
+
+def items(log: Log, first: Collection[tuple[str, str]] = ()) -> Iterable[SectionPart]:
+    """Return the items with their means: those of `first`, then those served most."""
+    ranked = sorted(log.arms, key=lambda arm: (arm.place not in first, -arm.rounds))
+    columns = ("arm", "agent", "rounds", "sum", "mean", "95 % interval")
+    yield Table.of(columns, [_row(arm, log) for arm in ranked[:MOST_ARMS]], left=["agent"])
+    if len(ranked) > MOST_ARMS:
+        yield Paragraph(f"{len(ranked) - MOST_ARMS:,} further arms are not shown; --json has them.", role="note")
+
+
+def _row(arm: LoggedArm, log: Log) -> tuple[str, ...]:
+    """Return a row with Wilson's 95 % interval, which is too wide for rewards less spread than 0 and 1."""
+    n, p = arm.rounds, arm.mean
+    centre = (p + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
+    half = Z95 * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n * n)) / (1 + Z95**2 / n)
+    low, high = (log.unscaled(max(0.0, min(1.0, value))) for value in (centre - half, centre + half))
+    total = log.low * n + arm.total * (log.high - log.low)
+    numbers = (f"{n:,}", f"{float(total):,.6g}", f"{log.unscaled(p):.4g}", f"{low:.4g} to {high:.4g}")
+    return shorten(arm.arm, LONGEST_NAME), shorten(arm.agent, LONGEST_NAME), *numbers
