@@ -132,7 +132,7 @@ def test_holdout_of_five_agents():
 def test_too_much_is_refused_beforehand():
     many = cp.Discrete([i / 40 for i in range(41)], [1 / 41] * 41)
     market = cp.Market([cp.Agent("ana", 9, many), cp.Agent("bo", 9, many)], horizon=10**6)
-    with pytest.raises(EngineError, match=r"agents over 3717 rounds with about .*; use engine='monte-carlo'"):
+    with pytest.raises(EngineError, match="agents over 3717 rounds"):
         evaluate(market, cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59))
 
 

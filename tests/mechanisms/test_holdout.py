@@ -68,7 +68,7 @@ def test_the_nearest_pair_at_the_lowest_rate_is_the_hardest():
 def test_a_standard_deviation_is_not_taken_for_a_sub_gaussian_constant():
     """Bernoulli rewards of mean .15 need .449: with .18, too few rounds were called clone-proof, and copies paid."""
     low = market(10**6, prior=cp.Discrete([0.01, 0.15], [0.5, 0.5]))
-    with pytest.raises(cp.errors.MechanismError, match=r"sub_gaussian of at least 0\.45.*not their standard deviation"):
+    with pytest.raises(cp.errors.MechanismError, match=r"sub_gaussian of at least 0\.45"):
         own(market=low, sub_gaussian=0.18)
     assert own(market=low, sub_gaussian=0.45).parameters["arm_rounds"] > own(market=low).parameters["arm_rounds"]
     with pytest.raises(cp.errors.MechanismError, match="any rewards in"):

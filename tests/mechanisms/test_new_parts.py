@@ -176,7 +176,7 @@ def test_an_audit_of_a_limited_score(opponents):
 def test_audit_and_tree_say_which_score_they_cannot_take():
     with pytest.raises(EngineError, match="got the score 'first-rewards'"):
         cp.audit(MARKET, SCORES["first"], agent="ana", opponents="any")
-    with pytest.raises(EngineError, match="fresh ones of one arm, where rewards are sure, got 'first-rewards'"):
+    with pytest.raises(EngineError, match="got 'first-rewards'"):
         cp.evaluate(cp.Market(MARKET.agents, 10, rewards="deterministic"), SCORES["first"], engine="tree")
 
 
@@ -206,7 +206,7 @@ def test_fresh_rewards_over_an_index_that_goes_on_after_the_award():
 
 
 def test_a_fresh_score_is_checked_like_hold_out():
-    with pytest.raises(MechanismError, match="a LateHoldOut score of 2 rounds expects at least 6 agent rounds, got 5"):
+    with pytest.raises(MechanismError, match="at least 6 agent rounds, got 5"):
         cp.Mechanism(agent=etc(5), arm=etc(1), score=LateHoldOut(2, 3))
     with pytest.raises(MechanismError, match="a LateHoldOut score expects agents above a committing rule"):
         cp.Mechanism(arm=etc(1), score=LateHoldOut(2, 3))

@@ -202,7 +202,7 @@ def test_a_rule_that_returns_no_number_gets_one_sentence(priority, outcome, engi
 
 def test_chances_that_cannot_be_had_get_one_sentence():
     live = cp.session(cp.Mechanism(arm=Rule("mine", lambda *n: 1.0, randomised=True, chance=_raises)), {"ana": 2}, 4)
-    with pytest.raises(MechanismError, match="expected the chances of rule 'mine' at clock 1, but it raised"):
+    with pytest.raises(MechanismError, match="chances of rule 'mine' at clock 1"):
         live.decide()
 
 

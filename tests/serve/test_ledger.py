@@ -434,12 +434,18 @@ def ledger_of(tmp_path, others):
     return path
 
 
+@pytest.fixture(scope="module")
+def two_ledgers(tmp_path_factory):
+    """Files of an agent's two registrations, without others' lines between them and with many."""
+    return [ledger_of(tmp_path_factory.mktemp("ledgers"), others) for others in (0, 2500)]
+
+
 @pytest.mark.parametrize("limit", [1, 2, 100])
-def test_an_agents_pages_do_not_count_others_lines(tmp_path, monkeypatch, limit):
+def test_an_agents_pages_do_not_count_others_lines(two_ledgers, monkeypatch, limit):
     """A page for each thousand lines did; now one for each 131,072 lines without any of the agent's."""
     shown = []
-    for others in (0, 2500):
-        with Desk(sqlite(ledger_of(tmp_path, others))) as desk:
+    for path in two_ledgers:
+        with Desk(sqlite(path)) as desk:
             key = desk.make_key("agent", "ana")
             shown.append([json.loads(text)["lines"] for text in pages(desk, key, limit)])
             monkeypatch.setattr(handlers, "_SEARCHED", 700)  # of few lines: nothing is lost or told twice either

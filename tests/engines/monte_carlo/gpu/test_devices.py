@@ -30,7 +30,7 @@ def test_without_a_card_device_gpu_is_one_sentence(monkeypatch):
         lambda: cp.gain(MARKET, cp.mechanism("thompson"), "ana", (2, 1), search=cp.Search(device="gpu")),
         lambda: cp.audit(MARKET, cp.mechanism("thompson"), search=cp.Search(device="gpu")),
     ):
-        with pytest.raises(EngineError, match="expected a GPU for device 'gpu', got none: CuPy is not installed"):
+        with pytest.raises(EngineError, match=r"expected a GPU .* got none: CuPy"):
             ask()
     launch.why_no_card.cache_clear()
 
