@@ -78,7 +78,7 @@ def log_study():
     log = replace(cp.read_log(rows, same=["title"]), faults=(Fault("no arm", 2, "row", "in row 7"),))
     with ticking(0.01):
         found = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=0.5)
-    first, second, copier = found.owners
+    copier, first, second = found.owners
     joint = replace(first, name="ana + bo", accounts=("ana", "bo"), originals=first.originals + second.originals)
     row = BacktestRow("etc", *map(regret, (0.1, 0.2, 0.3)), 731.0, False, regret(0.4), 500)
     thin = replace(row, name="thompson", thin=True, replayed=None)
