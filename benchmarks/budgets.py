@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import cloneproof as cp
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.records import ArmRecord
-from cloneproof.analysis.copying.search import find_copies
 from cloneproof.cli import main as command
 from cloneproof.engines.monte_carlo.sampler import available_threads
 

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingLimits, tuned_mechanism
+from cloneproof.advice.assessment import SamplingBudget, tuned_mechanism
 from cloneproof.advice.declared import declared_market
 from cloneproof.advice.recommend import best_responses
 from cloneproof.analysis.audit.copy_vectors import kinds_of
@@ -53,7 +53,7 @@ def evaluate_case(name: str, horizon: int) -> Row:
     market = declared_market(AGENTS, ORIGINALS, horizon, rates=RATES, relative_gap=RATIO)
     made = tuned(name, market)
     honest = cp.evaluate(market, made, engine="closed-form").regret
-    copied = best_responses(market, made, SamplingLimits(), Deadline())
+    copied = best_responses(market, made, SamplingBudget(), Deadline())
     withheld = best_leaving_out(market, made)
     assert copied is not None
     return Row(

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import norm
 
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.judging import log_e_value
 from cloneproof.analysis.copying.priors import arm_evidence, deal_folds, fit_without
-from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import power_figure
 from planted_logs import PLANTS, PRIORS, draw_copiers_inside, draw_log, draw_resellers, draw_variants
 from resumable_rows import interval, resume_rows, until

@@ -14,8 +14,8 @@ import time
 
 import numpy as np
 
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.records import ArmRecord
-from cloneproof.analysis.copying.search import find_copies
 from planted_logs import GENERIC, WORDS, near_copy
 
 AGENTS, ITEMS, SECOND, SHARED, REWARDS, LEVEL = 1_000, 10, 20, 3, 8_000, 0.05

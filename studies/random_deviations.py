@@ -25,8 +25,8 @@ from flint import arb
 
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.theorems import elementary
-from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS
 from resumable_rows import resume_rows
 

@@ -20,7 +20,7 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 
-from cloneproof.analysis.copying.search import find_copies
+from cloneproof.analysis.copying.find_copies import find_copies
 from copy_power_figure import COLOURS
 from planted_items import COPIES, RealLog, dealt, movielens, open_bandit, split_log
 from resumable_rows import interval, resume_rows, until

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof.analysis.audit.beside import BOTH, Split, split_payoffs
+from cloneproof.analysis.audit.other_deviations import BOTH, Split, split_payoffs
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.cli.output import new_table, print_table
 

@@ -22,8 +22,8 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from scipy.special import betaln
 
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.records import ArmRecord
-from cloneproof.analysis.copying.search import find_copies
 from copy_power_figure import power_axes
 from planted_logs import AGENTS, ITEMS, near_copy, new_title
 from resumable_rows import interval, resume_rows, until

@@ -13,8 +13,8 @@ import numpy as np
 from drawing import Panel, figure, logarithmic, save
 
 import cloneproof as cp
-from cloneproof.analysis.audit.beside import SECOND_NAME, Split, split_market, splits
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
+from cloneproof.analysis.audit.other_deviations import SECOND_NAME, Split, split_market, splits
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.market import full_copies
 

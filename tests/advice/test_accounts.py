@@ -3,8 +3,8 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingLimits
-from cloneproof.advice.beside import account_floor, second_account_gain
+from cloneproof.advice.assessment import SamplingBudget
+from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.errors import CloneproofError
 from cloneproof.report.page import html_page
 from cloneproof.report.words import account_sentence
@@ -20,7 +20,7 @@ def market_of(prior, originals=1, horizon=2000, names=NAMES, **options):
 def test_equal_items_gain_what_the_chapter_says():
     """All means equal: every account has its part of the rounds, so the gain is (n - 1) / (n + 1) of the payoff."""
     market = market_of(cp.Point(0.5))
-    gain = second_account_gain(market, cp.mechanism("reservoir", rounds=5, draws=2, threshold=4), SamplingLimits(1.0))
+    gain = second_account_gain(market, cp.mechanism("reservoir", rounds=5, draws=2, threshold=4), SamplingBudget(1.0))
     honest = 2000 * 0.5 / 3
     assert gain.error < 0.2 * honest
     assert abs(gain.value - honest * 2 / 4) < 2 * gain.error
@@ -31,7 +31,7 @@ def test_the_gain_is_that_of_an_exact_split():
     market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), horizon=400, names=("ana", "bo"))
     made = cp.mechanism("reservoir", rounds=4, draws=2, threshold=3)
     exact = cp.audit(market, made, agent="ana", also=("splitting",)).also["splitting"].gain
-    sampled = second_account_gain(market, made, SamplingLimits(2.0))
+    sampled = second_account_gain(market, made, SamplingBudget(2.0))
     assert abs(sampled.value - exact.value) < 2 * sampled.error
     assert sampled.error < 0.5 * exact.value
 
@@ -41,7 +41,7 @@ def test_no_floor_where_rates_do_not_repeat_or_providers_differ():
     agents = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))]
     assert account_floor(cp.Market(agents, 100)) is None
     random_end = market_of(cp.Beta(2, 60), ends="at-random")
-    assert second_account_gain(random_end, cp.mechanism("ucb1"), SamplingLimits()) is None
+    assert second_account_gain(random_end, cp.mechanism("ucb1"), SamplingBudget()) is None
 
 
 def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():

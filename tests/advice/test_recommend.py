@@ -13,12 +13,12 @@ import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted, wall_clock
 from cloneproof.advice.assessment import (
     DECLARED,
-    SamplingLimits,
+    SamplingBudget,
     expected_best,
     random_regret,
     tuned_mechanisms,
 )
-from cloneproof.advice.beside import largest_gain, market_of_bests, true_markets, wrong_declarations
+from cloneproof.advice.assumptions import largest_gain, market_of_bests, true_markets, wrong_declarations
 from cloneproof.advice.declared import declared_market, rates_between
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.report.page import html_page
@@ -94,7 +94,7 @@ def test_a_wrong_declaration_is_computed_in_the_true_market(clicks):
 def test_more_items_than_declared_break_hold_out_and_it_is_shown():
     market = cp.load_market(CREATORS)
     (hold_out,), _ = tuned_mechanisms(["holdout-h-etc"], market)
-    wrong = {each.what: each for each in wrong_declarations(market, hold_out, SamplingLimits())}
+    wrong = {each.what: each for each in wrong_declarations(market, hold_out, SamplingBudget())}
     assert wrong["twice as many items"].gain > 1  # who registers everything has no score
     assert "(1, 1, 0, 0)" in wrong["twice as many items"].why
     assert wrong["half the traffic"].gain == 0.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingLimits, regret_of
+from cloneproof.advice.assessment import SamplingBudget, regret_of
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers, tune_contest, tune_reservoir
 from cloneproof.engines.deadline import Deadline
@@ -133,7 +133,7 @@ def test_a_mechanism_for_click_rates(ticking_clock):
     numbers = ReservoirNumbers(*(made.parameters[key] for key in ("rounds", "draws", "threshold")))
     assert reservoir_market([agent.priors for agent in market.agents], 10**5).regret(numbers) < 766
     assert any("regret 75" in claim.property for claim in made.claims)
-    advised = regret_of(market, made, SamplingLimits(1.0, 0))
+    advised = regret_of(market, made, SamplingBudget(1.0, 0))
     assert advised.value == pytest.approx(755.6, abs=0.5)
     assert advised.error < 1
 

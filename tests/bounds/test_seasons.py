@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingLimits
-from cloneproof.advice.beside import season_words
+from cloneproof.advice.assessment import SamplingBudget
+from cloneproof.advice.assumptions import season_words
 from cloneproof.errors import CloneproofError
 
 
@@ -43,6 +43,6 @@ def test_a_recommendation_names_the_season(ticking_clock):
     found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=0.3))
     assert "seasons of about" in found.seasons
     assert "neutral to copies" in found.seasons
-    assert "one season" in season_words(market, found.choice, 1e15, SamplingLimits(0.1))
+    assert "one season" in season_words(market, found.choice, 1e15, SamplingBudget(0.1))
     with pytest.raises(CloneproofError, match="drift"):
         cp.recommend(market, drift=0)

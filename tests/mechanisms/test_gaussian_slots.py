@@ -6,7 +6,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.scan import scan_theorem
+from cloneproof.analysis.audit.theorems import scan_theorem
 from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.errors import CertificateError, EngineError, MechanismError
 from cloneproof.market.rewards import RewardFamily

@@ -5,8 +5,8 @@ import pytest
 
 import planted_items
 import real_copy_power
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.records import CopyGroup
-from cloneproof.analysis.copying.search import find_copies
 from planted_items import RealItem, RealLog, split_log
 from planted_logs import WORDS
 

@@ -12,7 +12,7 @@ import numpy as np
 from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
-from cloneproof.analysis.audit.scan import MOST_PROVEN, index_ceiling, scan_theorem
+from cloneproof.analysis.audit.theorems import MOST_PROVEN, index_ceiling, scan_theorem
 from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
@@ -30,14 +30,29 @@ from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_m
 from cloneproof.mechanisms.parameters.theorems import known_gap
 from cloneproof.mechanisms.rule import Rule
 
-RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # whose promise needs no declaration
-DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # clone-proof, if declarations are right
-INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")
-GAMEABLE = ("etc",)  # what a platform would run among honest agents
-SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # the same, where there is time to sample them
-LONG = 0.05  # of the rounds
-LONGEST_SAMPLED = 10**6  # rounds of a run that is worth sampling for an answer in seconds
-EVALUATIONS = 12  # of one tuning
+RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # Their promise needs no declaration.
+DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
+INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents that know their means.
+GAMEABLE = ("etc",)  # A platform would run this among honest agents,
+SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
+LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
+LONGEST_SAMPLED = 10**6  # Longer runs are not sampled for an answer in seconds.
+EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms.
+SCAN_PROMISE = (
+    "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
+    "others do, as long as it does not know which of its items is better."
+)
+TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
+TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
+PULLS_A_SECOND = 2 * 10**7  # A fixed speed, so that the number of runs does not depend on the machine.
+COMMITTED = 1000  # A run that commits takes as long as this many pulls.
+FEWEST_RUNS = 20  # A regret is sampled in at least this many runs.
+LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
+SLOWER = 2.0  # Sampling ends after this multiple of its share of the time.
+ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.
+POINTS = 10  # A curve of regret over time has this many points.
+QUANTILES = 200  # A continuous prior is replaced by this many quantiles.
+MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
 
 
 def tuned_mechanism(name: str, market: Market) -> Mechanism:
@@ -63,15 +78,15 @@ def exact_regret(market: Market, made: Mechanism) -> float:
 
 def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
     """Return the named mechanisms with their parameters for the market; and why others have none."""
-    found, refused = [], {}
+    tuned, refused = [], {}
     for name in names:
         if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
             continue
         try:
-            found.append(tuned_mechanism(name, market))
+            tuned.append(tuned_mechanism(name, market))
         except CloneproofError as refusal:
             refused[name] = str(refusal)
-    return found, refused
+    return tuned, refused
 
 
 def _hold_out(name: str, market: Market) -> Mechanism:
@@ -121,9 +136,9 @@ def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int
         ends = max(low, 1), max(low, high)
         if costs:
             best = min(costs, key=lambda number: costs[number])
-            known = sorted(costs)
-            place = known.index(best)
-            ends = known[max(0, place - 1)], known[min(len(known) - 1, place + 1)]
+            tried_yet = sorted(costs)
+            place = tried_yet.index(best)
+            ends = tried_yet[max(0, place - 1)], tried_yet[min(len(tried_yet) - 1, place + 1)]
         count = first if not costs else 4
         tried = {round(ends[0] * (ends[1] / ends[0]) ** (k / (count - 1))) for k in range(count)} - set(costs)
         if not tried:
@@ -138,34 +153,21 @@ _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
 }  # fmt: skip
 
 
-SCAN_PROMISE = (
-    "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
-    "others do, as long as it does not know which of its items is better."
-)
-TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
-TOLERANCE = 0.005  # gains up to half a percent count as none
-PULLS_A_SECOND = 2 * 10**7  # so that the number of runs, and the answer, do not depend on the machine's mood
-COMMITTED = 1000  # pulls that take as long as a run that commits
-FEWEST_RUNS = 20
-LOOSE = 0.95  # a sampled regret whose error is a larger part of it says nothing
-SLOWER = 2.0  # a mechanism that is sampled more slowly than that is cut off after this multiple of its share
-ROUNDINGS = 1e-12  # of a round's reward, in a regret by moments
-POINTS = 10  # of a curve of regret over time
-
-
 @dataclass(frozen=True)
-class SamplingLimits:
-    """Limits of sampling if no exact engine applies."""
+class SamplingBudget:
+    """Seconds and seed of a sampled figure, if no exact engine applies."""
 
     seconds: float = 0.5
     seed: int = 0
 
     def search(self, least: float) -> Search:
-        """Return the same limits for an audit, with at least `least` seconds."""
+        """Return the same as options of an audit, with at least `least` seconds."""
         return Search(seconds=max(least, self.seconds), seed=self.seed)
 
 
-def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: Copies | None = None) -> Estimate | None:
+def regret_of(
+    market: Market, made: Mechanism, sampling: SamplingBudget, copies: Copies | None = None
+) -> Estimate | None:
     """Return the regret by the closed form, else sampled; None if too few runs are played."""
     fixed = copies is None and market.ends == "at-horizon"
     numbers = _flat_numbers(market, made) if fixed else None
@@ -181,8 +183,8 @@ def regret_of(market: Market, made: Mechanism, limits: SamplingLimits, copies: C
     if market.horizon > LONGEST_SAMPLED and not made.rules[0].commits:
         return None
     pulls = COMMITTED if made.rules[0].commits else market.horizon
-    runs = max(FEWEST_RUNS, round(limits.seconds * PULLS_A_SECOND / pulls))
-    search = Search(runs=runs, seed=limits.seed, seconds=SLOWER * limits.seconds, bounds="asymptotic")
+    runs = max(FEWEST_RUNS, round(sampling.seconds * PULLS_A_SECOND / pulls))
+    search = Search(runs=runs, seed=sampling.seed, seconds=SLOWER * sampling.seconds, bounds="asymptotic")
     regret = evaluate(market, made, copies, "monte-carlo", search=search).regret
     return regret if regret.error <= LOOSE * max(1.0, regret.value) else None
 
@@ -201,13 +203,13 @@ def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 
 
-def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
+def assess(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """Assess what a mechanism costs and promises, or say why nothing is known.
 
     The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index on slots
-    has a ceiling (`scan.index_ceiling`), compared with the payoff of a random choice of agents.
+    has a ceiling (`theorems.index_ceiling`), compared with the payoff of a random choice of agents.
     """
-    regret = regret_of(market, made, limits)
+    regret = regret_of(market, made, sampling)
     if regret is None:
         return TOO_SLOW
     fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
@@ -221,7 +223,7 @@ def assess(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedM
         said, gain, verdict = ceiling
     else:
         try:
-            audited = quick_audit(market, made, limits.search(0.5))
+            audited = quick_audit(market, made, sampling.search(0.5))
         except CloneproofError as refusal:
             return str(refusal)
         said, needs = promise(market, made, audited)
@@ -254,10 +256,10 @@ def _index_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict
     return said, gain, "clone-proof" if provable else "undecided"
 
 
-def box_judgement(market: Market, box: BlackBox, limits: SamplingLimits) -> str:
+def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
-        audited = audit(market, box, tolerance=TOLERANCE, search=limits.search(1.0))
+        audited = audit(market, box, tolerance=TOLERANCE, search=sampling.search(1.0))
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
@@ -378,34 +380,30 @@ def seen(market: Market, made: Mechanism) -> str:
 def over_time(
     market: Market,
     made: Mechanism,
-    limits: SamplingLimits,
+    sampling: SamplingBudget,
     copies: Copies | None = None,
     points: int = POINTS,
     at_end: Estimate | None = None,
 ) -> tuple[tuple[int, Estimate], ...]:
     """Return the regret up to some rounds of the same run, with the parameters of the whole horizon.
 
-    `at_end` is the regret of the whole run, if known.
+    `at_end` is the regret of the whole run, if given.
     """
     running = made.at_horizon(len(market.agents), market.horizon)
-    running = replace(running, fallback=None)  # a shorter look at a long run, and not a short run
+    running = replace(running, fallback=None)  # the first rounds of a long run, not a short run
     first = min(market.horizon, max(10, market.horizon // 10**4))
-    looks = {round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)}
-    found = []
-    quick = SamplingLimits(limits.seconds / points, limits.seed)
-    for rounds in sorted(looks):
+    moments = {round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)}
+    curve = []
+    quick = SamplingBudget(sampling.seconds / points, sampling.seed)
+    for rounds in sorted(moments):
         try:
-            known = at_end if rounds == market.horizon else None
-            regret = known or regret_of(market.with_horizon(rounds), running, quick, copies)
+            given = at_end if rounds == market.horizon else None
+            regret = given or regret_of(market.with_horizon(rounds), running, quick, copies)
         except CloneproofError:
             continue
         if regret is not None:
-            found.append((rounds, regret))
-    return tuple(found)
-
-
-QUANTILES = 200
-MOST_DOUBLINGS = 10
+            curve.append((rounds, regret))
+    return tuple(curve)
 
 
 def expected_best(market: Market) -> float:

@@ -19,7 +19,7 @@ from cloneproof.advice.assessment import (
     SLOW,
     TOLERANCE,
     TOO_SLOW,
-    SamplingLimits,
+    SamplingBudget,
     assess,
     box_judgement,
     enough_rounds,
@@ -31,7 +31,7 @@ from cloneproof.advice.assessment import (
     seen,
     tuned_mechanisms,
 )
-from cloneproof.advice.beside import account_floor, season_words, second_account_gain, wrong_declarations
+from cloneproof.advice.assumptions import account_floor, season_words, second_account_gain, wrong_declarations
 from cloneproof.advice.declared import RELATIVE_GAP, asked_market
 from cloneproof.advice.recommendation import (
     Accounts,
@@ -54,21 +54,30 @@ from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Point
 from cloneproof.mechanisms.mechanism import Mechanism
 
-LADDER = (2, 4, 8)  # copies of one original or of all
-SAMPLED_LADDER = (8,)
-PULLS = 10**7  # of one sampled gain
-SLACK = 1e-6
-LOOSE = 0.5  # of a regret: an error that is larger leaves open who is best
+LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
+SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
+PULLS = 10**7  # One sampled gain has this many pulls.
+SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
+LOOSE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
+REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
+SECONDS = 6.0  # Counted work, if nobody says how long it may take.
+PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
+FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many seconds beyond the budget.
+LONGEST_SLOW = 10**5  # Longer runs of slow mechanisms are not sampled.
+TOO_LATE = "there was no time left for it"
+INTERRUPTED = "Interrupted: this is what was found by then."
+LONGER = 0.25  # This part of the time is for sampling what is about as good as the best.
+LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
 
 
 def price_of_honesty(
-    market: Market, candidates: Sequence[Mechanism], limits: SamplingLimits, seconds: float
+    market: Market, candidates: Sequence[Mechanism], sampling: SamplingBudget, seconds: float
 ) -> tuple[PriceOfHonesty | None, list[str]]:
     """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
     best: tuple[Estimate, Mechanism] | None = None
     unknown = []
     for made in candidates:
-        regret = regret_of(market, made, limits)
+        regret = regret_of(market, made, sampling)
         if regret is None or regret.error > LOOSE * regret.value:
             unknown.append(made.name)
         elif best is None or regret.value < best[0].value:
@@ -76,30 +85,30 @@ def price_of_honesty(
     if best is None:
         return None, unknown
     honest, made = best
-    found = best_responses(market, made, limits, Deadline(seconds))
-    if found is None:
+    responses = best_responses(market, made, sampling, Deadline(seconds))
+    if responses is None:
         return None, unknown
-    exact = found.evaluation.engine != "monte-carlo"
-    at_best = found.evaluation.regret if exact else regret_of(market, made, limits, found.copies)
-    copies = sorted({" ".join(map(str, own)) for own in found.copies.values()})
-    drawn = over_time(market, made, limits, found.copies)
+    exact = responses.evaluation.engine != "monte-carlo"
+    at_best = responses.evaluation.regret if exact else regret_of(market, made, sampling, responses.copies)
+    copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
+    drawn = over_time(market, made, sampling, responses.copies)
     ladder = LADDER if exact else SAMPLED_LADDER
     still = "nobody gains by moving" if exact else "no further gain is surely above zero"
     end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
     how = (
         f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
-        f"{'exact' if exact else 'sampled'}: {end.get(found.status, 'stopped for lack of time')}"
+        f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
     )
-    price = PriceOfHonesty(made, honest, at_best or found.evaluation.regret, " / ".join(copies), how, drawn)
+    price = PriceOfHonesty(made, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
     return price, unknown
 
 
-def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, clock: Deadline) -> Equilibrium | None:
+def best_responses(market: Market, made: Mechanism, sampling: SamplingBudget, clock: Deadline) -> Equilibrium | None:
     """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
     runs = max(20, PULLS // market.horizon)
     honest = full_copies(market.agents, None)
     try:
-        table = payoff_table(market, made, runs, limits.seed, limits.seconds)
+        table = payoff_table(market, made, runs, sampling.seed, sampling.seconds)
         ladder = LADDER if table.exact else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
         rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
@@ -110,19 +119,16 @@ def best_responses(market: Market, made: Mechanism, limits: SamplingLimits, cloc
         return None
 
 
-REALISATIONS = 3  # of everybody's means that are audited
-
-
-def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
+def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """`assess` for agents who know their means: audited at a few realisations of them."""
-    regret = regret_of(market, made, limits)
+    regret = regret_of(market, made, sampling)
     if regret is None:
         return TOO_SLOW
     verdict: Verdict = "clone-proof"
     gain = 0.0
-    for known in realised_markets(market, limits.seed):
+    for known in realised_markets(market, sampling.seed):
         try:
-            audited = audit(known, made, tolerance=TOLERANCE, search=limits.search(0.3))
+            audited = audit(known, made, tolerance=TOLERANCE, search=sampling.search(0.3))
         except CloneproofError as refusal:
             return str(refusal)
         gain = max(gain, relative_gain(audited))
@@ -144,7 +150,7 @@ def assess_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> 
 
 
 def realised_markets(market: Market, seed: int) -> list[Market]:
-    """A few realisations of everybody's means, as markets of points."""
+    """Return a few realisations of everybody's means, as markets of points."""
     generator = np.random.default_rng([seed, 18])
     drawn = []
     for _ in range(REALISATIONS):
@@ -154,16 +160,6 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
         ]
         drawn.append(Market(agents, market.horizon, market.share, market.rewards, ends=market.ends))
     return drawn
-
-
-SECONDS = 6.0  # of counted work, if nobody says how long it may take
-PATIENT = 30.0  # seconds from which on slow mechanisms are sampled too
-FIRST_PATIENCE = 1.0  # seconds after the budget for exact figures of the first one
-LONGEST_SLOW = 10**5  # rounds of a run of what is sampled slowly
-TOO_LATE = "there was no time left for it"
-INTERRUPTED = "Interrupted: this is what was found by then."
-LONGER = 0.25  # of the time, to sample what is about as good as the best
-LEARNED = 0.5  # of what random play costs: a mechanism that costs more has learned little
 
 
 def recommend(
@@ -254,132 +250,132 @@ def _recommended(
 ) -> Recommendation:
     """`recommend` for checked arguments, until the clock says so."""
     boxes, made = _own(own)
-    found = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
-    found = replace(found, account_floor=account_floor(market))
+    so_far = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
+    so_far = replace(so_far, account_floor=account_floor(market))
     try:
         with interrupts_raised():
-            stages = _stages(found, boxes, made, seed, clock)
+            stages = _stages(so_far, boxes, made, seed, clock)
             with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
-                found = next(stages)  # something is said of the first one in any case
+                so_far = next(stages)  # something is said of the first one in any case
             with clock.for_engines():
                 for stage in stages:
-                    found = stage
+                    so_far = stage
     except KeyboardInterrupt:
-        if not found.ranked:
+        if not so_far.ranked:
             raise
-        found = replace(found, interrupted=True, notes=(*found.notes, INTERRUPTED))
-    fits = bool(found.ranked) and found.choice.regret.value <= LEARNED * found.random_regret
-    if lifetime is not None and found.ranked:
-        quick = SamplingLimits((clock.budget or SECONDS) / 100, seed)
-        found = replace(found, seasons=season_words(market, found.choice, lifetime, quick))
-    advice = "" if fits else _advice(market, found.ranked, found.random_regret, clock)
-    return replace(found, fits=fits, advice=advice, seconds=clock.elapsed)
+        so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
+    fits = bool(so_far.ranked) and so_far.choice.regret.value <= LEARNED * so_far.random_regret
+    if lifetime is not None and so_far.ranked:
+        quick = SamplingBudget((clock.budget or SECONDS) / 100, seed)
+        so_far = replace(so_far, seasons=season_words(market, so_far.choice, lifetime, quick))
+    advice = "" if fits else _advice(market, so_far.ranked, so_far.random_regret, clock)
+    return replace(so_far, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
 def _stages(
-    found: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
+    so_far: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
 ) -> Iterator[Recommendation]:
     """Yield what is known after each step, the most important first; nothing starts once the time is over."""
-    market, budget, informed = found.market, clock.budget or SECONDS, found.providers == "informed"
-    limits, quick = SamplingLimits(budget / 20, seed), SamplingLimits(budget / 100, seed)
+    market, budget, informed = so_far.market, clock.budget or SECONDS, so_far.providers == "informed"
+    sampling, quick = SamplingBudget(budget / 20, seed), SamplingBudget(budget / 100, seed)
     clock.tell(0, 4, "tuning and auditing")
     fixed_end = market.ends == "at-horizon"
     names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS[::-1]
     for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
-        if clock.spent and found.ranked:
-            found = _with(found, name, TOO_LATE)
+        if clock.spent and so_far.ranked:
+            so_far = _with(so_far, name, TOO_LATE)
             continue
         if name in boxes:
-            found = _with(found, name, box_judgement(market, boxes[name], limits))
+            so_far = _with(so_far, name, box_judgement(market, boxes[name], sampling))
             continue
         candidates = [each for each in made if each.name == name]
         if not candidates:
             with clock.share(2).for_engines():
                 candidates, refused = tuned_mechanisms([name], market)
-            found = replace(found, others=found.others | refused)
+            so_far = replace(so_far, others=so_far.others | refused)
         for candidate in candidates:
-            found = _with(found, name, _assessed(found, candidate, limits))
-            yield found
-    found = found if clock.spent else _second_look(found, SamplingLimits(budget * LONGER, seed))
+            so_far = _with(so_far, name, _assessed(so_far, candidate, sampling))
+            yield so_far
+    so_far = so_far if clock.spent else _sampled_longer(so_far, SamplingBudget(budget * LONGER, seed))
     clock.tell(2, 4, "best responses")
     slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
     unknown = [] if slow else list(SLOW)
     if not clock.spent and fixed_end:
         gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
         gameable += [each for each in made if market.horizon <= LONGEST_SLOW]
-        price, more = price_of_honesty(market, gameable, limits, clock.within(budget / 3))
-        found, unknown = replace(found, price=price), more + unknown
-    found = replace(found, notes=_notes(unknown))
-    yield found
+        price, more = price_of_honesty(market, gameable, sampling, clock.within(budget / 3))
+        so_far, unknown = replace(so_far, price=price), more + unknown
+    so_far = replace(so_far, notes=_notes(unknown))
+    yield so_far
     clock.tell(3, 4, "what may be wrong")
-    if found.ranked and found.choice.account_gain is None and not clock.spent:
-        gain = second_account_gain(market, found.choice.mechanism, quick)
-        found = _replaced(found, found.choice, replace(found.choice, account_gain=gain))
-        yield found
-    for chosen in [found.choice, found.cheaper] if found.ranked else []:
+    if so_far.ranked and so_far.choice.account_gain is None and not clock.spent:
+        gain = second_account_gain(market, so_far.choice.mechanism, quick)
+        so_far = _replaced(so_far, so_far.choice, replace(so_far.choice, account_gain=gain))
+        yield so_far
+    for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
         if chosen is not None and not clock.spent:
-            found = _replaced(found, chosen, _detailed(market, chosen, quick, informed))
-            yield found
-    for each in found.ranked:
-        if not each.over_time and each.regret.value < LEARNED * found.random_regret and not clock.spent:
+            so_far = _replaced(so_far, chosen, _detailed(market, chosen, quick, informed))
+            yield so_far
+    for each in so_far.ranked:
+        if not each.over_time and each.regret.value < LEARNED * so_far.random_regret and not clock.spent:
             curve = over_time(market, each.mechanism, quick, points=4, at_end=each.regret)
-            found = _replaced(found, each, replace(each, over_time=curve))
+            so_far = _replaced(so_far, each, replace(each, over_time=curve))
     if clock.spent:
         over = f"The {clock.words} were over before everything was looked at."
-        found = replace(found, notes=(*found.notes, over), left=True)
+        so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
     clock.tell(4, 4, "done")
-    yield found
+    yield so_far
 
 
-def _assessed(found: Recommendation, made: Mechanism, limits: SamplingLimits) -> AssessedMechanism | str:
+def _assessed(so_far: Recommendation, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """Assess what a mechanism costs and promises; or say why it is not ranked."""
-    market, informed = found.market, found.providers == "informed"
-    assessed = assess_informed(market, made, limits) if informed else assess(market, made, limits)
+    market, informed = so_far.market, so_far.providers == "informed"
+    assessed = assess_informed(market, made, sampling) if informed else assess(market, made, sampling)
     if isinstance(assessed, str):
         return assessed
     ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
     if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed and not ceiling):
         return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
-    if found.accounts == "cheap":
-        return replace(assessed, account_gain=second_account_gain(market, made, limits))
+    if so_far.accounts == "cheap":
+        return replace(assessed, account_gain=second_account_gain(market, made, sampling))
     return assessed
 
 
-def _with(found: Recommendation, name: str, assessed: AssessedMechanism | str) -> Recommendation:
+def _with(so_far: Recommendation, name: str, assessed: AssessedMechanism | str) -> Recommendation:
     if isinstance(assessed, str):
-        return replace(found, others=found.others | {name: assessed})
-    return _sorted(found, (*found.ranked, assessed))
+        return replace(so_far, others=so_far.others | {name: assessed})
+    return _sorted(so_far, (*so_far.ranked, assessed))
 
 
-def _sorted(found: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
+def _sorted(so_far: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
     """Those that learn come first, of these the ones that need no declaration."""
-    learned = LEARNED * found.random_regret
+    learned = LEARNED * so_far.random_regret
 
     def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
         gain = math.inf if each.account_gain is None else each.account_gain.value
-        cost = max(each.regret.value, gain) if found.accounts == "cheap" else each.regret.value
+        cost = max(each.regret.value, gain) if so_far.accounts == "cheap" else each.regret.value
         return each.regret.value > learned, each.needs != "", cost
 
-    return replace(found, ranked=tuple(sorted(ranked, key=place)))
+    return replace(so_far, ranked=tuple(sorted(ranked, key=place)))
 
 
-def _second_look(found: Recommendation, limits: SamplingLimits) -> Recommendation:
+def _sampled_longer(so_far: Recommendation, sampling: SamplingBudget) -> Recommendation:
     """Sample the first two longer if their errors leave open which costs less."""
-    if len(found.ranked) < 2:
-        return found
-    first, second = found.ranked[:2]
+    if len(so_far.ranked) < 2:
+        return so_far
+    first, second = so_far.ranked[:2]
     if second.regret.low > first.regret.high or second.needs != first.needs:
-        return found
-    ranked = list(found.ranked)
+        return so_far
+    ranked = list(so_far.ranked)
     for place, each in enumerate((first, second)):
         if each.regret.kind == "asymptotic":
-            longer = regret_of(found.market, each.mechanism, limits)
+            longer = regret_of(so_far.market, each.mechanism, sampling)
             ranked[place] = each if longer is None else replace(each, regret=longer)
-    return _sorted(found, ranked)
+    return _sorted(so_far, ranked)
 
 
-def _replaced(found: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
-    return replace(found, ranked=tuple(new if each is old else each for each in found.ranked))
+def _replaced(so_far: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
+    return replace(so_far, ranked=tuple(new if each is old else each for each in so_far.ranked))
 
 
 def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, BlackBox], list[Mechanism]]:
@@ -394,10 +390,10 @@ def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, Blac
     return boxes, made
 
 
-def _detailed(market: Market, each: AssessedMechanism, limits: SamplingLimits, informed: bool) -> AssessedMechanism:
+def _detailed(market: Market, each: AssessedMechanism, sampling: SamplingBudget, informed: bool) -> AssessedMechanism:
     """Add its curve, and what happens if a declaration is wrong."""
-    wrong = wrong_declarations(market, each.mechanism, limits, informed)
-    return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, limits, at_end=each.regret))
+    wrong = wrong_declarations(market, each.mechanism, sampling, informed)
+    return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, sampling, at_end=each.regret))
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:

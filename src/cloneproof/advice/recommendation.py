@@ -18,6 +18,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
 Accounts = Literal["checked", "cheap"]
+QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
 
 
 @dataclass(frozen=True)
@@ -224,9 +225,6 @@ class Recommendation(Tabular):
         }
         names = ("verdict", "exploring", "promise", "needs")
         return columns | {name: [getattr(each, name) for each in self.ranked] for name in names}
-
-
-QUOTA = 100  # registration quota of an agent, where the mechanism has no number of its own
 
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:

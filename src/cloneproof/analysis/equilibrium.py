@@ -16,7 +16,7 @@ from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.analysis.gain import PairedSampling, draw_pairs
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.sampler import check_sampling
@@ -26,6 +26,10 @@ from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.streams import checked_seed
 
 VectorGains = dict[CopyVector, Estimate]
+MOST_VECTORS = 2000  # An agent may choose among at most this many vectors.
+STEPS_AT_LEAST = 4  # A budget leaves time for this many steps, where payoffs are sampled.
+DAMPING = 0.5  # Where all move at once, an agent goes this part of the way to its best response.
+TOLERANCE = 1e-9  # A gain up to this part of the payoff counts as none.
 
 
 @dataclass
@@ -63,23 +67,26 @@ class PayoffTable:
             return self._exact(profile, self.engine)
         key = tuple(sorted(profile.items()))
         if key not in self.evaluations:
-            limits = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
-            self.evaluations[key] = evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=limits)
+            search = Search(runs=self.runs, seed=self.seed, seconds=self.seconds)
+            self.evaluations[key] = evaluate(self.market, self.mechanism, profile, engine="monte-carlo", search=search)
         return self.evaluations[key]
 
     def gains(self, profile: FullCopies, agent: Agent, vectors: Sequence[CopyVector]) -> VectorGains:
         """Return the agent's gain by each vector instead of its own, but for vectors that no engine can evaluate."""
         name = agent.name
         others = [vector for vector in vectors if vector != profile[name]]
-        if self.engine is None:
-            return {vector: self._sampled(profile, name, vector) for vector in others}
-        own, gains = self.evaluation(profile).payoff[name], {}
-        for vector in others:
-            try:
-                gains[vector] = self.evaluation({**profile, name: vector}).payoff[name] - own
-            except EngineError:
-                self.left_out.add(vector)
-        return gains
+
+        def gain(vector: CopyVector) -> Estimate:
+            if self.engine is None:
+                return self._sampled(profile, name, vector)
+            return self.evaluation({**profile, name: vector}).payoff[name] - self.evaluation(profile).payoff[name]
+
+        answers = Answers[CopyVector, Estimate](gain)
+        run_search(answers, others)
+        if others and not answers.evaluated:
+            raise EngineError(f"no other copies of {name} could be evaluated: {answers.left_out[others[0]]}")
+        self.left_out |= answers.left_out.keys()
+        return answers.evaluated
 
     def _exact(self, profile: FullCopies, engine: ExactEngine) -> Evaluation:
         roles = [(self.kinds[agent.name], profile[agent.name]) for agent in self.market.agents]
@@ -185,58 +192,40 @@ class Strategies:
 
 @dataclass(frozen=True)
 class Path:
-    """Profiles visited; the profiles of a cycle; the last profile's best responses, if known."""
+    """Profiles visited, best responses to the last one, and the profiles of a cycle if it came back."""
 
     profiles: tuple[FullCopies, ...]
+    responses: Mapping[str, BestResponse]
     cycle: tuple[FullCopies, ...] = ()
-    responses: Mapping[str, BestResponse] | None = None
 
 
-def together(table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline) -> Path:
-    """All agents move at once."""
+def follow(
+    table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, in_turn: bool = False
+) -> Path:
+    """Move all agents at once, part of the way, or in turn, all the way, until nobody gains or a profile comes back."""
     profiles = [start]
+    rounds: list[FullCopies] = []  # those of them in which it was everybody's turn
     while True:
         profile = profiles[-1]
         responses = strategies.all_responses(table, profile)
-        if not any(response.pays for response in responses.values()):
-            return Path(tuple(profiles), (), responses)
-        following = {
-            name: strategies.step(name, profile[name], response.copies) if response.pays else profile[name]
-            for name, response in responses.items()
-        }
-        if following in profiles:
-            return Path(tuple(profiles), tuple(profiles[profiles.index(following) :]))
-        if len(profiles) > steps or clock.spent:
-            return Path(tuple(profiles), (), responses)
-        profiles.append(following)
-        clock.tell(len(profiles) - 1, steps, "best responses, all at once")
-
-
-def in_turn(table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline) -> Path:
-    """Agents move one after the other, each all the way; a cycle is a repeated profile at the same turn."""
-    profiles = [start]
-    rounds = [start]  # after everybody had a turn
-    while True:
-        for agent in table.market.agents:
-            response = strategies.best_response(table, profiles[-1], agent)
-            if response.pays:
-                profiles.append({**profiles[-1], agent.name: response.copies})
-        profile = profiles[-1]
-        responses = strategies.all_responses(table, profile)
-        if not any(response.pays for response in responses.values()):
-            return Path(tuple(profiles), (), responses)
         if profile in rounds:
-            first = profiles.index(profile)
-            return Path(tuple(profiles), tuple(profiles[first:-1]))
-        if len(profiles) > steps or clock.spent:
-            return Path(tuple(profiles), (), responses)
+            return Path(tuple(profiles), responses, tuple(profiles[profiles.index(profile) : -1]))
+        if not any(each.pays for each in responses.values()) or len(profiles) > steps or clock.spent:
+            return Path(tuple(profiles), responses)
         rounds.append(profile)
-        clock.tell(len(profiles) - 1, steps, "best responses, in turn")
+        if in_turn:
+            for agent in table.market.agents:
+                best = strategies.best_response(table, profiles[-1], agent)
+                if best.pays:
+                    profiles.append({**profiles[-1], agent.name: best.copies})
+        else:
+            paying = {name: each.copies for name, each in responses.items() if each.pays}
+            steps_to = {name: strategies.step(name, profile[name], copies) for name, copies in paying.items()}
+            profiles.append({**profile, **steps_to})
+        clock.tell(len(profiles) - 1, steps, f"best responses, {'in turn' if in_turn else 'all at once'}")
 
 
 PathEnd = Literal["equilibrium", "cycle", "unfinished"]
-MOST_VECTORS = 2000  # of an agent
-STEPS_AT_LEAST = 4  # for which a budget leaves time, where payoffs are sampled
 
 
 @dataclass(frozen=True, repr=False)
@@ -343,13 +332,12 @@ class Equilibrium(Tabular):
 def iterate(
     table: PayoffTable, strategies: Strategies, start: FullCopies, steps: int, clock: Deadline, cap: int, tried: str
 ) -> Equilibrium:
-    """All at once, part of the way; after a cycle in turn, all the way. `tried` describes the vectors."""
-    path, how = together(table, strategies, start, steps, clock), "all agents move at once"
+    """Move all at once, part of the way; after a cycle in turn, all the way. `tried` describes the vectors."""
+    path, how = follow(table, strategies, start, steps, clock), "all agents move at once"
     if path.cycle:
-        path = in_turn(table, strategies, path.cycle[0], steps, clock)
+        path = follow(table, strategies, path.cycle[0], steps, clock, in_turn=True)
         how = "agents move in turn, after a cycle of moves at once"
-    last = path.cycle[0] if path.cycle else path.profiles[-1]
-    responses = path.responses or strategies.all_responses(table, last)
+    last, responses = path.profiles[-1], path.responses
     status: PathEnd = "equilibrium"
     if path.cycle:
         status = "cycle"
@@ -370,10 +358,6 @@ def iterate(
         max_copies=cap,
         scope=f"{tried}, {table.method}; {how}; pure strategies, from one start{left_out}",
     )
-
-
-DAMPING = 0.5  # how far an agent goes towards its best response where all move at once
-TOLERANCE = 1e-9  # the gain, relative to the payoff, that counts as none
 
 
 def equilibrium(
@@ -438,12 +422,12 @@ def equilibrium(
     full = full_copies(checked_market(market).agents, start)
     checked_mechanism(mechanism)
     check_sampling(runs=runs, progress=progress)
-    limit = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
+    budget = None if seconds is None else number_in(seconds, "seconds", 0, error=EngineError, low_open=True)
     cap, moves = count(max_copies, "max_copies", error=EngineError), count(steps, "steps", error=EngineError)
     strategies = _strategies(market, mechanism, cap)
-    clock = Deadline(limit, progress)
+    clock = Deadline(budget, progress)
     most = max(map(len, strategies.vectors.values()))
-    each = None if limit is None else limit / (STEPS_AT_LEAST * most)
+    each = None if budget is None else budget / (STEPS_AT_LEAST * most)
     table = payoff_table(market, mechanism, whole(runs), checked_seed(seed), each)
     tried = f"every vector of up to {cap} copies of each original"
     return iterate(table, strategies, full, moves, clock, cap, tried)

@@ -112,7 +112,7 @@ def evaluate(
     search: Search = SEARCH,
     progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Evaluation:
-    """Every agent's ex-ante payoff and the platform's expected regret, with error bounds.
+    """Return every agent's ex-ante payoff and the platform's expected regret, with error bounds.
 
     Parameters
     ----------
@@ -166,14 +166,14 @@ def evaluate(
     check_mechanism_or_box(mechanism)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
     threads = whole(threads)
-    limits = (search.runs, confidence, search.seconds, threads, progress)
+    options = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *limits, outcomes=outcomes, parallel=False, bounds=search.bounds)
+            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:
@@ -185,8 +185,8 @@ def evaluate(
                     evaluation = tree(market, mechanism, full)[market.horizon]
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
-                    limits = (search.runs, confidence, left, threads, progress)
-                    evaluation = _sampled(Job(market, mechanism, full, search.seed), limits, search)
+                    options = (search.runs, confidence, left, threads, progress)
+                    evaluation = _sampled(Job(market, mechanism, full, search.seed), options, search)
         except EngineError as refusal:
             if engine != "auto":
                 raise
@@ -196,11 +196,11 @@ def evaluate(
     raise EngineError("no engine can do this: " + "; ".join(notes))
 
 
-def _sampled(job: Job, limits: tuple[Any, ...], search: Search) -> Evaluation:
-    runs, _, seconds, *_ = limits
+def _sampled(job: Job, options: tuple[Any, ...], search: Search) -> Evaluation:
+    runs, _, seconds, *_ = options
     source = run_source(search.device, [job], limit_of(runs, seconds, 1))
     sampled = sample(
-        job, *limits, outcomes=source.outcomes, parallel=source.parallel, largest=source.largest, bounds=search.bounds
+        job, *options, outcomes=source.outcomes, parallel=source.parallel, largest=source.largest, bounds=search.bounds
     )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -1,11 +1,21 @@
-"""`cp.Search`: how far to search, how long, and how to sample; all questions take one."""
+"""Search for deviations: its options (`cp.Search`), and the one loop of all searches.
+
+*Proposals* say what to evaluate next: a list of vectors of copies, or a generator that chooses by what is known so far.
+An *evaluator* evaluates a proposal, keeps what it learns, and says when nothing more is needed. `run_search` joins the
+two. Exact audits, withholding, splits, dominance and best responses evaluate by `Answers`, a function that may refuse;
+sampled audits by `race_state.Race`, which draws pairs of runs.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from cloneproof._checks import count, number_in
+from cloneproof._clock import now
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.sampler import MOST_RUNS, DeviceName, check_sampling, checked_device
 from cloneproof.errors import EngineError
@@ -64,3 +74,78 @@ class Search:
 
 
 SEARCH: Final = Search()  # the default of every question
+
+Proposed = TypeVar("Proposed", bound=Hashable)
+Proposed_contra = TypeVar("Proposed_contra", contravariant=True)
+Answer = TypeVar("Answer")
+
+
+class Evaluator(Protocol[Proposed_contra]):
+    """Evaluates proposals, keeps what it learns, and says when nothing more is needed."""
+
+    @property
+    def done(self) -> bool: ...
+
+    def evaluate(self, proposal: Proposed_contra) -> None: ...
+
+
+def run_search(evaluator: Evaluator[Proposed_contra], proposals: Iterable[Proposed_contra]) -> None:
+    """Evaluate one proposal after the other, until the evaluator is done or nothing is proposed."""
+    upcoming = iter(proposals)
+    while not evaluator.done:
+        try:
+            proposal = next(upcoming)  # a generator decides only now, by what is known of the earlier ones
+        except StopIteration:
+            return
+        evaluator.evaluate(proposal)
+
+
+@dataclass
+class Answers(Generic[Proposed, Answer]):
+    """An evaluator that asks a function, which raises an `EngineError` to refuse; done when time is over.
+
+    evaluated  its answers
+    left_out   what it refused, and why
+    took       seconds of the last proposal
+    """
+
+    ask: Callable[[Proposed], Answer]
+    clock: Deadline = field(default_factory=Deadline)
+    evaluated: dict[Proposed, Answer] = field(default_factory=dict)
+    left_out: dict[Proposed, str] = field(default_factory=dict)
+    took: float = 0.0
+
+    @property
+    def done(self) -> bool:
+        return self.clock.spent
+
+    def evaluate(self, proposal: Proposed) -> None:
+        """Ask about a proposal, unless that was done before."""
+        begun = now()
+        if proposal not in self.evaluated and proposal not in self.left_out:
+            try:
+                with self.clock.for_engines():
+                    self.evaluated[proposal] = self.ask(proposal)
+            except EngineError as refusal:
+                self.left_out[proposal] = refusal.reason
+        self.took = now() - begun
+
+    def climb(self, ladder: Sequence[Proposed], long: float) -> Iterator[Proposed]:
+        """Propose rungs in turn until one is refused or takes more than `long` seconds; leave out those beyond it."""
+        for number, rung in enumerate(ladder, start=1):
+            yield rung
+            if rung in self.left_out or self.took > long:
+                slow = f"copies {rung} took more than {long:g} s; a larger budget goes on"
+                for beyond in ladder[number:]:
+                    if beyond not in self.evaluated:
+                        self.left_out.setdefault(beyond, self.left_out.get(rung, slow))
+                return
+
+
+@contextmanager
+def until_interrupted(clock: Deadline) -> Iterator[None]:
+    """Within this context Ctrl-C ends the search, and what was found stays; the clock is marked `interrupted`."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        clock.interrupt()

@@ -76,8 +76,8 @@ def verify(
     """
     if market is not None:
         checked_market(market)
-    limit = real(seconds)
-    if limit is None or not 0 < limit < math.inf:
+    budget = real(seconds)
+    if budget is None or not 0 < budget < math.inf:
         raise CertificateError(f"expected seconds above 0 for a replay, got {brief(seconds)}; 600 is usual")
     data = read_json(path)
     if isinstance(data, dict):
@@ -86,7 +86,7 @@ def verify(
         if data.get("format") == replay_record.FORMAT:
             keys = replay_record.KEYS
             record = whole_document(data, path, replay_record.FORMAT, replay_record.VERSION, keys)
-            return replay_record.replay(record, market, mechanism, limit)
+            return replay_record.replay(record, market, mechanism, budget)
     document = whole_document(data, path, CERTIFICATE, VERSION, KEYS)
     began = time.monotonic()
     try:

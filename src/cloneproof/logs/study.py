@@ -22,9 +22,9 @@ from cloneproof._tables import fields_of, to_data
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.priors import FittedPriors
 from cloneproof.analysis.copying.records import CopyFindings
-from cloneproof.analysis.copying.search import find_copies
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox

@@ -10,7 +10,7 @@ import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import of_sum
 from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.two_phase_game import ScoreProfiler, deviations, threshold_grid, two_phase_game
+from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, deviations, threshold_grid, two_phase_game
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from cloneproof.errors import EngineError
 

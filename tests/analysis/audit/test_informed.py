@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.beside import (
+from cloneproof.analysis.audit.other_deviations import (
     BOTH,
     Split,
     best_alone_suffices,

@@ -8,8 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.audit.arguments import UNBOUNDED, ceiling
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.scan import is_scan, scan_theorem
-from cloneproof.analysis.audit.theorems import elementary, theorem
+from cloneproof.analysis.audit.theorems import elementary, is_scan, scan_theorem, theorem
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [0.25] * 4)

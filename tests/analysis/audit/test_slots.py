@@ -12,7 +12,7 @@ import cloneproof as cp
 from cloneproof._discovery import factories
 from cloneproof.analysis.audit.arguments import Evidence, slot_concavity
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.results import SearchResult
+from cloneproof.analysis.audit.search_result import SearchResult
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
 from cloneproof.engines.tree.state_tree import tree

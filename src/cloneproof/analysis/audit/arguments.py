@@ -1,6 +1,6 @@
 """Why no copies pay one agent at one horizon: the list of arguments, asked once before and once after a search.
 
-`ARGUMENTS` has them in the order in which they are asked. Those of `scan` and `theorems` need the case alone; those
+`ARGUMENTS` has them in the order in which they are asked. Those of `theorems` need the case alone; those
 here need what a search found: sampled worlds that stand for all vectors; a complete search (no vector of fewer than k
 arms pays, and vectors of k or more cannot because of their ceiling); for a rule on slots, the concavity check.
 
@@ -56,9 +56,17 @@ from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
-from cloneproof.analysis.audit.results import HorizonPayoffs, KnownArguments, SearchResult
-from cloneproof.analysis.audit.scan import index_theorem, scan_theorem
-from cloneproof.analysis.audit.theorems import Argument, Basis, elementary, rounds_are_given, same_prior, theorem
+from cloneproof.analysis.audit.search_result import HorizonPayoffs, KnownArguments, SearchResult
+from cloneproof.analysis.audit.theorems import (
+    Argument,
+    Basis,
+    elementary,
+    index_theorem,
+    rounds_are_given,
+    same_prior,
+    scan_theorem,
+    theorem,
+)
 from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, Witness, does_not_pay, most_earned
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
@@ -71,11 +79,15 @@ from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism, Sample
 from cloneproof.mechanisms.rules.etc import etc
 
-UNBOUNDED = math.inf
+UNBOUNDED = math.inf  # The ceiling if none is known.
+MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.
+MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
+MANY_HORIZONS = 20  # Beyond this many horizons it takes in none.
+ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
 
 
 def ceiling(case: AuditCase, arms: int) -> float:
-    """An upper bound of the agent's payoff with at least so many arms against honest others; infinite if unknown.
+    """Bound the agent's payoff with at least this many arms against honest others from above; infinite if unknown.
 
     >>> from cloneproof import Agent, Discrete, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -96,7 +108,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
 
 
 def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> int | None:
-    """The smallest number of arms from which no vector pays, by the ceiling; None if there is no such number."""
+    """Return the smallest number of arms from which no vector pays, by the ceiling; None if there is no such number."""
     enough = honest.low * (1 + tolerance)
     originals, running = case.agent.count, case.running
 
@@ -112,7 +124,7 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
 
 
 def _never_erring(case: AuditCase, copies: CopyVector) -> float:
-    """The same mechanism with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
+    """Return the payoff with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
     market, running = case.market, case.running
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
     committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm.explore))
@@ -120,7 +132,7 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
 
 
 def _two_phases(case: AuditCase, copies: CopyVector) -> float:
-    """The ceiling of a trial for all followed by an award, which counts if the agent can win it."""
+    """Return the ceiling of a trial for all followed by an award, which counts if the agent can win it."""
     running, rule = case.running, case.running.agent
     if rule is None or not rule.commits_to_mean:
         return UNBOUNDED
@@ -139,16 +151,16 @@ def _two_phases(case: AuditCase, copies: CopyVector) -> float:
 
 
 def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
-    """The ceiling of so many rounds of the agent alone."""
+    """Return the ceiling if the agent alone has these rounds."""
     market = Market([case.agent], rounds, case.market.share, "deterministic")
     arm = case.running.arm
     mechanism = Mechanism(arm=etc(arm.explore, order=arm.order))
     return closed_form(market, mechanism, {case.name: copies}, "ball").payoff[case.name].high
 
 
-def slot_concavity(known: Evidence) -> Argument | None:
-    """The concavity check, if it proves that no registration gains more than the tolerance."""
-    case, honest, tolerance = known.case, known.honest, known.tolerance
+def slot_concavity(evidence: Evidence) -> Argument | None:
+    """Run the concavity check; return an argument if it proves that no registration gains more than the tolerance."""
+    case, honest, tolerance = evidence.case, evidence.honest, evidence.tolerance
     mechanism, market = case.running, case.market
     if honest is None:
         return None
@@ -174,7 +186,7 @@ def slot_concavity(known: Evidence) -> Argument | None:
 
 
 def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | None:
-    """The largest second difference that is not ruled out, at least 0; None if an error is heuristic.
+    """Return the largest second difference that is not ruled out, at least 0; None if an error is heuristic.
 
     >>> at = lambda value: Estimate(value, 0.0, "proven", "by hand")
     >>> concavity_excess({(2, 0): at(1.0), (1, 1): at(2.0)}), concavity_excess({(2, 0): at(2.0), (1, 1): at(1.5)})
@@ -193,15 +205,12 @@ def concavity_excess(payoffs: Mapping[tuple[int, ...], Estimate]) -> float | Non
 
 
 def _moved(held: tuple[int, ...], i: int, j: int, slots: int) -> tuple[int, ...]:
-    """So many slots more for original i, and fewer for original j."""
+    """Move slots from original j to original i."""
     return tuple(sorted((n + slots * ((k == i) - (k == j)) for k, n in enumerate(held)), reverse=True))
 
 
-MOST_WORLDS = 200
-
-
 def arms_in_play(case: AuditCase) -> int | None:
-    """The s of the lemma; None if the mechanism has no such set.
+    """Return s of the lemma; None if the mechanism has no such set.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -221,7 +230,7 @@ def arms_in_play(case: AuditCase) -> int | None:
 
 
 def limit_worlds(case: AuditCase) -> dict[int, CopyVector]:
-    """For one original of each kind, the limit of ever more copies of it: that original alone."""
+    """Return, for one original of each kind, the limit of ever more copies of it: that original alone."""
     if arms_in_play(case) is None or case.kinds.count == 1:
         return {}
     return {k: alone(case, k) for k in case.kinds.first_of_each()}
@@ -233,7 +242,7 @@ def alone(case: AuditCase, original: int) -> CopyVector:
 
 
 def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
-    """The worlds of the corollary, with an original alone in place of s copies of it; None if there are too many.
+    """Return the worlds of the corollary, an original alone in place of s copies of it; None if there are too many.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -255,14 +264,10 @@ def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
     return list(dict.fromkeys([*below, *(world for world in single if world != case.kinds.honest)]))
 
 
-MOST_MORE = 200  # vectors beyond the grid that a search takes in for the sake of completeness
-MANY_HORIZONS = 20  # beyond so many horizons nothing is taken in
-
-
 def more_vectors(
     cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
 ) -> list[CopyVector]:
-    """The vectors that would make the search complete at every horizon, if they are few enough."""
+    """Return the vectors that would make the search complete at every horizon, if they are few enough."""
     if len(cases) > MANY_HORIZONS:
         return []
     open_cases = [case for case in cases if case.horizon not in arguments]
@@ -270,14 +275,14 @@ def more_vectors(
     return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
 
 
-def complete_search(known: Evidence) -> Argument | None:
-    """Every vector of few arms was evaluated and does not pay, and more arms explore too long."""
-    case, result, honest = known.case, known.result, known.honest
+def complete_search(evidence: Evidence) -> Argument | None:
+    """Argue that every vector of few arms was evaluated and does not pay, and that more arms explore too long."""
+    case, result, honest = evidence.case, evidence.result, evidence.honest
     if result is None or honest is None or result.covers:
         return None
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
-    if bound > honest.low * (1 + known.tolerance) or known.unclear:
+    if bound > honest.low * (1 + evidence.tolerance) or evidence.unclear:
         return None
     words = (
         f"every vector of fewer than {arms} arms was evaluated, and {arms} or more explore too long: with a "
@@ -286,9 +291,9 @@ def complete_search(known: Evidence) -> Argument | None:
     return Argument(Basis.SEARCH, words)
 
 
-def sampled_worlds(known: Evidence) -> Argument | None:
-    """The corollary of `arms_in_play`, from simultaneous bounds."""
-    case, result, honest, tolerance = known.case, known.result, known.honest, known.tolerance
+def sampled_worlds(evidence: Evidence) -> Argument | None:
+    """Argue by the corollary of `arms_in_play`, from simultaneous bounds."""
+    case, result, honest, tolerance = evidence.case, evidence.result, evidence.honest, evidence.tolerance
     if result is None or honest is None or not result.covers:
         return None
     most = max((math.inf if bound is None else bound for bound in result.at_most.values()), default=math.inf)
@@ -308,15 +313,15 @@ def sampled_worlds(known: Evidence) -> Argument | None:
     return Argument(Basis.SAMPLED_WORLDS, why, settles=False, most=room)
 
 
-def not_ruled_out(known: Evidence) -> Argument | None:
-    """What a search leaves open if nothing else covers it."""
-    case, result, honest, unclear = known.case, known.result, known.honest, known.unclear
+def not_ruled_out(evidence: Evidence) -> Argument | None:
+    """Return what a search leaves open if nothing else covers it."""
+    case, result, honest, unclear = evidence.case, evidence.result, evidence.honest, evidence.unclear
     if result is None or honest is None:
         return None
     doubtful = max([0.0, *(witness.gain_at_most for witness in unclear)])
     arms = first_unsearched(case.kinds, result)
     bound = ceiling(case, arms)
-    if bound <= honest.low * (1 + known.tolerance):
+    if bound <= honest.low * (1 + evidence.tolerance):
         why = f"{len(unclear)} of the gains are too near the tolerance to tell"
         return Argument(Basis.SEARCH, why, settles=False, most=doubtful)
     room = min(bound, most_earned(case.market, case.name)) - max(0.0, honest.low)
@@ -326,18 +331,15 @@ def not_ruled_out(known: Evidence) -> Argument | None:
 
 
 def first_unsearched(kinds: OriginalKinds, result: SearchResult) -> int:
-    """The smallest number of arms of a vector that was not evaluated."""
+    """Return the smallest number of arms of a vector that was not evaluated."""
     arms = kinds.count + 1
     while all(vector in result.evaluated for vector in of_sum(kinds, arms)):
         arms += 1
     return arms
 
 
-ROUNDING = 1e-15  # of a mean, a share and a product, relative
-
-
 def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
-    """The limits for one original of each kind, if the search sampled."""
+    """Yield the limits for one original of each kind, if the search sampled."""
     if result.engine != "sampled":
         return
     for case in result.cases:
@@ -355,7 +357,7 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
 
 
 def is_flooded(case: AuditCase) -> bool:
-    """Whether ever more arms of one agent are served in every round, each at most once."""
+    """Return whether ever more arms of one agent are served in every round, each at most once."""
     running, rule = case.running, case.running.arm
     if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
         return False
@@ -375,34 +377,34 @@ class Evidence:
 
     @property
     def honest(self) -> Estimate | None:
-        """The honest payoff, if the search evaluated it."""
+        """Honest payoff, if the search evaluated it."""
         return None if self.result is None else self.result.honest.get(self.case.horizon)
 
     @property
     def unclear(self) -> list[Witness]:
-        """The deviations tried that may gain more than the tolerance."""
+        """Deviations tried that may gain more than the tolerance."""
         tried = [] if self.result is None else self.result.witnesses
         at_horizon = (witness for witness in tried if witness.horizon == self.case.horizon)
         return [witness for witness in at_horizon if not does_not_pay(witness, self.tolerance)]
 
 
 ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
-    lambda known: scan_theorem(known.case),
-    lambda known: index_theorem(known.case, known.tolerance, known.clock, known.honest),
-    lambda known: elementary(known.case),
+    lambda evidence: scan_theorem(evidence.case),
+    lambda evidence: index_theorem(evidence.case, evidence.tolerance, evidence.clock, evidence.honest),
+    lambda evidence: elementary(evidence.case),
     sampled_worlds,
     complete_search,
-    lambda known: theorem(known.case),
+    lambda evidence: theorem(evidence.case),
     slot_concavity,
     not_ruled_out,
 )
 
 
-def ask(known: Evidence) -> Argument | None:
-    """The first argument that settles the case; if none does, the first that bounds what copies gain."""
+def ask(evidence: Evidence) -> Argument | None:
+    """Return the first argument that settles the case; if none does, the first that bounds what copies gain."""
     bounding = None
     for argument in ARGUMENTS:
-        found = argument(known)
+        found = argument(evidence)
         if found is not None and found.settles:
             return found
         bounding = bounding or found
@@ -410,7 +412,7 @@ def ask(known: Evidence) -> Argument | None:
 
 
 def before_search(question: Question, clock: Deadline) -> KnownArguments:
-    """The argument of each case of which something is known before a search."""
+    """Return the argument of each case of which something is known before a search."""
     # Against any opponents honesty may earn next to nothing, so that no ceiling is within a tolerance.
     tolerance = question.tolerance if question.opponents == "market" else 0.0
     asked = {case: ask(Evidence(case, tolerance, clock)) for cases in question.searched for case in cases}
@@ -418,7 +420,7 @@ def before_search(question: Question, clock: Deadline) -> KnownArguments:
 
 
 def after_search(question: Question, results: Iterable[SearchResult], clock: Deadline) -> KnownArguments:
-    """The argument of each case whose honest payoff was evaluated: the one its result rests on, or the first found."""
+    """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds."""
     covered = {}
     for result in results:
         for case in result.cases:

@@ -4,7 +4,7 @@
 2. `before_search` asks the list of `arguments` why no copies can pay in each case.
 3. The first strategy that applies finds deviations: `by_theorem` if the scan theorem covers everything, `by_dominance`
    against any opponents, `exact` (vectors of copies by exact engines), or `sampled` (paired runs).
-4. `beside` adds other deviations, which do not change the verdict.
+4. `other_deviations` adds other deviations, which do not change the verdict.
 5. `after_search` asks the list again, with what was found.
 6. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
    argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
@@ -18,11 +18,11 @@ from functools import partial
 
 from cloneproof._clock import budget_clock
 from cloneproof.analysis.audit.arguments import after_search, before_search
-from cloneproof.analysis.audit.beside import Beside, beside
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
+from cloneproof.analysis.audit.other_deviations import OtherDeviations, other_deviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
-from cloneproof.analysis.audit.results import FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
 from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.search import SEARCH, Search
@@ -110,17 +110,18 @@ def audit(
 
 
 def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:
-    """The audit of a checked question.
+    """Return the audit of a checked question.
 
     Without `enclose` an exact search ends before the best deviation is enclosed in ball arithmetic.
     """
-    strategies: tuple[Strategy, ...] = (by_theorem, by_dominance, partial(exact, enclose=enclose), sampled)
+    others: tuple[Strategy, ...] = (partial(exact, enclose=enclose), sampled)
+    strategies = (by_theorem, *((by_dominance,) if question.opponents == "any" else others))
     with interrupts_raised():
         known = before_search(question, clock)
         found = next(each for find in strategies if (each := find(question, known, search, clock)) is not None)
         if clock.interrupted and not any(result.evaluated for result in found.results):
             raise KeyboardInterrupt  # before there was anything to tell
-        besides = Beside() if clock.interrupted else beside(question, found, search, clock)
+        also = other_deviations(question, found, search, clock) if question.also else OtherDeviations()
     covered = after_search(question, found.results, clock)
-    audit = conclude(question, found, covered, besides, search.copies, clock.elapsed)
+    audit = replace(conclude(question, found, covered, also, search.copies), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from cloneproof.analysis.audit.arguments import copy_limits
-from cloneproof.analysis.audit.beside import Beside
 from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import (
+from cloneproof.analysis.audit.search_result import (
     BoundedDeviation,
     ExactResult,
     FoundDeviations,
@@ -25,8 +25,7 @@ from cloneproof.analysis.audit.results import (
     for_exchangeable,
     largest_of,
 )
-from cloneproof.analysis.audit.scan import scan_theorem
-from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, stages, theorem
+from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, scan_theorem, stages, theorem
 from cloneproof.analysis.audit.verdict import (
     NEARLY,
     Audit,
@@ -44,8 +43,9 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
 
-MOST_LIMITS = 4  # shown in a scope
-MOST_REASONS = 2  # why vectors were left out
+MOST_LIMITS = 4  # A scope shows at most this many limits of ever more copies.
+MOST_REASONS = 2  # It gives at most this many reasons why vectors were left out.
+SIMULATED = "proven without delays, only simulated with them"
 
 
 def scope_of(
@@ -56,7 +56,7 @@ def scope_of(
     covered: Mapping[tuple[str, int], Argument],
     limits: Sequence[CopyLimit],
 ) -> AuditScope:
-    """What was tried and what covers the rest; `covered` has the argument of each case, by agent and horizon."""
+    """Return what was tried and what covers the rest; `covered` has the argument of each case, by agent and horizon."""
     left_out = Counter(why for result in results for why in result.left_out.values())
     added: dict[str, dict[CopyVector, None]] = {}
     for result in results:
@@ -91,7 +91,7 @@ def _tried(results: Sequence[SearchResult]) -> tuple[TriedVectors, ...]:
 
 
 def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument]) -> tuple[Reason, ...]:
-    """The argument for each agent, or what was not ruled out; agents with the same reason together."""
+    """Return the argument for each agent, or what was not ruled out; agents with the same reason together."""
     alike: dict[tuple[str, bool, int], list[tuple[str, float, int]]] = {}
     for agent in agents:
         at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
@@ -112,25 +112,24 @@ def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument])
 
 
 def _general(argument: Argument) -> str:
-    """The argument for several horizons, without the numbers of one of them."""
+    """Return the argument for several horizons, without the numbers of one of them."""
     if argument.basis is not Basis.SEARCH:
         return argument.words
     return "every vector of few arms was evaluated, and more arms explore too long to earn what honesty earns"
 
 
 def conclude(
-    question: Question, found: FoundDeviations, covered: KnownArguments, beside: Beside, copies: int, seconds: float
+    question: Question, found: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
 ) -> Audit:
-    """The audit from what a strategy found with so many copies at most, the arguments, and the findings beside it."""
+    """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
     audit = _concluded(question, found, covered, copies)
-    notes = (*found.notes, *beside.notes, *audit.notes)
-    also, missing = beside.deviations, beside.missing(question.also)
-    audit = replace(audit, also=also, informed=beside.informed, not_computed=missing, notes=notes, seconds=seconds)
+    notes = (*found.notes, *also.notes, *audit.notes)
+    audit = replace(audit, also=also.deviations, informed=also.informed, not_computed=also.missing, notes=notes)
     return audit if question.box is not None else under_delays(audit, question)
 
 
 def _concluded(question: Question, found: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
-    """The verdict from the results of one agent of each kind."""
+    """Return the verdict from the results of one agent of each kind."""
     results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
     bounds = [bounded for result in results for bounded in result.bounds()]
@@ -182,14 +181,14 @@ def _concluded(question: Question, found: FoundDeviations, covered: KnownArgumen
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
-    """The largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
+    """Return the largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
     asked = [covered.get(case) for cases in question.searched for case in cases]
     known = [each.ceiling for each in asked if each is not None and each.ceiling is not None]
     return max(known, key=lambda each: each.high) if len(known) == len(asked) else None
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
-    """The findings for all agents, from those for one of each kind."""
+    """Return the findings for all agents, from those for one of each kind."""
     return [
         result if result.agent == name else for_exchangeable(result, question.cases[name])
         for name, representative in question.representatives.items()
@@ -205,7 +204,7 @@ def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, floa
 
 
 def _shown(paying: list[Witness]) -> Witness:
-    """The simplest of the best deviations, preferably one with rigorous bounds."""
+    """Return the simplest of the best deviations, preferably one with rigorous bounds."""
     simplest = simplest_of(paying)
     firm = [witness for witness in paying if witness.gain.kind != "estimated"]
     good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
@@ -230,11 +229,8 @@ def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Arg
     ][:3]
 
 
-SIMULATED = "proven without delays, only simulated with them"
-
-
 def delay_bound(case: AuditCase) -> tuple[float | None, str]:
-    """The most that copies gain through delays that depend neither on registrations nor on rewards; and why.
+    """Return the most that copies gain through delays that depend neither on registrations nor on rewards; and why.
 
     None if no bound is known.
     """
@@ -256,7 +252,7 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
 
 def _award_gain(case: AuditCase) -> float:
-    """The theorem of docs/textbook/delays.md, part (a), for a trial and an award."""
+    """Apply the theorem of docs/textbook/delays.md, part (a), to a trial and an award."""
     agent, horizon, m = case.agent, case.horizon, case.running.arm.explore
     assert agent.support is not None
     mistakes = horizon * math.exp(error_exponent(case.market, agent, m))
@@ -269,7 +265,7 @@ def _award_gain(case: AuditCase) -> float:
 
 
 def under_delays(audit: Audit, question: Question) -> Audit:
-    """The audit with a sentence on late rewards; not `clone-proof` if declared delays are not covered.
+    """Add a sentence on late rewards; not `clone-proof` if declared delays are not covered.
 
     References
     ----------

@@ -33,7 +33,7 @@ class OriginalKinds:
         return (1,) * self.count
 
     def canonical(self, vector: CopyVector) -> bool:
-        """Whether originals of one kind have falling numbers."""
+        """Return whether originals of one kind have falling numbers."""
         last: dict[int, int] = {}
         for label, number in zip(self.labels, vector, strict=True):
             if number > last.get(label, number):
@@ -42,7 +42,7 @@ class OriginalKinds:
         return True
 
     def sorted(self, vector: CopyVector) -> CopyVector:
-        """The canonical vector that exchanges make of it.
+        """Return the canonical vector that exchanges of originals make of it.
 
         >>> OriginalKinds((0, 1, 0)).sorted((1, 5, 3))
         (3, 5, 1)
@@ -54,7 +54,7 @@ class OriginalKinds:
 
 
 def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
-    """The kinds of an agent's originals: equal priors are one kind, unless the order of registration matters.
+    """Return the kinds of an agent's originals: equal priors are one kind, unless the order of registration matters.
 
     >>> from cloneproof.market.priors import Point
     >>> kinds_of(Agent("ana", prior=[Point(0.5), Point(0.5), Point(0.9)]), in_order=False).labels
@@ -65,13 +65,16 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
 
 
 def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = None) -> Iterator[CopyVector]:
-    """Every canonical vector with so many arms and numbers from `least` to `most`, in lexicographic order.
+    """Yield every canonical vector with this many arms and numbers from `least` to `most`, in lexicographic order.
 
     Generates only vectors with the right sum.
 
     >>> list(of_sum(OriginalKinds((0, 0, 0)), 5))
     [(2, 2, 1), (3, 1, 1)]
     """
+    # A depth-first walk over the originals, with an iterator of possible numbers for each one reached so far.
+    # `left` is what the remaining numbers sum to, `room` the most that they can sum to under the caps of their kinds.
+    # A number is possible only if the rest can still reach the sum, so that no branch ends without a vector.
     labels, top = kinds.labels, arms if most is None else min(most, arms)
     if not least * kinds.count <= arms <= top * kinds.count:
         return
@@ -106,7 +109,7 @@ def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = N
 
 
 def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | None:
-    """Every vector with copies and fewer arms than that; None if there are more than `most`."""
+    """Return every vector with copies and fewer arms than `arms`; None if there are more than `most`."""
     vectors: list[CopyVector] = []
     for total in range(kinds.count + 1, arms):
         vectors += islice(of_sum(kinds, total), most + 1 - len(vectors))
@@ -116,7 +119,7 @@ def all_below(kinds: OriginalKinds, arms: int, most: int) -> list[CopyVector] | 
 
 
 def grid(kinds: OriginalKinds, cap: int, least: int = 1) -> tuple[list[CopyVector], int]:
-    """The vectors with numbers from `least` to `cap`, fewest arms first, without honesty; and how many were left out.
+    """Return vectors with numbers from `least` to `cap`, fewest arms first, without honesty; and how many are left out.
 
     >>> grid(OriginalKinds((0, 0)), 2)
     ([(2, 1), (2, 2)], 0)
@@ -147,5 +150,20 @@ def ladders(kinds: OriginalKinds, rounds: int) -> list[list[CopyVector]]:
 
 
 def withholding_vectors(kinds: OriginalKinds, cap: int) -> list[CopyVector]:
-    """The vectors that leave something out, with at most `cap` copies of the rest."""
+    """Return the vectors that leave something out, with at most `cap` copies of the rest."""
     return [vector for vector in grid(kinds, cap, least=0)[0] if 0 in vector]
+
+
+def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Iterator[CopyVector]:
+    """Yield vectors with one number, or all, multiplied or divided by the factor (by at least one copy); not honesty.
+
+    >>> list(neighbours(OriginalKinds((0, 0)), (4, 1), 2.0))
+    [(8, 1), (2, 1), (4, 2), (8, 2), (2, 1)]
+    """
+    more = [max(number + 1, round(number * factor)) for number in vector]
+    fewer = [max(1, min(number - 1, round(number / factor))) for number in vector]
+    changed = [(*vector[:k], numbers[k], *vector[k + 1 :]) for k in range(len(vector)) for numbers in (more, fewer)]
+    both = [tuple(more), tuple(fewer)] if len(vector) > 1 else []
+    for each in (*changed, *both):
+        if each not in (vector, kinds.honest):
+            yield kinds.sorted(each)

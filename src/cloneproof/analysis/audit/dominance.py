@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
+from itertools import takewhile
 
 import numpy as np
 import scipy
@@ -25,9 +26,7 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import DominanceResult, Evaluated, FoundDeviations, KnownArguments
-from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.audit.two_phase_game import (
+from cloneproof.analysis.audit.score_thresholds import (
     NEVER,
     NOBODY,
     ScoreProfile,
@@ -38,8 +37,10 @@ from cloneproof.analysis.audit.two_phase_game import (
     threshold_grid,
     two_phase_game,
 )
+from cloneproof.analysis.audit.search_result import DominanceResult, Evaluated, FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.audit.verdict import ThresholdGains, Witness
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, UNIT, Array, Number, ball, tie_nodes
 from cloneproof.engines.deadline import Deadline
@@ -47,9 +48,14 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import FullCopies, Market
 
-COARSE, FINE = 101, 21  # means tried, at first and around the best
-MOST_MEANS = 400  # of deterministic opponents
-SWEEPS = 2  # over the opponents, one mean at a time
+COARSE, FINE = 101, 21  # This many means are tried, at first and around the best.
+MOST_MEANS = 400  # At most this many means of deterministic opponents are tried.
+SWEEPS = 2  # Each opponent's mean is improved this often.
+ATTEMPTS = 6  # Balls try to prove at most this many attacks, the best first.
+SHOWN = 20  # This many vectors are swept for the reader's sake though a bound covers them.
+MOST_LADDER_ARMS = 4096  # Ladders end at this many arms.
+FLOAT_ERROR = 1e-9  # A generous relative error of a float sweep; no verdict rests on it.
+INDEPENDENT = "do not depend on which of the agent's originals is better, nor on how good they are"
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,7 @@ class WorstOpponents:
 
 
 def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) -> WorstOpponents:
-    """The most profitable opponents found for one deviation, in floats."""
+    """Return the most profitable opponents found for one deviation, in floats."""
     if not game.contested:
         return WorstOpponents((), float(sweep.excess(tolerance)[0]))
     excess = sweep.excess(tolerance)
@@ -102,7 +108,7 @@ def _one_by_one(game: TwoPhaseGame, scores: Array, steps: Array, never: float, s
 
 
 def _means(game: TwoPhaseGame, scores: Array) -> Array:
-    """The means to try: a grid; or, if a score is the mean itself, every score and one between each two."""
+    """Return the means to try: a grid; or, if a score is the mean itself, every score and one between each two."""
     if not game.deterministic:
         return np.linspace(0, 1, COARSE)
     ends = np.unique(np.concatenate([[0.0], scores, [1.0]]))
@@ -111,7 +117,7 @@ def _means(game: TwoPhaseGame, scores: Array) -> Array:
 
 
 def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int, others: Sequence[float]) -> Array:
-    """The probability to win with each score (columns) against so many of each mean (rows), and the others.
+    """Return the probability to win with each score (columns) against `strong` of each mean (rows), and the others.
 
     Ties are broken by an integral over a tie-breaker.
     """
@@ -124,7 +130,7 @@ def _winning(game: TwoPhaseGame, scores: Array, means: Array, strong: int, other
 
 
 def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Array, Array]:
-    """The probabilities that an opponent of each mean scores less than, and exactly, each score."""
+    """Return the probabilities that an opponent of each mean scores less than, and exactly, each score."""
     if game.deterministic:
         return (means[:, None] < scores) * 1.0, (means[:, None] == scores) * 1.0
     reached, whole = scores.astype(int), _binomial_laws(game.score_rounds, tuple(means))
@@ -133,7 +139,7 @@ def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Arra
 
 @lru_cache(maxsize=8)
 def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
-    """The probability of every number of successes, a row for each mean."""
+    """Return the probability of every number of successes, a row for each mean."""
     number, mean = np.arange(rounds + 1), np.array(means)[:, None]
     of = scipy.special
     ways = of.gammaln(rounds + 1) - of.gammaln(number + 1) - of.gammaln(rounds - number + 1)
@@ -143,7 +149,7 @@ def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
 def enclosed_witness(
     case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
 ) -> Witness | None:
-    """The deviation against these opponents, if balls prove that its gain is above the tolerance."""
+    """Return the deviation against these opponents, if balls prove that its gain is above the tolerance."""
     market, others = realise(case, opponents)
     return _enclosed(case, market, {**case.copies(copies), **others}, tolerance)
 
@@ -159,7 +165,7 @@ def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance
 
 
 def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
-    """The market with these opponents, and what they register if that is not honest."""
+    """Return the market with these opponents, and what they register if that is not honest."""
     market = case.market
     others = [agent for agent in market.agents if agent.name != case.name]
     if opponents.means is None:
@@ -174,15 +180,8 @@ def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCop
     return market.at(means), {}
 
 
-ATTEMPTS = 6  # attacks that balls try to prove, the best first
-SHOWN = 20  # vectors swept for the reader's sake though a bound covers them
-MOST_LADDER_ARMS = 4096
-FLOAT_ERROR = 1e-9  # of the payoffs in a float sweep, generously; no verdict rests on it
-INDEPENDENT = "do not depend on which of the agent's originals is better, nor on how good they are"
-
-
 def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> DominanceResult:
-    """Whether some copies pay the agent against some opponents: any means, any strategies, a fixed number of agents.
+    """Check whether some copies pay the agent against some opponents, of any means and strategies.
 
     The score to beat is assumed independent of the agent's means.
 
@@ -224,7 +223,7 @@ def _result(
     settles: bool = False,
     attack: Witness | None = None,
 ) -> DominanceResult:
-    """The findings of one case, with the sentence that says what they come to."""
+    """Return the findings of one case, with the sentence that says what they come to."""
     argument = Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high)
     evaluated: Evaluated = {}
     for witness in tried:
@@ -234,36 +233,25 @@ def _result(
 
 
 def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:
-    """Every deviation that can be computed, over all its thresholds; and those that could not."""
+    """Sweep every deviation that can be computed over all its thresholds; also say which could not."""
     profiler = ScoreProfiler(game, FLOATS)
-    sweeps: list[ThresholdSweep] = []
-    notes: list[str] = []
     honest = profiler.profile(game.case.kinds.honest)
-    for copies in vectors:
-        try:
-            copied = profiler.profile(copies)
-        except EngineError as refusal:
-            notes.append(f"copies {copies} were not searched: {refusal.reason}")
-            continue
-        sweeps.append(profiler.sweep(honest, copied))
-    return sweeps, notes
+    answers = Answers[CopyVector, ThresholdSweep](lambda copies: profiler.sweep(honest, profiler.profile(copies)))
+    run_search(answers, vectors)
+    notes = [f"copies {copies} were not searched: {why}" for copies, why in answers.left_out.items()]
+    return list(answers.evaluated.values()), notes
 
 
 def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) -> Witness | None:
-    """The best attack that ball arithmetic proves."""
-    attacks: list[tuple[WorstOpponents, CopyVector]] = []
-    for sweep in sweeps:
-        if sweep.excess(tolerance).max() > 0:
-            attacks.append((best_opponents(game, sweep, tolerance), sweep.copies))
-    paying = sorted((attack for attack in attacks if attack[0].gain > 0), key=lambda attack: -attack[0].gain)
-    for opponents, copies in paying[:ATTEMPTS]:
-        try:
-            witness = enclosed_witness(game.case, copies, opponents, tolerance)
-        except EngineError:  # too large in balls
-            continue
-        if witness is not None:
-            return witness
-    return None
+    """Return the best attack that ball arithmetic proves."""
+    promising = [sweep for sweep in sweeps if sweep.excess(tolerance).max() > 0]
+    against = {sweep.copies: best_opponents(game, sweep, tolerance) for sweep in promising}
+    paying = sorted((copies for copies in against if against[copies].gain > 0), key=lambda each: -against[each].gain)
+    answers = Answers[CopyVector, Witness | None](
+        lambda copies: enclosed_witness(game.case, copies, against[copies], tolerance)
+    )
+    run_search(answers, takewhile(lambda _: not any(answers.evaluated.values()), paying[:ATTEMPTS]))
+    return next((witness for witness in answers.evaluated.values() if witness is not None), None)
 
 
 def _proof(
@@ -271,24 +259,21 @@ def _proof(
     searched: list[CopyVector],
     unsearched: int,
     float_sweeps: list[ThresholdSweep],
-    limit: float,
+    slack: float,
 ) -> DominanceResult:
     """Clone-proof if ball arithmetic proves it, else undecided with the largest gain that is not ruled out."""
-    profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(limit))
+    profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(slack))
     honest = profiler.profile(game.case.kinds.honest)
     rest, covered = _cover_rest(profiler, unsearched, honest, tolerance)
-    notes: list[str] = []
-    profiles: list[ScoreProfile] = []
+    answers = Answers[CopyVector, ScoreProfile](profiler.profile)
     if _most(rest, tolerance) <= 0 or game.max_arms is not None or not game.contested:
         shown = [vector for vector in searched if sum(vector) == covered][:SHOWN]
-        for copies in [*(vector for vector in searched if sum(vector) < covered), *shown]:
-            try:
-                profiles.append(profiler.profile(copies))
-            except EngineError as refusal:
-                notes.append(f"copies {copies} were not proven: {refusal.reason}")
-                if sum(copies) < covered:
-                    covered = sum(copies)
-                    rest = profiler.upper_sweep(honest, covered)
+        run_search(answers, [*(vector for vector in searched if sum(vector) < covered), *shown])
+    notes = [f"copies {copies} were not proven: {why}" for copies, why in answers.left_out.items()]
+    if any(sum(copies) < covered for copies in answers.left_out):
+        covered = min(map(sum, answers.left_out))
+        rest = profiler.upper_sweep(honest, covered)
+    profiles = list(answers.evaluated.values())
     grid = threshold_grid([honest, *profiles])
     sweeps = [profiler.sweep(honest, profile, grid) for profile in profiles]
     tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
@@ -312,7 +297,7 @@ def _proof(
 def _cover_rest(
     profiler: ScoreProfiler, unsearched: int, honest: ScoreProfile, tolerance: Number
 ) -> tuple[ThresholdSweep, int]:
-    """An upper bound over all vectors of at least so many arms, for the smallest such number that it decides."""
+    """Bound all vectors of at least some number of arms, the smallest number for which the bound decides."""
     game, originals = profiler.game, len(profiler.game.priors)
     first = originals + 1 if not game.contested else max(originals, game.max_arms or unsearched) + 1
     fewest = min(first, unsearched)
@@ -323,7 +308,7 @@ def _cover_rest(
 
 
 def _most(sweep: ThresholdSweep, tolerance: Number) -> float:
-    """An upper bound of the largest gain above the tolerance."""
+    """Return an upper bound of the largest gain above the tolerance."""
     with ctx.workprec(PRECISION):
         return max(_upper(excess) for excess in sweep.excess(tolerance))
 
@@ -336,7 +321,7 @@ def _upper(value: Number) -> float:
 
 
 def clone_proof_words(game: TwoPhaseGame, proven: int, covered: int) -> str:
-    """The argument in words."""
+    """Put the argument into words."""
     case = game.case
     whom = ""
     if game.contested:
@@ -363,7 +348,7 @@ def clone_proof_words(game: TwoPhaseGame, proven: int, covered: int) -> str:
 
 
 def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Witness:
-    """The deviation at its most profitable threshold."""
+    """Return the deviation at its most profitable threshold."""
     with ctx.workprec(PRECISION):
         excess = sweep.excess(tolerance)
     number = max(range(len(excess)), key=lambda j: float(excess[j]))
@@ -384,7 +369,7 @@ def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Wi
 
 
 def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> ThresholdGains:
-    """The largest gain at each threshold; "never" is infinity, "no other agent has a score" minus infinity."""
+    """Return the largest gain at each threshold; "never" is infinity, "no other agent has a score" minus infinity."""
     if not sweeps:
         return ()
     points = np.unique(np.concatenate([sweep.thresholds for sweep in sweeps]))
@@ -402,7 +387,7 @@ def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> Thresho
 
 
 def _shown(game: TwoPhaseGame, threshold: float) -> float:
-    """A threshold as an average reward; Bernoulli scores are counted in successes."""
+    """Return a threshold as an average reward; Bernoulli scores are counted in successes."""
     counted = not game.deterministic and math.isfinite(threshold)
     return threshold / game.score_rounds if counted else threshold
 
@@ -422,7 +407,7 @@ def _estimate(game: TwoPhaseGame, value: Number, where: str) -> Estimate:
 
 
 def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> DominanceResult:
-    """Whether some copies pay the agent against some opponents, for a mechanism that restarts in epochs."""
+    """Check whether some copies pay the agent against some opponents, for a mechanism that restarts in epochs."""
     results = [dominance(epoch, max_copies, tolerance) for epoch in epoch_cases(case)]
     tried, last = [result.worst for result in results], results[-1]
     unsettled = [number for number, result in enumerate(results) if not result.argument.settles]
@@ -446,10 +431,8 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
     return replace(_result(case, words, tried, results[number].worst), notes=last.notes)
 
 
-def by_dominance(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations | None:
-    """A strategy: dominance against all others, one agent at a time; None if not asked for."""
-    if question.opponents != "any":
-        return None
+def by_dominance(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+    """Strategy against any opponents: dominance, one agent at a time."""
     if len(question.horizons) > 1 or question.also:
         raise EngineError(
             "opponents='any' expects one horizon and nothing else to be asked for (withholding, splitting, informed, "
@@ -460,7 +443,7 @@ def by_dominance(question: Question, known: KnownArguments, limits: Search, cloc
         for (case,) in question.searched:
             try:
                 check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
-                results.append(check(case, limits.copies, question.tolerance))
+                results.append(check(case, search.copies, question.tolerance))
             except OutOfTimeError:
                 results.append(_out_of_time(case, clock))
     notes = dict.fromkeys(text for result in results for text in result.notes)
@@ -468,7 +451,7 @@ def by_dominance(question: Question, known: KnownArguments, limits: Search, cloc
 
 
 def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
-    """The trivial bounds: payoffs are between nothing and all rewards."""
+    """Return the trivial bounds: payoffs are between nothing and all rewards."""
     half = case.market.share * case.horizon / 2  # means lie in [0, 1]
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))

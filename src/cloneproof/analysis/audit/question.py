@@ -20,6 +20,7 @@ from cloneproof.mechanisms.rule import Rule
 
 MechanismOrFactory = Mechanism | Callable[[Market], Mechanism]
 Auditable = MechanismOrFactory | BlackBox
+MOST_HORIZONS = 100_000  # An audit takes at most this many horizons.
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,7 @@ class AuditCase:
 
     @property
     def played(self) -> Mechanism | BlackBox:
-        """The mechanism, or the black box behind it."""
+        """Mechanism, or the black box behind it."""
         return self.box or self.mechanism
 
     @property
@@ -71,7 +72,7 @@ AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, ris
 def audit_cases(
     market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
 ) -> dict[str, AgentCases]:
-    """The cases of each agent."""
+    """Return the cases of each agent."""
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
     box = mechanism if isinstance(mechanism, BlackBox) else None
     resolved = []
@@ -103,7 +104,7 @@ def _declared(mechanism: Auditable, market: Market) -> Mechanism:
 
 
 def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
-    """The case of one agent at the market's horizon."""
+    """Return the case of one agent at the market's horizon."""
     one_of(name, [agent.name for agent in market.agents], "agent", MarketError)
     return audit_cases(market, mechanism, [name], [market.horizon])[name][0]
 
@@ -119,7 +120,7 @@ def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
 
 
 def epoch_cases(case: AuditCase) -> list[AuditCase]:
-    """A case for each epoch of a mechanism that restarts in epochs; else the case itself."""
+    """Return a case for each epoch of a mechanism that restarts in epochs; else the case itself."""
     epochs = running_epochs(case.running, case.agents, case.horizon)
     return [
         replace(
@@ -134,7 +135,6 @@ def epoch_cases(case: AuditCase) -> list[AuditCase]:
 
 OpponentsName = Literal["market", "any"]
 AlsoName = Literal["withholding", "splitting", "informed", "copy-cost"]
-MOST_HORIZONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -169,12 +169,12 @@ class Question:
 
     @property
     def searched(self) -> list[AgentCases]:
-        """The cases of one agent of each kind."""
+        """Cases of one agent of each kind."""
         return [self.cases[name] for name in dict.fromkeys(self.representatives.values())]
 
     @property
     def of_one_of_each_kind(self) -> Question:
-        """The question restricted to one agent of each kind."""
+        """Question restricted to one agent of each kind."""
         searched = dict.fromkeys(self.representatives.values())
         cases = {name: self.cases[name] for name in searched}
         return replace(self, cases=cases, representatives={name: name for name in searched})
@@ -216,7 +216,7 @@ def checked_question(
 
 
 def checked_horizons(horizons: object) -> list[int]:
-    """The horizons of "1:500" (both included) or of a list of whole numbers, rising and each once.
+    """Return the horizons of "1:500" (both included) or of a list of whole numbers, rising and each once.
 
     >>> checked_horizons("3:5"), checked_horizons([7, 2, 7])
     ([3, 4, 5], [2, 7])

@@ -21,46 +21,71 @@ from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Any
 
-from cloneproof._randomness import substream
-from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
+from cloneproof.analysis.audit.copy_vectors import CopyVector, neighbours
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.race_state import (
     ALPHA,
     FEW,
-    LOOKS,
     NONE,
     OF_GAIN,
+    Draw,
     Draws,
     Race,
     RaceEntry,
     confirmation_level,
-    generation_share,
 )
-from cloneproof.analysis.audit.results import SearchResult
+from cloneproof.analysis.audit.search_result import SearchResult
 from cloneproof.analysis.audit.verdict import does_not_pay, pays, relative_gain_at_most
-from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.gain import PairedSampling, sampled_gain
+from cloneproof.analysis.search import Search, run_search, until_interrupted
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job, strata_of
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
 from cloneproof.market.market import MOST_ARMS, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
-FACTORS = (2.0, 1.5, 1.25, 1.0)  # of the numbers of copies; the last one is a step of one copy
-MOST_GENERATIONS = 12
-RISES = 3.0  # standard errors
-NEAR = 0.1  # of the tolerance: what gains less is not pursued
+# The compass search
+FACTORS = (
+    2.0,
+    1.5,
+    1.25,
+    1.0,
+)  # Numbers of copies are multiplied by these in turn; the last is a step of one copy.
+MOST_GENERATIONS = 12  # It takes at most this many steps.
+RISES = 3.0  # A gain is clear if it is this many standard errors.
+NEAR = 0.1  # A gain below this part of the tolerance is not pursued.
+
+# First looks
+RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)  # The order of the rungs of ladders; then come the vectors of the fewest arms.
+FIRST = 16  # A look that is not expensive has this many pairs.
+LOOK, DEAR_LOOK = 0.02, 0.15  # A look may take these parts of what is left of a budget: with many pairs, and with few.
+LONGEST_PASS = 64  # Under a budget a look is stratified up to this many strata.
+
+# Confirmations and further pairs
+CLEAR = 2.0  # A candidate surely seems to pay if its excess is this many standard errors.
+CAREFUL = 0.5  # While others wait, a confirmation may cost this part of what is left of a budget.
+GROWTH, MOST_GROWTH = (
+    2,
+    8,
+)  # A turn multiplies the pairs by the first; by up to the second if none seem to pay.
+SPARE = 1.1  # A turn draws this multiple of what a forecast says.
+TURN = 0.5  # A turn takes at most this part of what is left of a budget.
+
+# The race
+RUNS = 2048  # A candidate has at most this many pairs if neither runs nor a budget is given.
+NO_LIMIT = 1 << 30  # Under a budget its pairs are not counted.
+AHEAD_ARMS = 64  # On a GPU first runs are drawn ahead for candidates of at most this many arms.
 
 
 @dataclass
 class SearchSteps:
-    """The state of the compass search: for each case the best vector so far, and the next factor."""
+    """State of the compass search: for each case the best vector so far, and the next factor."""
 
     best: dict[AuditCase, CopyVector] = field(default_factory=dict)
     factors: dict[AuditCase, int] = field(default_factory=dict)
 
     def next_generation(self, state: Race) -> list[RaceEntry]:
-        """The untried vectors around the best ones; none if no gain rises or no neighbour is better."""
+        """Return the untried vectors around the best ones; none if no gain rises or no neighbour is better."""
         if len(state.generations) > MOST_GENERATIONS:
             return []
         generation = []
@@ -73,7 +98,7 @@ class SearchSteps:
         return generation
 
     def _around(self, state: Race, best: RaceEntry, begin: int) -> list[RaceEntry]:
-        """The new vectors at the first factor that has any."""
+        """Return the new vectors at the first factor that has any."""
         for number in range(begin, len(FACTORS)):
             self.factors[best.case] = number + 1
             vectors = dict.fromkeys(neighbours(best.case.kinds, best.copies, FACTORS[number]))
@@ -86,13 +111,13 @@ class SearchSteps:
 
 
 def best_of_case(state: Race, case: AuditCase) -> RaceEntry | None:
-    """The deviation of a case with the largest gain minus a standard error."""
+    """Return the deviation of a case with the largest gain minus a standard error."""
     seen = [entry for entry in state.looks if entry.case is case and entry.attacks]
     return max(seen, key=lambda each: state.looks[each].witness.gain.value - state.looks[each].error, default=None)
 
 
 def rises(state: Race, entry: RaceEntry) -> bool:
-    """Whether the gain is clearly positive, or clearly above that of half the copies, and not far from paying."""
+    """Return whether the gain is clearly positive, or above that of half the copies, and not far from paying."""
     draws = state.looks[entry]
     gain, error = draws.witness.gain.value, RISES * draws.error
     near = NEAR * state.tolerance * max(0.0, draws.witness.honest.value)
@@ -103,33 +128,41 @@ def rises(state: Race, entry: RaceEntry) -> bool:
     return half is not None and rise > error + RISES * half.error and gain + rise > near
 
 
-def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Iterator[CopyVector]:
-    """The vectors with one number, or all, multiplied or divided by the factor (by at least one copy); never honesty.
+def proposed_draws(state: Race) -> Iterator[Draw]:
+    """Propose looks, halving, steps of the compass and optimism, each with confirmations of what seems to pay.
 
-    >>> list(neighbours(OriginalKinds((0, 0)), (4, 1), 2.0))
-    [(8, 1), (2, 1), (4, 2), (8, 2), (2, 1)]
+    The race ends the search as soon as a candidate surely pays or time is over (`Race.done`).
     """
-    more = [max(number + 1, round(number * factor)) for number in vector]
-    fewer = [max(1, min(number - 1, round(number / factor))) for number in vector]
-    changed = [(*vector[:k], numbers[k], *vector[k + 1 :]) for k in range(len(vector)) for numbers in (more, fewer)]
-    both = [tuple(more), tuple(fewer)] if len(vector) > 1 else []
-    for each in (*changed, *both):
-        if each not in (vector, kinds.honest):
-            yield kinds.sorted(each)
+    # Every candidate has a look before any has more; expensive ones wait until cheap ones had theirs. After each draw
+    # what seems to pay is confirmed from a new seed, as long as that costs no more than all work so far. The order
+    # decides only how soon a race ends: levels are fixed by generation and rank, whatever is drawn.
+    later: list[RaceEntry] = []
+    postponed: list[RaceEntry] = []
+    for entry in in_order(state.planned):
+        if is_expensive(state, entry):
+            later.append(entry)
+        else:
+            yield from look(state, entry, postponed)
+            yield from confirmations(state, CAREFUL)
+    yield from confirmations(state)
+    for entry in later:
+        yield from look(state, entry, postponed)
+        yield from confirmations(state)
+    yield from halve(state, state.candidates)
+    yield from confirmations(state)
+    steps = SearchSteps()
+    while generation := steps.next_generation(state):
+        state.add(generation)
+        for entry in generation:
+            yield from look(state, entry, [])
+            yield from confirmations(state, CAREFUL)
+        yield from halve(state, generation)
+    yield from draw_most_open(state, postponed)
 
 
-RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)  # of the ladders, in the order of first looks; then whatever has fewest arms
-FIRST = 16  # pairs of a look, if it is not expensive
-LOOK, DEAR_LOOK = 0.02, 0.15  # of what is left of a budget: for one look, and for one with few pairs
-MANY_PASSES = 4  # whole passes, from which on they are drawn in place of short ones
-GENERATIONS = 2  # the stream of their seeds; that of confirmations is 1
-LONGEST_PASS = 64  # strata that a look takes in, under a budget
-
-
-def look(state: Race, entry: RaceEntry) -> bool:
-    """Take a first look, unless it is too expensive for the remaining budget; whether it was taken."""
-    market = id(entry.case.market)
-    strata = state.short[market]
+def look(state: Race, entry: RaceEntry, postponed: list[RaceEntry]) -> Iterator[Draw]:
+    """Propose a first look, or postpone it if it is too expensive for the remaining budget."""
+    strata = state.short[id(entry.case.market)]
     pairs, stratify = max(FIRST, strata), True
     if state.budget is not None:
         left, cost = state.deadline.left or 0.0, _guessed_cost(state, entry)
@@ -138,35 +171,21 @@ def look(state: Race, entry: RaceEntry) -> bool:
         if not state.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
             pairs, stratify = FEW, strata <= FEW // 2
         if state.looks and pairs * cost > DEAR_LOOK * left:
-            return False
-    short = stratify and strata < state.strata[market]
-    search(state, entry, min(pairs, state.most), "short" if short else stratify)
-    return True
+            postponed.append(entry)
+            return
+    short = stratify and strata < state.strata[id(entry.case.market)]
+    yield Draw(entry, min(pairs, state.most), "short" if short else stratify)
 
 
 def is_expensive(state: Race, entry: RaceEntry) -> bool:
-    """Whether even a few pairs take more than a look should."""
+    """Return whether even a few pairs take more than a look should."""
     if state.budget is None or not state.looks:
         return False
     return FEW * _guessed_cost(state, entry) > LOOK * (state.deadline.left or 0.0)
 
 
-def search(state: Race, entry: RaceEntry, pairs: int, stratify: PassLength = True) -> None:
-    """Draw pairs of a candidate up to a number, from its generation's seed; whole passes replace short ones."""
-    before, whole = state.looks.get(entry), state.strata[id(entry.case.market)]
-    if before is not None:
-        stratify = state.passes(entry, before.totals)
-        if stratify is not True and whole > 1 and pairs >= MANY_PASSES * whole:
-            before, stratify = None, True
-    number = state.numbers[entry]
-    level = LOOKS * state.alpha * generation_share(number) / len(state.generations[number])
-    seed = state.seed if number == 0 else substream(GENERATIONS, state.seed, number) >> 1
-    state.looks[entry] = state.draw(entry, pairs, before, seed, level * state.share(entry, stratify), stratify)
-    state.tell(f"{entry.case.name}: {state.looks[entry].pairs} pairs of copies {entry.copies}")
-
-
 def _guessed_cost(state: Race, entry: RaceEntry) -> float:
-    """The guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
+    """Return the guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
     if not state.looks:
         return 0.0
     near = min(state.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
@@ -174,7 +193,7 @@ def _guessed_cost(state: Race, entry: RaceEntry) -> float:
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """The order of first looks: cases in turn, each by its largest number of copies, then its arms."""
+    """Order candidates for their first looks: cases in turn, each by its largest number of copies, then its arms."""
 
     def rank(entry: RaceEntry) -> tuple[int, int, CopyVector]:
         most = max(entry.copies)
@@ -188,26 +207,25 @@ def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
     return [entry for turn in turns for entry in turn if entry is not None]
 
 
-CONFIRMATIONS = 1  # the stream of their seeds
-CLEAR = 2.0  # standard errors
+def confirmations(state: Race, part: float = 1.0) -> Iterator[Draw]:
+    """Propose fresh pairs of what seems to pay, the cheapest to confirm first, while that is worth its cost.
 
-
-def found(state: Race, part: float = 0.5) -> bool:
-    """Whether a candidate surely pays, by the search itself or after confirmations of what seems to pay.
-
-    A confirmation costs no more than it is worth (`worth_confirming`).
+    Each time half of the fresh pairs still forecast are drawn, and at least a quarter more than there are.
     """
-    while not state.anybody_pays():
+    while True:
         costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
         entry = min(costs, key=lambda each: costs[each], default=None)
-        if state.deadline.spent or entry is None or costs[entry] > worth_confirming(state, entry, part):
-            return False
-        confirm(state, entry)
-    return True
+        if entry is None or costs[entry] > worth_confirming(state, entry, part):
+            return
+        fresh = state.confirmations.get(entry)
+        done = 0 if fresh is None else fresh.pairs
+        cost = (fresh or state.looks[entry]).cost
+        pairs = min(state.most, done + max(FEW, done // 4, math.ceil(costs[entry] / cost / 2)))
+        yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh=True)
 
 
 def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
-    """The most that a confirmation may cost: the work so far, or a part of the remaining budget."""
+    """Return the most that a confirmation may cost: the work so far, or a part of the remaining budget."""
     draws = state.confirmations.get(entry) or state.looks[entry]
     clear = draws.excess(state.tolerance) > CLEAR * draws.error
     left = 0.0 if state.budget is None else state.deadline.left or 0.0
@@ -215,7 +233,7 @@ def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
 
 
 def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
-    """The forecast cost, from the fresh pairs if there are any."""
+    """Return the forecast cost, from the fresh pairs if there are any."""
     fresh = state.confirmations.get(entry)
     draws = fresh or state.looks[entry]
     excess = draws.excess(state.tolerance) - draws.error / 2
@@ -226,84 +244,35 @@ def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
     return draws.cost * max(wanted - done, done / 4, 1.0)
 
 
-def confirm(state: Race, entry: RaceEntry) -> None:
-    """Draw half of the fresh pairs still forecast, and at least a quarter more than there are."""
-    fresh = state.confirmations.get(entry)
-    done = 0 if fresh is None else fresh.pairs
-    cost = (fresh or state.looks[entry]).cost
-    pairs = min(state.most, done + max(FEW, done // 4, math.ceil(cost_of_confirmation(state, entry) / cost / 2)))
-    if fresh is None:
-        rank = len(state.confirmations) + 1
-        seed = substream(CONFIRMATIONS, state.seed, rank) >> 1
-        level, stratify = confirmation_level(state.alpha, rank), 2 * pairs >= state.strata[id(entry.case.market)]
-    else:
-        level, seed, stratify = 2 * (1 - fresh.sample.confidence), fresh.sample.seed, True
-    state.confirmations[entry] = state.draw(entry, pairs, fresh, seed, level, stratify)
-    state.tell(f"{entry.case.name}: {state.confirmations[entry].pairs} fresh pairs of copies {entry.copies}")
-
-
-GROWTH, MOST_GROWTH = 2, 8  # of a candidate's pairs from turn to turn, where it may pay; where it does not
-SPARE = 1.1  # of what a forecast says
-TURN = 0.5  # of what is left, for one turn
-
-
-def run_search(state: Race, waiting: list[RaceEntry]) -> None:
-    """Looks, halving and optimism, with confirmations, until a candidate surely pays or nothing is left."""
-    later: list[RaceEntry] = []
-    expensive: list[RaceEntry] = []
-    for entry in waiting:
-        if state.looks and state.deadline.spent:
-            return
-        if is_expensive(state, entry):
-            later.append(entry)
-        elif not look(state, entry):
-            expensive.append(entry)
-        elif found(state):
-            return
-    for entry in later:
-        if state.deadline.spent or found(state, part=1.0):
-            return
-        if not look(state, entry):
-            expensive.append(entry)
-    if found(state, part=1.0) or halve(state, state.candidates) or found(state, part=1.0) or search_beyond(state):
-        return
-    while not state.deadline.spent and _most_open(state, expensive):
-        if found(state, part=1.0):
-            return
-
-
-def halve(state: Race, among: Sequence[RaceEntry]) -> bool:
-    """Give twice the pairs to the more promising half, repeatedly; whether a candidate surely pays."""
+def halve(state: Race, among: Sequence[RaceEntry]) -> Iterator[Draw]:
+    """Propose twice the pairs for the more promising half, repeatedly."""
     left = [entry for entry in open_candidates(state, among) if entry.attacks]
     left.sort(key=lambda entry: promise(state, entry))
     while len(left) > 1:
         left = left[: len(left) // 2]
         for entry in left:
-            if turn(state, entry) and found(state):
-                return True
+            yield from turn(state, entry)
+            yield from confirmations(state, CAREFUL)
         left.sort(key=lambda entry: promise(state, entry))
-    return False
 
 
-def _most_open(state: Race, expensive: list[RaceEntry]) -> bool:
-    """Draw pairs of the candidate with the highest upper bound, or take a postponed look; whether there was any."""
-    by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
-    return any(turn(state, entry) for entry in by_room) or (bool(expensive) and look(state, expensive.pop(0)))
-
-
-def search_beyond(state: Race) -> bool:
-    """Search around the best vectors where the gain rises; whether a candidate surely pays."""
-    steps = SearchSteps()
-    while not state.deadline.spent and (generation := steps.next_generation(state)):
-        state.add(generation)
-        for entry in generation:
-            if state.deadline.spent:
-                return False
-            if look(state, entry) and found(state):
-                return True
-        if halve(state, generation) or found(state):
-            return True
-    return False
+def draw_most_open(state: Race, postponed: list[RaceEntry]) -> Iterator[Draw]:
+    """Propose pairs of the candidate with the highest upper bound, or a postponed look, while there is budget."""
+    while True:
+        drawn = state.pairs
+        by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
+        for entry in by_room:
+            yield from turn(state, entry)
+            if state.pairs > drawn:
+                break
+        else:
+            if not postponed:
+                return
+            entry = postponed.pop(0)
+            yield from look(state, entry, [])
+            if entry not in state.looks:
+                return
+        yield from confirmations(state)
 
 
 def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
@@ -313,29 +282,27 @@ def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
 
 
 def promise(state: Race, entry: RaceEntry) -> float:
-    """The forecast cost of knowing that it pays, if its gain is a standard error larger than it seems."""
+    """Return the forecast cost of knowing that it pays, if its gain is a standard error larger than it seems."""
     draws = state.looks[entry]
     excess = draws.excess(state.tolerance) + draws.error
     return draws.cost * draws.pairs_until_known(excess, state.alpha, state.bounds)
 
 
 def room(state: Race, entry: RaceEntry) -> float:
-    """The largest relative gain that is not ruled out."""
+    """Return the largest relative gain that is not ruled out."""
     witness = state.looks[entry].one_sided
     return witness.gain_at_most / max(witness.honest.value, 1e-300)
 
 
-def turn(state: Race, entry: RaceEntry) -> bool:
-    """Draw more pairs if affordable; whether any were drawn."""
-    pairs, before = affordable(state, entry), state.looks[entry].pairs
-    if pairs <= before:
-        return False
-    search(state, entry, pairs)
-    return state.looks[entry].pairs > before
+def turn(state: Race, entry: RaceEntry) -> Iterator[Draw]:
+    """Propose more pairs of a candidate, if affordable."""
+    pairs = affordable(state, entry)
+    if pairs > state.looks[entry].pairs:
+        yield Draw(entry, pairs)
 
 
 def affordable(state: Race, entry: RaceEntry) -> int:
-    """The total pairs of its next turn; no more than it has if the budget affords no useful turn."""
+    """Return the total pairs of its next turn; no more than it has if the budget affords no useful turn."""
     draws = state.looks[entry]
     wanted = min(state.most, _wanted(state, draws))
     if state.budget is None:
@@ -356,7 +323,7 @@ def _wanted(state: Race, draws: Draws) -> int:
 
 
 def race_results(state: Race) -> list[SearchResult]:
-    """What is known, case by case."""
+    """Return what was found, case by case."""
     bounding = set(state.bounding)
     why = f"{state.clock.words} were not enough for them"
     if state.clock.interrupted:
@@ -371,8 +338,8 @@ def race_results(state: Race) -> list[SearchResult]:
 
 
 def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SearchResult:
-    """The case's candidates, with the most precise honest payoff."""
-    looked = {entry: known(state, entry) for entry in state.looks if entry.case is case}
+    """Return what was found of a case's candidates, with the most precise honest payoff."""
+    looked = {entry: best_draws(state, entry) for entry in state.looks if entry.case is case}
     planned, *added = ([entry for entry in each if entry.case is case] for each in state.generations)
     unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
     honest = min((draws.witness.honest for draws in looked.values()), key=lambda payoff: payoff.error, default=None)
@@ -393,8 +360,8 @@ def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing
     )
 
 
-def known(state: Race, entry: RaceEntry) -> Draws:
-    """The statement about a candidate: from its fresh pairs if these are more precise."""
+def best_draws(state: Race, entry: RaceEntry) -> Draws:
+    """Return the statement about a candidate: from its fresh pairs if these are more precise."""
     look, fresh = state.looks[entry], state.confirmations.get(entry)
     if fresh is None:
         return look
@@ -402,15 +369,10 @@ def known(state: Race, entry: RaceEntry) -> Draws:
     return fresh if better else look
 
 
-RUNS = 2048  # pairs of a candidate at most, if neither runs nor a budget is given
-NO_LIMIT = 1 << 30
-AHEAD_ARMS = 64  # of a candidate whose first runs are drawn with those of all others
-
-
 def race(
     candidates: Sequence[RaceEntry],
     tolerance: float,
-    limits: Search,
+    search: Search,
     clock: Deadline,
     budget: float | None,
     alpha: float = ALPHA,
@@ -423,16 +385,14 @@ def race(
     """
     if budget is not None and candidates:
         clock.tell(0, 100, "compiling")
-        _compile(candidates[0], limits.seed, play)
+        _compile(candidates[0], search.seed, play)
         if candidates[0].case.box is not None and clock.budget is not None and clock.left is not None:
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
-    _draw_first_runs(candidates, limits.seed, play)
-    most = limits.runs if limits.runs is not None else (RUNS if budget is None else NO_LIMIT)
-    state = Race(tolerance, limits.seed, alpha, candidates, most, clock, budget, play, limits.bounds, implied)
-    try:
-        run_search(state, in_order(candidates))
-    except KeyboardInterrupt:
-        clock.interrupt()
+    _draw_first_runs(candidates, search.seed, play)
+    most = search.runs if search.runs is not None else (RUNS if budget is None else NO_LIMIT)
+    state = Race(tolerance, search.seed, alpha, candidates, most, clock, budget, play, search.bounds, implied)
+    with until_interrupted(clock):
+        run_search(state, proposed_draws(state))
     return race_results(state)
 
 

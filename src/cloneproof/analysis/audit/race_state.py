@@ -40,6 +40,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import now
+from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.verdict import SampledDeviation, Witness, pays
@@ -50,11 +51,23 @@ from cloneproof.engines.monte_carlo.job import Outcomes, strata_of
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, J, kernel_outcomes
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 
-MIXTURE = 1.0  # what the mixture of rates of a confidence sequence costs, in logarithms
+# Error levels
+ALPHA = 0.01  # All statements of a race hold together but for this probability.
+HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # Its parts for confirmations, for what none of the candidates gains, and for looks.
+PLANNED = 0.9  # Planned candidates have this part of the latter two.
+SHORT = 0.05  # A look in short passes has this part of its candidate's level.
+OF_GAIN = 0.75  # The gain has this part of the level of a relative gain's upper end, the honest payoff the rest.
+MIXTURE = 1.0  # The mixture of rates of a confidence sequence costs this much, in logarithms.
+
+# Draws
+FEW = 4  # An expensive look has this many pairs; fewer are never drawn at a time.
+MANY_PASSES = 4  # From this many whole passes on they are drawn in place of short ones.
+MOST_KEPT = 1 << 17  # This many runs of an honest world are kept; later ones are played again.
+CONFIRMATIONS, GENERATIONS = 1, 2  # The streams of the seeds of confirmations and of generations.
 
 
 def variance(totals: RunTotals) -> float:
-    """The variance of the gain in one observation (a pass over the strata); for one pass, that between its strata."""
+    """Return the variance of the gain in one pass over the strata; of a single pass, that between its strata."""
     weights, count = np.array(totals.estimands.weights), totals.count
     bounds = totals.estimands.bounds[0]
     if count == 0 or (count == 1 and len(weights) == 1):
@@ -82,6 +95,15 @@ class RaceEntry(NamedTuple):
         return 0 not in self.copies
 
 
+class Draw(NamedTuple):
+    """A proposal: pairs of a candidate up to this number, from its generation's seed or, if `fresh`, to confirm it."""
+
+    entry: RaceEntry
+    pairs: int
+    stratify: PassLength = True
+    fresh: bool = False
+
+
 @dataclass(frozen=True)
 class Draws:
     """What was drawn of a candidate from one seed, at one level, and what a pair costs."""
@@ -105,7 +127,7 @@ class Draws:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of the gain in one pair of whole passes, from the variances inside the strata."""
+        """Variance of the gain in one pair of whole passes, from the variances inside the strata."""
         weights, count = np.array(self.totals.estimands.weights), self.totals.count
         if count < 2:
             return variance(self.totals) / float((weights**2).sum())
@@ -117,14 +139,14 @@ class Draws:
         return math.sqrt(variance(self.totals) / max(1, self.totals.count))
 
     def pairs_until_known(self, excess: float, alpha: float, bounds: BoundsName) -> float:
-        """The total pairs after which a gain of `excess` above the tolerance shows; infinite if it is not positive."""
+        """Return the total pairs after which a gain of `excess` above the tolerance shows; infinite if not positive."""
         if excess <= 0:
             return math.inf
         log = math.log(2 / alpha) + MIXTURE
         return 2 * log * self.variance / excess**2 + self._largest(bounds) * log / excess
 
     def pairs_until_ruled_out(self, room: float, alpha: float, bounds: BoundsName) -> float:
-        """The total pairs after which the upper end of a gain has come down by `room`; infinite if not positive."""
+        """Return the total pairs that bring the upper end of a gain down by `room`; infinite if not positive."""
         if room <= 0:
             return math.inf
         log = math.log(1 / alpha) + MIXTURE
@@ -138,15 +160,8 @@ class Draws:
         return (gains.most - gains.least) / 2 if bounds == "distribution-free" else 0.0
 
 
-ALPHA = 0.01
-HALF, NONE, LOOKS = 0.5, 0.4, 0.1  # of it: for confirmations, for what none of the candidates gains, for looks
-PLANNED = 0.9  # of the latter two: for the candidates that were planned
-SHORT = 0.05  # of a candidate's level: for a look in short passes
-OF_GAIN = 0.75  # of the level of an upper end of a relative gain: for the gain; the rest for the honest payoff
-
-
 def confirmation_level(alpha: float, rank: int) -> float:
-    """The level of the candidate confirmed first, second, ..: two thirds for the first, then slowly falling parts.
+    """Return the level of the candidate confirmed first, second, ..: two thirds, then slowly falling parts.
 
     >>> round(sum(confirmation_level(0.01, rank) for rank in range(1, 10**5)), 7)
     0.005
@@ -156,15 +171,12 @@ def confirmation_level(alpha: float, rank: int) -> float:
 
 
 def generation_share(generation: int) -> float:
-    """The part of a level that a generation of candidates has.
+    """Return the part of a level that a generation of candidates has.
 
     >>> round(sum(generation_share(g) for g in range(60)), 12)
     1.0
     """
     return PLANNED if generation == 0 else (1 - PLANNED) * 2.0**-generation
-
-
-MOST_KEPT = 1 << 17  # runs of a world; later ones are played again
 
 
 class HonestRuns(Generic[J]):
@@ -188,9 +200,6 @@ class HonestRuns(Generic[J]):
         return Outcomes(table[:, :agents], table[:, agents], table[:, agents + 1 :])
 
 
-FEW = 4  # pairs of a look that is expensive; the fewest that are drawn at a time
-
-
 @dataclass
 class Race:
     """What is known of each candidate, and what its pairs cost: seconds under a budget, else arms times rounds."""
@@ -208,6 +217,7 @@ class Race:
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
     work: float = 0.0  # in the unit of cost
+    pairs: int = 0  # drawn of all candidates
     generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
     numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
     deadline: Deadline = field(init=False)
@@ -231,10 +241,44 @@ class Race:
 
     @property
     def bounding(self) -> list[RaceEntry]:
-        """The candidates whose bounds bound all; without the implied ones once all others planned were looked at."""
+        """Candidates whose bounds bound all; without the implied ones once all others planned were looked at."""
         others = [entry for entry in self.planned if entry not in self.implied]
         implied = self.implied if all(entry in self.looks for entry in others) else frozenset()
         return [entry for entry in self.candidates if entry not in implied]
+
+    @property
+    def done(self) -> bool:
+        """Whether a candidate surely pays, or time is over and at least one was looked at."""
+        return self.anybody_pays() or (bool(self.looks) and self.deadline.spent)
+
+    def evaluate(self, proposal: Draw) -> None:
+        """Draw the pairs of a candidate."""
+        entry, pairs, stratify, fresh = proposal
+        drawn = self.confirmations if fresh else self.looks
+        drawn[entry] = self._confirmed(entry, pairs, stratify) if fresh else self._searched(entry, pairs, stratify)
+        kind = "fresh pairs" if fresh else "pairs"
+        self.tell(f"{entry.case.name}: {drawn[entry].pairs} {kind} of copies {entry.copies}")
+
+    def _searched(self, entry: RaceEntry, pairs: int, stratify: PassLength) -> Draws:
+        """Draw from the seed of the candidate's generation; whole passes replace short ones."""
+        before, whole = self.looks.get(entry), self.strata[id(entry.case.market)]
+        if before is not None:
+            stratify = self.passes(entry, before.totals)
+            if stratify is not True and whole > 1 and pairs >= MANY_PASSES * whole:
+                before, stratify = None, True
+        number = self.numbers[entry]
+        level = LOOKS * self.alpha * generation_share(number) / len(self.generations[number])
+        seed = self.seed if number == 0 else substream(GENERATIONS, self.seed, number) >> 1
+        return self.draw(entry, pairs, before, seed, level * self.share(entry, stratify), stratify)
+
+    def _confirmed(self, entry: RaceEntry, pairs: int, stratify: PassLength) -> Draws:
+        """Draw from a seed of its own, at a level that falls with the number of candidates confirmed before."""
+        fresh = self.confirmations.get(entry)
+        if fresh is not None:
+            return self.draw(entry, pairs, fresh, fresh.sample.seed, 2 * (1 - fresh.sample.confidence), stratify)
+        rank = len(self.confirmations) + 1
+        seed = substream(CONFIRMATIONS, self.seed, rank) >> 1
+        return self.draw(entry, pairs, None, seed, confirmation_level(self.alpha, rank), stratify)
 
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
@@ -252,10 +296,14 @@ class Race:
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
         self.work += cost * done
+        self.pairs += done
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
         witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
+        # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
+        # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
+        # does not matter when the race stops or how often a candidate was continued.
         none = NONE * self.alpha * generation_share(self.numbers[entry])  # of it gains more than the largest end
         return Draws(sample, witness, self.one_sided(entry, witness, gain.progress, none), cost)
 
@@ -264,20 +312,20 @@ class Race:
         return "short" if 1 < length < self.strata[market] else length > 1
 
     def share(self, entry: RaceEntry, stratify: PassLength) -> float:
-        """The part of a candidate's level for pairs drawn in such passes."""
+        """Return the part of a candidate's level for pairs drawn in such passes."""
         if self.strata[id(entry.case.market)] == 1:
             return 1.0
         return 1 - SHORT if stratify is True else SHORT
 
     def one_sided(self, entry: RaceEntry, witness: Witness, totals: RunTotals, level: float) -> Witness:
-        """The witness with an upper end of the relative gain that holds at that level."""
+        """Return the witness with an upper end of the relative gain that holds at that level."""
         level *= self.share(entry, self.passes(entry, totals))
         gain = float(totals.half_widths(2 * OF_GAIN * level, self.bounds)[0])
         honest = float(totals.half_widths(2 * (1 - OF_GAIN) * level, self.bounds)[1])
         return replace(witness, gain=replace(witness.gain, error=gain), honest=replace(witness.honest, error=honest))
 
     def anybody_pays(self) -> bool:
-        """Whether a gain is surely above the tolerance."""
+        """Return whether a gain is surely above the tolerance."""
         drawn = [*self.looks.items(), *self.confirmations.items()]
         return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
 

@@ -8,19 +8,17 @@ Sampling answers everything if no exact engine applies, or confirms the best fin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, count
+from itertools import chain
 from typing import Any
 
-from cloneproof._clock import now
 from cloneproof.analysis.audit.arguments import limit_worlds, more_vectors, worlds_that_suffice
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, ladders
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
-from cloneproof.analysis.audit.results import (
-    Evaluated,
+from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
     HorizonPayoffs,
@@ -31,7 +29,7 @@ from cloneproof.analysis.audit.results import (
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.audit.verdict import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -40,11 +38,23 @@ from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_thre
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import full_copies
 
-HONEST_PART = 0.5  # of a budget, to evaluate honesty; what takes longer is sampled
+HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
-LONG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # seconds for a rung after which a ladder is not climbed further
-PART = 0.05  # or that part of a budget, if it is more
-MOST_DIGITS = 10.0  # of a number of states that the tree need not be asked about
+LONG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds than this,
+PART = 0.05  # or more than this part of the budget.
+MOST_DIGITS = 10.0  # The tree is not asked about a number of states with more digits.
+MOST_REFINED = 40  # At most this many deviations too near the tolerance are enclosed in balls.
+AFTER = 1.0  # Enclosing the best deviation of all may take this many seconds beyond the budget.
+NOT_ENCLOSED = (
+    "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
+)
+MANY_COPIES = 1000  # Under the scan theorem this many copies of one original are evaluated.
+MOST_EVALUATED = 1000  # So are at most this many horizons of an agent; at earlier ones the theorem speaks alone.
+MOST_SAMPLED_HORIZONS = 50  # A race takes at most this many horizons.
+MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
+CHECKED = 0.1  # Samples that only check an argument have this part of the budget.
+TRIED = 64  # A black box plays this many rounds before processes are started.
+FASTEST = 10**8  # No kernel plays more rounds a second.
 
 
 def honest_evaluations(cases: AgentCases, seconds: float | None) -> tuple[dict[int, Evaluation], ExactEngine] | None:
@@ -62,7 +72,7 @@ def honest_evaluations(cases: AgentCases, seconds: float | None) -> tuple[dict[i
 
 
 def _too_many_states(cases: AgentCases) -> bool:
-    """Whether the tree would certainly refuse, judged by its size; the tree itself can take seconds to find out.
+    """Return whether the tree would certainly refuse, judged by its size; the tree itself can take seconds to find out.
 
     Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
     """
@@ -78,9 +88,9 @@ def _too_many_states(cases: AgentCases) -> bool:
 
 
 def exact(
-    question: Question, known: KnownArguments, limits: Search, clock: Deadline, enclose: bool = True
+    question: Question, known: KnownArguments, search: Search, clock: Deadline, enclose: bool = True
 ) -> FoundDeviations | None:
-    """A strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
+    """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
 
     Without `enclose` it ends before the best deviations are enclosed in ball arithmetic.
     """
@@ -89,80 +99,57 @@ def exact(
     honest = None if question.box is not None else honest_evaluations(agents[0], within)
     if honest is None:
         return None
-    shares = range(len(agents), 0, -1)  # of what is left of the budget, for each agent in turn
-    results = [
-        exact_result(cases, *honest, known, limits.copies, question.tolerance, clock.share(parts))
-        for cases, parts in zip(agents, shares, strict=True)
-    ]
+    (evaluations, engine), elementary, results = honest, _elementary(known), []
+    for number, cases in enumerate(agents):
+        paid = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
+        arguments = {case.horizon: elementary[case] for case in cases if case in elementary}
+        more = more_vectors(cases, paid, arguments, question.tolerance)  # those that make the search complete
+        vectors = list(dict.fromkeys([*grid(cases[0].kinds, search.copies)[0], *more]))
+        rungs, start = ladders(cases[0].kinds, cases[-1].horizon), ExactResult(cases, engine, paid, arguments)
+        results.append(search_vectors(start, vectors, rungs, clock.share(len(agents) - number)))
     if not any(result.evaluated for result in results):
         return None
     in_floats = FoundDeviations(tuple(results), (DRAFT,))
     if not enclose or clock.interrupted:
         return in_floats
     better, late = refine(results, question.tolerance, clock)
-    confirmed = confirm_heuristics(better, question.tolerance, limits, clock)
+    confirmed = confirm_heuristics(better, question.tolerance, search, clock)
     return FoundDeviations(tuple(confirmed), tuple(late))
 
 
-def exact_result(
-    cases: AgentCases,
-    honest: dict[int, Evaluation],
-    engine: ExactEngine,
-    known: KnownArguments,
-    copies: int,
-    tolerance: float,
-    clock: Deadline,
-) -> ExactResult:
-    """Evaluate every vector up to the cap, those that make the search complete, and the ladders."""
-    payoffs = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in honest.items()}
-    elementary = _elementary(known)
-    arguments = {case.horizon: elementary[case] for case in cases if case in elementary}
-    kinds = cases[0].kinds
-    vectors, _ = grid(kinds, copies)
-    vectors = list(dict.fromkeys([*vectors, *more_vectors(cases, payoffs, arguments, tolerance)]))
-    empty = ExactResult(cases, engine, payoffs, arguments)
-    return search(empty, vectors, ladders(kinds, cases[-1].horizon), clock)
-
-
-def search(
+def search_vectors(
     start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
 ) -> ExactResult:
     """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
-    evaluated: Evaluated = {}
-    left_out: dict[CopyVector, str] = {}
-    total, told = len(vectors) + sum(map(len, rungs)), count(1)
+    every = [*vectors, *chain(*rungs)]
     long = max(LONG[start.engine], PART * (clock.budget or 0.0))
 
-    def try_vector(vector: CopyVector) -> bool:
-        """Whether it was evaluated, and fast enough to try the next rung of a ladder."""
-        begin = now()
-        found = evaluated.get(vector) or _evaluate_vector(start, vector, left_out, clock)
-        if isinstance(found, str):
-            left_out[vector] = found
-        else:
-            evaluated[vector] = found
-        clock.tell(next(told), total, f"{start.agent}: copies {vector}")
-        return not isinstance(found, str) and now() - begin <= long
+    def evaluate_vector(vector: CopyVector) -> list[Witness]:
+        """Return the witnesses of one vector at every horizon."""
+        for smaller, why in answers.left_out.items() if start.engine == "tree" else ():
+            if all(few <= many for few, many in zip(smaller, vector, strict=True)):
+                raise EngineError(why)  # the tree only grows with the arms
+        return witnesses(start.cases, start.engine, start.honest, vector)
 
-    try:
-        for vector in vectors:
-            try_vector(vector)
-        for ladder in rungs:
-            last = next((number for number, vector in enumerate(ladder) if not try_vector(vector)), len(ladder))
-            for beyond in ladder[last + 1 :]:
-                if beyond not in evaluated:
-                    slow = f"copies {ladder[last]} took more than {long:g} s; a larger budget goes on"
-                    left_out.setdefault(beyond, left_out.get(ladder[last], slow))
-    except KeyboardInterrupt:
-        clock.interrupt()
-        for vector in (*vectors, *chain(*rungs)):
-            if vector not in evaluated:
-                left_out.setdefault(vector, "interrupted")
-    return replace(start, evaluated=evaluated, left_out=left_out)
+    def proposals() -> Iterator[CopyVector]:
+        """Yield the vectors, then the rungs of one ladder after the other."""
+        for number, vector in enumerate(chain(vectors, *(answers.climb(ladder, long) for ladder in rungs)), start=1):
+            yield vector
+            clock.tell(number, len(every), f"{start.agent}: copies {vector}")
+
+    answers = Answers[CopyVector, list[Witness]](evaluate_vector, clock)
+    with until_interrupted(clock):
+        run_search(answers, proposals())
+    if clock.spent:
+        why = "interrupted" if clock.interrupted else f"the {clock.words} were over"
+        for vector in every:
+            if vector not in answers.evaluated:
+                answers.left_out.setdefault(vector, why)
+    return replace(start, evaluated=answers.evaluated, left_out=answers.left_out)
 
 
 def payoffs(cases: AgentCases, engine: ExactEngine, vector: CopyVector) -> HorizonPayoffs:
-    """The agent's payoff with these copies at every horizon."""
+    """Return the agent's payoff with these copies at every horizon."""
     evaluations = _evaluations(cases, vector, engine)
     return {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
 
@@ -172,33 +159,10 @@ def _evaluations(cases: AgentCases, vector: CopyVector, engine: ExactEngine) -> 
     return exact_evaluations(worlds, cases[0].copies(vector), engine)[0]
 
 
-def _evaluate_vector(
-    start: ExactResult, vector: CopyVector, left_out: Mapping[CopyVector, str], clock: Deadline
-) -> list[Witness] | str:
-    """The witnesses of one vector at every horizon, or why there are none."""
-    if clock.spent:
-        return f"the {clock.words} were over"
-    for smaller, why in left_out.items() if start.engine == "tree" else ():
-        if all(few <= many for few, many in zip(smaller, vector, strict=True)):
-            return why  # the tree only grows with the arms
-    try:
-        with clock.for_engines():
-            return witnesses(start.cases, start.engine, start.honest, vector)
-    except EngineError as refusal:
-        return refusal.reason
-
-
 def witnesses(cases: AgentCases, engine: ExactEngine, honest: HorizonPayoffs, vector: CopyVector) -> list[Witness]:
-    """The deviation at every horizon."""
+    """Return the deviation at every horizon."""
     copied = payoffs(cases, engine, vector)
     return [case.witness(vector, honest[case.horizon], copied[case.horizon]) for case in cases]
-
-
-MOST_REFINED = 40  # of those too near the tolerance
-AFTER = 1.0  # seconds beyond a budget, for the best deviation of all
-NOT_ENCLOSED = (
-    "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
-)
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
@@ -214,28 +178,21 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
         for witness in result.witnesses
         if witness.horizon not in result.arguments and is_open(witness, tolerance)
     ]
-    wanted = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
+    listed = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
+    wanted = {(each.agent, each.copies, each.horizon): (result.cases, each) for result, each in listed}
     honest: dict[int, dict[str, Estimate]] = {}
-    better: dict[tuple[str, CopyVector, int], Witness | None] = {}
-    late: list[str] = []
-    with Deadline(None if clock.left is None else clock.left + AFTER).for_engines():
-        for number, (result, witness) in enumerate(wanted):
-            key = (witness.agent, witness.copies, witness.horizon)
-            if key in better or (number and clock.spent):
-                continue
-            try:
-                better[key] = enclose(result.cases, witness, honest)
-            except OutOfTimeError:
-                late = [] if number else [NOT_ENCLOSED]
-                break
-    found = [witness for witness in better.values() if witness is not None]
-    return [result.with_witnesses(each for each in found if each.agent == result.agent) for result in results], late
+    after = Deadline(None if clock.left is None else clock.left + AFTER)
+    answers = Answers[Any, Witness | None](lambda key: enclose(*wanted[key], honest), after)
+    run_search(answers, (key for number, key in enumerate(wanted) if number == 0 or not clock.spent))
+    enclosed = [witness for witness in answers.evaluated.values() if witness is not None]
+    late = [] if next(iter(wanted)) in answers.evaluated else [NOT_ENCLOSED]
+    return [result.with_witnesses(each for each in enclosed if each.agent == result.agent) for result in results], late
 
 
 def enclose(
     cases: AgentCases, witness: Witness, honest: dict[int, dict[str, Estimate]] | None = None
 ) -> Witness | None:
-    """The same deviation enclosed in ball arithmetic; None if it has no closed form.
+    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form.
 
     `honest` caches everybody's honest payoffs by horizon.
     """
@@ -254,12 +211,8 @@ def enclose(
     return replace(witness, honest=before, copied=copied, gain=copied - before)
 
 
-MANY_COPIES = 1000
-MOST_EVALUATED = 1000  # horizons of an agent; at earlier ones the theorem speaks alone
-
-
-def by_theorem(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations | None:
-    """A strategy: a few deviations, if the scan theorem covers every agent and horizon, against any opponents.
+def by_theorem(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+    """Strategy: a few deviations, if the scan theorem covers every agent and horizon, against any opponents.
 
     The verdict rests on the theorem. The deviations show what copies cost; one that pays would be a bug.
     """
@@ -281,7 +234,7 @@ def by_theorem(question: Question, known: KnownArguments, limits: Search, clock:
 
 
 def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
-    """A second copy of the first original, of all but the last, and many copies of the first.
+    """Return a second copy of the first original, of all but the last, and many copies of the first.
 
     >>> few_vectors(OriginalKinds((0, 0, 0)))
     [(2, 1, 1), (2, 2, 1), (1000, 1, 1)]
@@ -303,25 +256,18 @@ def _few_deviations(cases: AgentCases, arguments: dict[int, Argument], clock: De
     return ExactResult(cases, "closed-form", honest, arguments, evaluated)
 
 
-MOST_SAMPLED_HORIZONS = 50
-MOST_STEPPED = 10**8  # rounds of a run; the table of their logarithms takes 0.8 GB
-CHECKED = 0.1  # of a budget
-TRIED = 64  # rounds of a black box before processes are started
-FASTEST = 10**8  # rounds a second, more than any kernel plays
-
-
-def sampled(question: Question, known: KnownArguments, limits: Search, clock: Deadline) -> FoundDeviations:
-    """A strategy: one race of all agents and horizons, except those that an elementary argument covers."""
+def sampled(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+    """Strategy: one race of all agents and horizons, except those that an elementary argument covers."""
     agents = question.searched
     if question.box is not None:
         short = question.market.with_horizon(min(TRIED, question.market.horizon))
-        evaluate(short, question.box, search=Search(runs=1))  # here: what it does wrong at once is told at once
+        evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
         with black_box_runs(available_threads(), clock.left) as play:
-            return FoundDeviations(tuple(sampled_results(agents, known, question.tolerance, limits, clock, play)))
+            return FoundDeviations(tuple(sampled_results(agents, known, question.tolerance, search, clock, play)))
     every = [case for cases in agents for case in cases]
     jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in every]
-    source = run_source(limits.device, jobs, None)
-    results = sampled_results(agents, known, question.tolerance, limits, clock, source.ahead())
+    source = run_source(search.device, jobs, None)
+    results = sampled_results(agents, known, question.tolerance, search, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
 
 
@@ -329,11 +275,11 @@ def sampled_results(
     agents: Sequence[AgentCases],
     known: KnownArguments,
     tolerance: float,
-    limits: Search,
+    search: Search,
     clock: Deadline,
     play: ChunkOutcomes[Any],
 ) -> list[SearchResult]:
-    """The results of the race, a case each."""
+    """Race all candidates; return a result for each case."""
     if len(agents[0]) > MOST_SAMPLED_HORIZONS:
         raise EngineError(
             f"expected at most {MOST_SAMPLED_HORIZONS} horizons where no exact engine applies, got "
@@ -345,7 +291,7 @@ def sampled_results(
     complete: dict[AuditCase, list[CopyVector]] = {}
     implied: set[RaceEntry] = set()
     for case in (case for cases in agents for case in cases):
-        vectors = _vectors(case, limits.copies)
+        vectors = _vectors(case, search.copies)
         if case in elementary and case.running.scoring.max_arms is None:
             argued.append(argued_result((case,), vectors[0], {case.horizon: elementary[case]}))
             continue
@@ -359,14 +305,14 @@ def sampled_results(
     budget = None if clock.budget is None or clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(entry.case in known and known[entry.case].settles for entry in candidates):
         budget *= CHECKED  # the verdict rests on arguments, which the samples only check
-    raced = race(candidates, tolerance, limits, clock, budget, play=play, implied=frozenset(implied))
+    raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))
     return [*argued, *(_with_argument(result, known, complete) for result in raced)]
 
 
 def _with_argument(
     result: SearchResult, known: KnownArguments, complete: Mapping[AuditCase, list[CopyVector]]
 ) -> SearchResult:
-    """The result with the argument of its case, and whether it covers every vector.
+    """Return the result with the argument of its case, and whether it covers every vector.
 
     A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
     """
@@ -382,7 +328,7 @@ def _with_argument(
 
 
 def _elementary(known: KnownArguments) -> KnownArguments:
-    """The arguments that no evaluation is preferred to."""
+    """Return the arguments that no evaluation is preferred to."""
     return {case: argument for case, argument in known.items() if argument.basis is Basis.ELEMENTARY}
 
 
@@ -405,27 +351,27 @@ def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
 
 
 def confirm_heuristics(
-    results: Sequence[ExactResult], tolerance: float, limits: Search, clock: Deadline
+    results: Sequence[ExactResult], tolerance: float, search: Search, clock: Deadline
 ) -> list[ExactResult]:
     """Sample the most promising deviation of each agent if errors are heuristic."""
     heuristic = [any(witness.gain.heuristic for witness in result.witnesses) for result in results]
-    level, limits = ALPHA / max(1, sum(heuristic)), replace(limits, bounds="distribution-free")
+    level, search = ALPHA / max(1, sum(heuristic)), replace(search, bounds="distribution-free")
     pairs = zip(results, heuristic, strict=True)
-    return [_confirmed(result, tolerance, limits, clock, level) if unsure else result for result, unsure in pairs]
+    return [_confirmed(result, tolerance, search, clock, level) if unsure else result for result, unsure in pairs]
 
 
-def _confirmed(result: ExactResult, tolerance: float, limits: Search, clock: Deadline, level: float) -> ExactResult:
+def _confirmed(result: ExactResult, tolerance: float, search: Search, clock: Deadline, level: float) -> ExactResult:
     best = best_of(result.witnesses)
     if best.gain.value <= 0 or clock.spent:
         return result
     case = next(case for case in result.cases if case.horizon == best.horizon)
     (raced,) = race(
-        [RaceEntry(case, best.copies)], tolerance, limits, clock, None if clock.budget is None else clock.left, level
+        [RaceEntry(case, best.copies)], tolerance, search, clock, None if clock.budget is None else clock.left, level
     )
     return replace(result.with_witnesses(raced.witnesses), samples={**result.samples, **raced.samples})
 
 
 def _vectors(case: AuditCase, max_copies: int) -> list[CopyVector]:
-    """The grid and the ladders, cheapest first, so a short budget drops the expensive ones."""
+    """Return the grid and the ladders, cheapest first, so a short budget drops the expensive ones."""
     rungs = [vector for ladder in ladders(case.kinds, case.horizon) for vector in ladder]
     return sorted({*grid(case.kinds, max_copies)[0], *rungs}, key=lambda vector: (sum(vector), vector))

@@ -1,10 +1,18 @@
 """Arguments that cover every number of copies: why no replication can pay, before anything is computed.
 
 Each takes a case and returns a sentence, or None if its conditions do not hold. Three are elementary. Four are theorems
-of docs/textbook with proofs of ours that have not been reviewed by others; a verdict that rests on one says so. Those
-about an award also need the agent's means to be exchangeable given everything about the others, which holds in a market
-with independent agents. All are about replications (every original at least once): withholding, several accounts and
-priors that differ between originals are not covered.
+of docs/textbook/hold-out.md, whose proofs are ours alone; a verdict that rests on one says so. Those about an award
+also need the agent's means to be exchangeable given everything about the others, which holds in a market with
+independent agents. These are about replications (every original at least once): they do not cover withholding, several
+accounts and priors that differ between originals.
+
+*The scan theorem* (docs/textbook/reservoir.md): neither copies nor withholding pay under rules that reach an agent's
+arms only through uniform draws with replacement and test them on coins: first pass and best of draws, flat or followed
+by a contest of champions on fresh rewards. Counts of coins are binomial, and their likelihood ratios rise because odds
+rise with means in [0, 1]. Sums of n Gaussian rewards with standard deviation sd are N(n v, n sd^2), whose likelihood
+ratios rise too (section 5). Means must be at least 0. The theorem is checked by machine (`make prove`) for rewards on
+time with finitely many values in [0, 1]; Gaussian rewards and the indices of a contest rest on our own proof.
+`index_theorem` and `index_ceiling` are about the index on slots (docs/textbook/index-on-slots.md).
 """
 
 from __future__ import annotations
@@ -13,21 +21,52 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy
 
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases
+from cloneproof.analysis.audit.verdict import most_earned
 from cloneproof.bounds import log_mistake, pairs_apply
+from cloneproof.bounds.index import expected_gain_ceiling
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import MechanismError, OutOfTimeError
 from cloneproof.market.market import Agent, Market
-from cloneproof.market.priors import smallest_gap
+from cloneproof.market.priors import Prior, smallest_gap
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.scores.champions import Champions
 
 INDEPENDENT = (
     "others whose means and strategies do not depend on which of the agent's originals is better (its means are "
     "exchangeable given everything about the others)"
 )
 CONDITION = "e_m(u, v) T v <= m (v - u) / l for every two values u < v of the prior"
-ROUNDING = 1e-9  # how much a theorem's condition must hold with to spare, for the floats it is checked in
+ROUNDING = 1e-9  # A theorem's condition must hold with this to spare, for the floats it is checked in.
+SCANS = ("first-pass", "best-of-draws")
+MOST_PROVEN = 3  # For more originals with many rates `expected_gain_ceiling` has no proof.
+NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
+UNPROVEN_SECONDS = 4.0  # Kept for a ceiling that is computed, if there is no time to prove it.
+BINS = 3000  # The cells of a ceiling are made from this many bins of a continuous prior.
+CONTESTS = ("steady-kl-ucb", "steady-ucb")  # More and better rewards never cost a champion a round.
+MACHINE_CHECKED = "checked by machine (`make prove`) for rewards on time with finitely many values in [0, 1]"
+CONTEST_CHECKED = "checked by machine (`make prove`), given that the contest pays a better champion no less: our proof"
+GAUSSIAN_SCAN = (
+    "the scan theorem (docs/textbook/reservoir.md; our proof, not checked by machine): arms are touched only through "
+    "uniform draws with replacement, and scores are sums of Gaussian rewards of one standard deviation and means "
+    "of at least 0, whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and "
+    "champions that do not improve along the scan"
+)
+INDEX_WORDS = (
+    "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
+    "round is the last with the same chance, so that the best of all slots by independent scores is paid"
+)
 
 
 class Basis(Enum):
@@ -65,14 +104,14 @@ class Argument:
 
 
 def elementary(case: AuditCase) -> Argument | None:
-    """An argument that needs no theorem, or None."""
+    """Return an argument that needs no theorem, or None."""
     if case.running.clearing.planned_epochs:
         return in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
 
 def theorem(case: AuditCase) -> Argument | None:
-    """A theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
+    """Return a theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if case.running.clearing.planned_epochs:
         return in_every_epoch(case, theorem)
     return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
@@ -88,7 +127,7 @@ def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | N
 
 
 def rounds_are_given(case: AuditCase) -> bool:
-    """Whether an agent's number of rounds depends neither on rewards nor on what is registered."""
+    """Return whether an agent's number of rounds depends neither on rewards nor on what is registered."""
     if case.agents == 1:
         return True
     rule = case.running.agent
@@ -98,7 +137,7 @@ def rounds_are_given(case: AuditCase) -> bool:
 
 
 def is_contest(mechanism: Mechanism) -> bool:
-    """Whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
+    """Return whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
     agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
     if agent is None or not agent.steady or mechanism.sample is not None or mechanism.restart is not None:
         return False
@@ -109,12 +148,12 @@ def is_contest(mechanism: Mechanism) -> bool:
 
 
 def same_prior(agent: Agent) -> bool:
-    """Whether the originals are exchangeable: independent, of one prior."""
+    """Return whether the originals are exchangeable: independent, of one prior."""
     return all(prior == agent.priors[0] for prior in agent.priors)
 
 
 def _indistinguishable(case: AuditCase) -> Argument | None:
-    """All arms of the agent have the same mean, and the choice of agents ignores arms.
+    """Argue that all arms of the agent have the same mean, and that the choice of agents ignores arms.
 
     The agent's rewards are then the same sequence whatever it registers. Too many arms can only lose a hold-out score,
     which never helps.
@@ -176,7 +215,7 @@ def _commitment(case: AuditCase) -> Argument | None:
 
 
 def _holdout(case: AuditCase) -> Argument | None:
-    """The pairs theorem, e_m(u, v) T v <= m (v - u) / l, or its corollary for a gap; a trial and an award that fit."""
+    """Apply the pairs theorem, e_m(u, v) T v <= m (v - u) / l, or its corollary for a gap; trial and award must fit."""
     score = case.running.scoring
     if not (score.fresh and score.same_number) or not (_award(case) and (_pairs_hold(case) or _gap_holds(case))):
         return None
@@ -188,7 +227,7 @@ def _holdout(case: AuditCase) -> Argument | None:
 
 
 def _contest(case: AuditCase) -> Argument | None:
-    """The contest theorem for steady indices, which are monotone, under the same condition."""
+    """Apply the contest theorem for steady indices, which are monotone, under the same condition."""
     running, rule = case.running, case.running.agent
     if not is_contest(running) or rule is None or not same_prior(case.agent) or case.agent.support is None:
         return None
@@ -205,7 +244,7 @@ def _contest(case: AuditCase) -> Argument | None:
 
 
 def _capped(case: AuditCase) -> Argument | None:
-    """The capped theorem: the same condition, every reward counts, and no score above K <= floor(M/m) arms."""
+    """Apply the capped theorem: the same condition, every reward counts, and no score above K <= floor(M/m) arms."""
     score, rule, m = case.running.scoring, case.running.agent, case.running.arm.explore
     if score.partial or score.max_arms is None or rule is None or score.max_arms * m > rule.explore:
         return None
@@ -239,7 +278,7 @@ def _gap_holds(case: AuditCase) -> bool:
 
 
 def _pairs_hold(case: AuditCase) -> bool:
-    """The pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
+    """Check the pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
     family, agent = case.market.family, case.agent
     assert agent.support is not None
     coins = family.law == "coin" and case.running.arm.explore <= LARGEST_EXACT
@@ -263,10 +302,135 @@ def stages(case: AuditCase) -> list[tuple[int, int]]:
 
 
 def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
-    """The logarithm of a bound on the probability that an honest ETC commits to a wrong arm (Hoeffding)."""
+    """Return the logarithm of a bound on the probability that an honest ETC commits to a wrong arm (Hoeffding)."""
     assert agent.support is not None
     family = market.family
     sure = family.law == "coin" and set(agent.support) <= {0.0, 1.0}
     if sure or family.law == "point":
         return -math.inf
     return log_mistake(agent.count, smallest_gap(agent.support), arm_rounds, family.spread)
+
+
+def scan_theorem(case: AuditCase) -> Argument | None:
+    """Return the theorem in a sentence if its conditions hold for the agent; else None."""
+    if case.running.clearing.planned_epochs:
+        return in_every_epoch(case, scan_theorem)
+    family, agent = case.market.family, case.agent
+    if not is_scan(case.running) or not same_prior(agent):
+        return None
+    if family.law == "normal":
+        return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
+    if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
+        return None
+    support = agent.support
+    checked = (
+        "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
+    )
+    status = MACHINE_CHECKED if case.running.agent is None else CONTEST_CHECKED
+    return Argument(
+        Basis.SCAN,
+        f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
+        f"draws with replacement, scores are counts of coins, and {checked} are in the order of the means, which "
+        "gives stochastic order, hazard ratios and champions that do not improve along the scan",
+    )
+
+
+def is_scan(running: Mechanism) -> bool:
+    """Return whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
+    arm, agent, score = running.arm, running.agent, running.scoring
+    if not _is_one_of(arm, SCANS) or running.sample is not None or running.restart is not None:
+        return False
+    if agent is None:
+        return True
+    if not isinstance(score, Champions) or not _is_one_of(agent, CONTESTS):
+        return False
+    return score.after >= arm.draws * arm.explore and agent.explore > score.after
+
+
+def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
+    """Return whether it is our rule of that name, and not a user's rule with the same name."""
+    try:
+        return rule.name in names and rule.to_dict() is not None
+    except MechanismError:  # its options are not those of our rule
+        return False
+
+
+def index_theorem(case: AuditCase, tolerance: float, clock: Deadline, honest: Estimate | None) -> Argument | None:
+    """How much copies gain at most under the index on slots, and whether that is within the tolerance.
+
+    They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
+    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds; for others
+    there must be an honest payoff that a search evaluated. A ceiling that is not proven is within no tolerance.
+    """
+    ceiling = index_ceiling(case, clock)
+    if ceiling is None:
+        return None
+    agent, market = case.agent, case.market
+    if min(agent.count, case.running.arm.draws) <= 2:
+        words = f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained"
+        return Argument(Basis.SCAN, words, ceiling=ceiling)
+    alike = all(each.priors == agent.priors for each in market.agents)
+    if not alike and honest is None:
+        return None
+    earned = market.share * case.horizon * agent.priors[0].mean / case.agents if alike else 0.0
+    least = max(earned, 0.0 if honest is None else honest.low)
+    proven = ceiling.kind == "proven"
+    words = f"{INDEX_WORDS}; {ceiling_words(ceiling)}"
+    if proven and ceiling.high <= tolerance * least:
+        words = f"{words}, of an honest payoff of at least {least:.4g}" if tolerance else words
+        return Argument(Basis.SCAN, words, most=ceiling.high, ceiling=ceiling)
+    if proven:
+        return Argument(Basis.SCAN, f"{words}; set a tolerance above 0 to allow this", False, ceiling.high, ceiling)
+    room = most_earned(market, case.name) - (0.0 if honest is None else max(0.0, honest.low))
+    return Argument(Basis.COMPUTED, words, False, room, ceiling)
+
+
+def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
+    """Return the most that copies gain under the index on slots, times the share, on average over the prior.
+
+    Proven for three originals and for priors of few values, if there is time; otherwise, and without a clock, computed
+    at some rates of the prior, on which no verdict rests.
+    """
+    if not _is_index(case):
+        return None
+    rule, half = case.running.arm, case.market.share / 2
+    numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
+    prior: Any = case.agent.priors[0]  # hashable
+    left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
+    try:
+        with Deadline(left).for_engines():
+            most, proven = _ceiling(prior, *numbers, clock is not None)
+    except OutOfTimeError:
+        most, proven = _ceiling(prior, *numbers, False)
+    if proven:
+        return Estimate(half * most, half * most, "proven", "summed over cells of the prior's rates")
+    return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
+
+
+def ceiling_words(most: Estimate) -> str:
+    """Return a sentence such as "copies and withholding gain at most 0.002 rewards in all"."""
+    sure = "" if most.kind == "proven" else f" ({NO_GUARANTEE})"
+    return f"copies and withholding gain at most {most.high:.3g} rewards in all{sure}"
+
+
+@lru_cache(maxsize=64)
+def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
+    return expected_gain_ceiling(_bins(prior), *numbers)
+
+
+def _bins(prior: Prior) -> list[tuple[float, float, float]]:
+    """Return the prior as intervals with probabilities, narrow ones at both ends; values are intervals of no length."""
+    if prior.atoms is not None:
+        return [(value, value, weight) for value, weight in prior.atoms]
+    levels = [0.0, *scipy.special.expit(np.linspace(-16, 16, BINS - 1)).tolist(), 1.0]
+    ends = [prior.quantile(u) for u in levels]
+    return [(low, high, v - u) for (low, high), (u, v) in zip(pairwise(ends), pairwise(levels), strict=True)]
+
+
+def _is_index(case: AuditCase) -> bool:
+    """Return whether the theorem of the index on slots applies to this case."""
+    running, family = case.running, case.market.family
+    ours = running.arm.slots.falling and _is_one_of(running.arm, ("falling-kl-ucb",)) and running.agent is None
+    alone = running.sample is None and running.restart is None
+    at_random = case.market.ends == "at-random" and same_prior(case.agent)
+    return ours and alone and at_random and family.low >= 0 and family.high <= 1

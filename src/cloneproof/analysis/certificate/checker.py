@@ -36,6 +36,9 @@ from cloneproof.analysis.certificate.document import (
 
 MOST_WORK = 3 * 10**8  # operations on balls, about twenty seconds of them
 CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
+TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
+REWARDS = ("bernoulli", "deterministic", "beta")  # in [0, 1], and ordered by their means
+FRACTION = re.compile(r"(0|[1-9][0-9]{0,400})/([1-9][0-9]{0,400})")
 
 
 def prior(atoms: list[list[float]]) -> CertifiedPrior:
@@ -48,7 +51,7 @@ def prior(atoms: list[list[float]]) -> CertifiedPrior:
 
 
 def likely(mean: Fraction, rounds: int) -> int:
-    """A number of successes that is rarely exceeded. It limits how far a law is followed; no result depends on it."""
+    """Return a number of successes that is rarely exceeded: how far a law is followed. No result depends on it."""
     expected = float(mean) * rounds
     return min(rounds, math.ceil(expected + 20 * math.sqrt(expected) + 80))
 
@@ -112,7 +115,6 @@ class Game:
         return max(0, self.award - arms * self.m)
 
 
-TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
 Ball = Any
 CheckedMeans = tuple[tuple[Fraction, int], ...]  # realised means, and how many arms have each
 
@@ -169,7 +171,7 @@ def late_rounds(game: Game, arms: int) -> Ball:
 
 
 def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[CheckedMeans, Fraction]:
-    """Every multiset of realised means with its probability."""
+    """Return every multiset of realised means with its probability."""
     priors, chances = game.priors[name], dict[CheckedMeans, Fraction]()
     require(len(copies) == len(priors) and sum(copies) > 0, f"{name!r} has other originals than {copies}")
     game.spend(400 * len(priors) * math.prod(len(p) for p in priors) + 100 * sum(copies))
@@ -273,7 +275,7 @@ def _cut_exploration(game: Game, types: CheckedMeans, arms: int) -> Iterator[tup
 
 
 def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
-    """All successes of the trial, summed over every best value s of exploration and every number of ties there."""
+    """Sum all successes of the trial over every best value s of exploration and every number of ties there."""
     game.spend(len(types) * game.m**2 * sum(count for _, count in types) ** 3)
     laws, skipped = [[_binomial_polynomial(v, game.m)[s] for s in range(game.m + 1)] for v, _ in types], arb(0)
     below, totals = [arb(0)] * len(types), [arb_poly([0])] * len(types)
@@ -444,10 +446,6 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
     if game.contested:
         others = ", whatever the others are and do that does not depend on how good its originals are"
     return f"no copies pay {name!r} more than honesty{beyond}, over {game.horizon} rounds{others}"
-
-
-REWARDS = ("bernoulli", "deterministic", "beta")  # in [0, 1], and ordered by their means
-FRACTION = re.compile(r"(0|[1-9][0-9]{0,400})/([1-9][0-9]{0,400})")
 
 
 def scan_honesty(data: dict[str, Any]) -> str:

@@ -21,6 +21,20 @@ KEYS = ("agent", "verdict", "tolerance", "market", "mechanism")
 
 LARGEST = 20_000  # scores of one law: beyond it a certificate is refused, not checked
 LONGEST = 1_000_000  # rounds of exploration of one arm: at low rates most of them are never a success
+COMPOSED = "composed"
+ORDERS = ("round-robin", "block", "index")
+LEVEL_KEYS: Mapping[object, tuple[str, ...]] = {
+    "etc": ("rule", "rounds", "choice", "order"),
+    "uniform": ("rule",),
+}
+SCORE_KEYS = {"hold-out": {"kind", "rounds", "max_arms"}, "capped": {"kind", "max_arms"}}
+SCAN = "scan"
+CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
+CONTESTS = ("steady-kl-ucb", "steady-ucb")
+ARM_KEYS: Mapping[str, tuple[str, ...]] = {
+    "first-pass": ("rule", "draws", "rounds", "threshold", "fallback"),
+    "best-of-draws": ("rule", "draws", "rounds"),
+}
 
 
 def read_json(path: str | Path) -> Any:  # noqa: ANN401
@@ -92,15 +106,6 @@ def only(data: Any, keys: Collection[str], what: str) -> None:  # noqa: ANN401
     require(isinstance(data, dict), f"{what} is not described by names and values")
     for key in data:
         require(key in keys, f"{what} has {brief(key)}, which is not known here")
-
-
-COMPOSED = "composed"
-ORDERS = ("round-robin", "block", "index")
-LEVEL_KEYS: Mapping[object, tuple[str, ...]] = {
-    "etc": ("rule", "rounds", "choice", "order"),
-    "uniform": ("rule",),
-}
-SCORE_KEYS = {"hold-out": {"kind", "rounds", "max_arms"}, "capped": {"kind", "max_arms"}}
 
 
 @dataclass(frozen=True)
@@ -176,15 +181,6 @@ def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     known = isinstance(kind, str) and set(score) == SCORE_KEYS.get(kind)
     require(known, "only scores of all or of fresh rewards are checked")
     return whole(score["rounds"]) if kind == "hold-out" else None, whole(score["max_arms"])
-
-
-SCAN = "scan"
-CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
-CONTESTS = ("steady-kl-ucb", "steady-ucb")
-ARM_KEYS: Mapping[str, tuple[str, ...]] = {
-    "first-pass": ("rule", "draws", "rounds", "threshold", "fallback"),
-    "best-of-draws": ("rule", "draws", "rounds"),
-}
 
 
 def is_scan_argument(data: dict[str, Any]) -> bool:

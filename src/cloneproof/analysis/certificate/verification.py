@@ -178,5 +178,5 @@ def _level(rule: dict[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    """All digits, so that different facts look different."""
+    """Return all digits, so that different facts look different."""
     return repr(value).removesuffix(".0")

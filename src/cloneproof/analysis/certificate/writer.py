@@ -12,8 +12,8 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import AuditCase, audit_case
-from cloneproof.analysis.audit.scan import scan_theorem
-from cloneproof.analysis.audit.two_phase_game import two_phase_game
+from cloneproof.analysis.audit.score_thresholds import two_phase_game
+from cloneproof.analysis.audit.theorems import scan_theorem
 from cloneproof.analysis.audit.verdict import Audit, Witness
 from cloneproof.analysis.certificate.document import (
     COMPOSED,
@@ -30,6 +30,8 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, EngineError, brief
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
+
+ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
 
 def market_data(market: Market) -> dict[str, Any]:
@@ -93,9 +95,6 @@ def mechanism_differences(found: dict[str, Any], expected: dict[str, Any]) -> It
 
 def _unlike(what: str, words: str, own: str, other: str) -> str:
     return f"it is about another {what}: {words} {own} in the certificate, and {other} in yours"
-
-
-ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so that other roundings still meet it
 
 
 def write_certificate(audit: Audit, path: str | Path) -> None:

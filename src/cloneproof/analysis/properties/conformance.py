@@ -29,6 +29,15 @@ from cloneproof.mechanisms.online.registration import Registration, open_registr
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.session_file import Decision
 
+PRIVATE = (Market, Agent, Point, Discrete, Uniform, Beta, Empirical, Instance)
+_LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
+ERROR_RATE = 1e-6  # of the statistical check: how often a mechanism with uniform ties fails it
+TIE_SEEDS = 2100  # at most; uniform ties are mostly cleared after 500 to 900
+LONGEST = 600  # rounds of one run
+SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
+ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
+LATE = 3  # rounds after which a reward arrives, in the second half of the runs
+
 
 def least_bias(events: int, error_rate: float, most: int) -> float:
     """Return the bias that is surely detected: twice Hoeffding's bound at `most` trials."""
@@ -62,10 +71,6 @@ def biased_events(
         if biased.any() or cleared.all() or seen == most:
             return [event for event in range(events) if biased[event]], counts, seen
     raise ValueError(f"expected {most} trials, got {seen}")
-
-
-PRIVATE = (Market, Agent, Point, Discrete, Uniform, Beta, Empirical, Instance)
-_LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
 
 
 def private_things(root: object, name: str) -> Iterator[str]:
@@ -123,13 +128,6 @@ def _of_function(path: str, function: types.FunctionType) -> Iterator[tuple[str,
         for variable in code.co_names:
             if variable in function.__globals__:
                 yield f"{path} uses {variable}", function.__globals__[variable]
-
-
-ERROR_RATE = 1e-6  # of the statistical check: how often a mechanism with uniform ties fails it
-TIE_SEEDS = 2100  # at most; uniform ties are mostly cleared after 500 to 900
-LONGEST = 600  # rounds of one run
-
-SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
 
 
 def _horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
@@ -309,10 +307,6 @@ def nothing_private_is_reachable(mechanism: Mechanism) -> Iterator[str]:
     live = _open(mechanism, open_registration({"ana": 2, "bo": 1}), 8, seed=0)
     for path in (*private_things(mechanism, "mechanism"), *private_things(live, "session")):
         yield f"{path} is reachable"
-
-
-ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
-LATE = 3  # rounds after which a reward arrives, in the second half of the runs
 
 
 def reservoir(mechanism: Mechanism) -> Iterator[str]:

@@ -73,22 +73,22 @@ class SearchResult:
 
     @property
     def worst(self) -> Witness:
-        """The best deviation tried."""
+        """Best deviation tried."""
         return best_of(self.witnesses)
 
     def paying(self, tolerance: float) -> list[Witness]:
-        """The deviations that surely gain more than the tolerance."""
+        """Return the deviations that surely gain more than the tolerance."""
         return [witness for witness in self.witnesses if pays(witness, tolerance)]
 
     def bounds(self) -> list[BoundedDeviation]:
-        """The deviations with relative gains that all of them together do not exceed."""
+        """Return the deviations with relative gains that all of them together do not exceed."""
         if self.at_most:
             largest = largest_of(self.at_most.values())  # which bounds the candidates that have no bound of their own
             return [(one, self.at_most.get(vector, largest)) for vector, (one,) in self.evaluated.items()]
         return [(witness, relative_gain_at_most(witness)) for witness in self.witnesses]
 
     def with_witnesses(self, better: Iterable[Witness]) -> Self:
-        """The result with these witnesses in place of those of the same copies at the same horizon."""
+        """Return the result with these witnesses in place of those of the same copies at the same horizon."""
         known = {(witness.copies, witness.horizon): witness for witness in better}
         evaluated = {
             vector: [known.get((each.copies, each.horizon), each) for each in witnesses]
@@ -138,13 +138,13 @@ class DominanceResult(SearchResult):
 
 
 def largest_of(bounds: Iterable[float | None]) -> float | None:
-    """The largest of them; None if one is unknown."""
+    """Return the largest of them; None if one is unknown."""
     known = list(bounds)
     return None if None in known else max(bound for bound in known if bound is not None)
 
 
 def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> SearchResult:
-    """The first copy in each case as a witness that needed no evaluation."""
+    """Return the first copy in each case as a witness that needed no evaluation."""
     witnesses = []
     honest: HorizonPayoffs = {}
     for case in cases:
@@ -179,7 +179,7 @@ class FoundDeviations:
 
 
 def for_exchangeable(result: SearchResult, cases: AgentCases) -> SearchResult:
-    """The same findings for an agent with the same priors, if the mechanism treats agents alike."""
+    """Return the same findings for an agent with the same priors, if the mechanism treats agents alike."""
     at_horizon = {case.horizon: case for case in cases}
 
     def renamed(witness: Witness) -> Witness:

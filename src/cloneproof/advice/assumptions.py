@@ -1,4 +1,4 @@
-"""Beside a recommendation: second accounts, seasons if rates change, and what happens if a declaration is wrong."""
+"""What happens if an assumption of a recommendation fails: second accounts, changing rates, wrong declarations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
+from operator import itemgetter
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from cloneproof.advice.assessment import (
     LONGEST_SAMPLED,
     PULLS_A_SECOND,
     TOLERANCE,
-    SamplingLimits,
+    SamplingBudget,
     expected_best,
     prior_points,
     random_regret,
@@ -25,8 +26,10 @@ from cloneproof.advice.assessment import (
 )
 from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.beside import BOTH, Split, account_names, split_market
 from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.audit.strategies import payoffs, witnesses
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import season_cost, season_length, second_account_floor
 from cloneproof.engines.estimate import Estimate
@@ -36,12 +39,15 @@ from cloneproof.market.market import Agent, Market, Means, full_copies
 from cloneproof.market.priors import Discrete, Point, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
 
-FEWEST, MOST = 20, 4000  # worlds that are played, each with and without the second account
-PART = 0.25  # of the pulls that a regret is sampled with
-ERRORS = 2.58  # standard errors: 99 %
+FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
+PART = 0.25  # This part of a regret's pulls is for second accounts.
+ERRORS = 2.58  # An interval at 99 % has this many standard errors.
+SHORTER = 16  # The mechanism is also tuned and judged at a horizon this many times shorter.
+LEVELS = 24  # A continuous prior whose rates are changed has this many values,
+FEW_LEVELS = 12  # and this many if the best of several items counts.
 
 
-def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits) -> Estimate | None:
+def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudget) -> Estimate | None:
     """Return the largest gain, in rewards, of a provider that registers all its items again under a second name.
 
     Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
@@ -52,28 +58,28 @@ def second_account_gain(market: Market, made: Mechanism, limits: SamplingLimits)
         return None
     from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes  # late: without the compiler there is none
 
-    runs = max(FEWEST, min(MOST, round(PART * limits.seconds * PULLS_A_SECOND / pulls)))
-    dice = np.random.default_rng([limits.seed, 5])
+    runs = max(FEWEST, min(MOST, round(PART * sampling.seconds * PULLS_A_SECOND / pulls)))
+    dice = np.random.default_rng([sampling.seed, 5])
     worlds: list[Means] = [
         {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
         for _ in range(runs)
     ]
-    found = []
+    worth = []
     for number, agent in enumerate(market.agents):
         if agent.priors in [each.priors for each in market.agents[:number]]:
             continue
         second = account_names(agent.name)[1]
         several = split_market(market, agent.name, Split((BOTH,) * agent.count))
         doubled = tuple({**world, second: world[agent.name]} for world in worlds)
-        honest = Job(market, made, full_copies(market.agents, None), limits.seed, tuple(worlds))
-        split = Job(several, made, full_copies(several.agents, None), limits.seed, doubled)
+        honest = Job(market, made, full_copies(market.agents, None), sampling.seed, tuple(worlds))
+        split = Job(several, made, full_copies(several.agents, None), sampling.seed, doubled)
         if "reference" in (kernel_for(honest)[0], kernel_for(split)[0]):
             return None
         both = outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
         gains = (both - outcomes(honest, 0, runs).served[:, number]) / market.share
         error = ERRORS * float(gains.std(ddof=1)) / runs**0.5
-        found.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
-    return max(found, key=lambda gain: gain.value)
+        worth.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
+    return max(worth, key=lambda gain: gain.value)
 
 
 def account_floor(market: Market) -> float | None:
@@ -92,16 +98,13 @@ def account_floor(market: Market) -> float | None:
     return market.horizon * second_account_floor(len(market.agents), values, weights, originals=count)
 
 
-SHORTER = 16  # times: the second horizon at which the mechanism is tuned and judged
-
-
-def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, limits: SamplingLimits) -> str:
+def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, sampling: SamplingBudget) -> str:
     """Describe the cheapest season if a rate lasts `lifetime` rounds on average, and what variety costs.
 
     The regret of a shorter season follows a power law through that of the horizon and of a sixteenth of it, each tuned.
     """
     gap = random_regret(market) / market.horizon
-    power = _power(market, chosen, limits)
+    power = _power(market, chosen, sampling)
 
     def regret(rounds: int) -> float:
         return min(gap * rounds, chosen.regret.value * math.pow(rounds / market.horizon, power))
@@ -121,11 +124,11 @@ def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, lim
     )
 
 
-def _power(market: Market, chosen: AssessedMechanism, limits: SamplingLimits) -> float:
+def _power(market: Market, chosen: AssessedMechanism, sampling: SamplingBudget) -> float:
     """Return the exponent of the regret as a function of the rounds, between 0 and 1; a half if unknown."""
     shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
     try:
-        regret = regret_of(shorter, tuned_mechanism(chosen.name, shorter), limits)
+        regret = regret_of(shorter, tuned_mechanism(chosen.name, shorter), sampling)
     except CloneproofError:
         regret = None
     if regret is None or min(regret.value, chosen.regret.value) <= 0 or shorter.horizon == market.horizon:
@@ -134,21 +137,17 @@ def _power(market: Market, chosen: AssessedMechanism, limits: SamplingLimits) ->
     return min(1.0, max(0.0, power))
 
 
-LEVELS = 24  # of a continuous prior whose rates are changed
-FEW_LEVELS = 12  # of one of several items of which the best counts
-
-
 def wrong_declarations(
-    market: Market, made: Mechanism, limits: SamplingLimits, informed: bool = False
+    market: Market, made: Mechanism, sampling: SamplingBudget, informed: bool = False
 ) -> tuple[WrongDeclaration, ...]:
     """Return each way in which a declaration may be wrong, with the regret and the largest gain."""
-    found = [_mistake(what, truth, made, limits) for what, truth in true_markets(market)]
+    mistakes = [_mistake(what, truth, made, sampling) for what, truth in true_markets(market)]
     if informed:  # and know only the odds after all
         what = "providers know only the odds of their items"
-        found.append(_sampled_mistake(what, market, made, regret_of(market, made, limits), limits))
+        mistakes.append(_sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling))
     elif market.most_originals > 1:
-        found.append(_if_informed(market, made, limits))
-    return tuple(found)
+        mistakes.append(_if_informed(market, made, sampling))
+    return tuple(mistakes)
 
 
 def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
@@ -190,27 +189,27 @@ def _half_as_far(prior: Prior) -> Prior:
     return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
 
 
-def _mistake(what: str, truth: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
-    regret = regret_of(truth, made, limits)
+def _mistake(what: str, truth: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
+    regret = regret_of(truth, made, sampling)
     if made.arm.draws:
         return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
     try:
         gain, agent, vector = largest_gain(truth, made)
     except CloneproofError:
-        return _sampled_mistake(what, truth, made, regret, limits)
+        return _sampled_mistake(what, truth, made, regret, sampling)
     if gain <= TOLERANCE:
         return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
     return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
 
 
 def _sampled_mistake(
-    what: str, truth: Market, made: Mechanism, regret: Estimate | None, limits: SamplingLimits
+    what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
 ) -> WrongDeclaration:
     """Return the same by a sampled audit, if no exact engine applies."""
     if truth.horizon > LONGEST_SAMPLED:
         return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
     try:
-        audited = audit(truth, made, tolerance=TOLERANCE, search=limits.search(0.3))
+        audited = audit(truth, made, tolerance=TOLERANCE, search=sampling.search(0.3))
     except CloneproofError as refusal:
         return WrongDeclaration(what, regret, math.inf, str(refusal))
     sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
@@ -219,15 +218,15 @@ def _sampled_mistake(
 
 def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
     """Largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
-    honest = evaluate(truth, made, engine="closed-form").payoff
-    best: tuple[float, str, CopyVector] = (0.0, truth.agents[0].name, (1,) * truth.agents[0].count)
+    best = 0.0, truth.agents[0].name, (1,) * truth.agents[0].count
     for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
-        if honest[agent.name].value <= 0:
+        cases = (audit_case(truth, made, agent.name),)
+        honest = payoffs(cases, "closed-form", cases[0].kinds.honest)
+        if honest[truth.horizon].value <= 0:
             continue
         for vector in tried_vectors(agent.count):
-            payoff = evaluate(truth, made, {agent.name: vector}, engine="closed-form").payoff[agent.name]
-            gain = (payoff - honest[agent.name]).high / honest[agent.name].value
-            best = max(best, (gain, agent.name, vector), key=lambda found: found[0])
+            (witness,) = witnesses(cases, "closed-form", honest, vector)
+            best = max(best, (witness.gain.high / witness.honest.value, agent.name, vector), key=itemgetter(0))
     return best
 
 
@@ -243,10 +242,10 @@ def tried_vectors(originals: int) -> list[CopyVector]:
     return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]
 
 
-def _if_informed(market: Market, made: Mechanism, limits: SamplingLimits) -> WrongDeclaration:
+def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
     """Return the loss if agents know their items after all: one registers only its best item, or everybody does."""
     best_only = market_of_bests(market)
-    regret = regret_of(best_only, made, limits)
+    regret = regret_of(best_only, made, sampling)
     gain, why = 0.0, "the agent registers only its best item: computed"
     try:
         honest = evaluate(market, made, engine="closed-form")

@@ -1,4 +1,4 @@
-"""One agent against everybody else: how the others can affect it, and which rounds it has anyway.
+"""Gains at every score to beat: how the others can affect an agent, and which rounds it has anyway.
 
 A *two-phase* game has a trial, in which every agent has the same rounds, and then an award decided by scores.
 Without an award, or without other agents, the others do not matter.
@@ -60,7 +60,9 @@ from cloneproof.engines.closed_form.laws import (
 from cloneproof.engines.closed_form.quadrature import discretise
 from cloneproof.errors import EngineError
 
-SUMMED_TERM_BY_TERM = 200_000  # rounds up to which an expectation over them is a sum of positive terms
+SUMMED_TERM_BY_TERM = 200_000  # Up to this many rounds an expectation over them is a sum of positive terms.
+NEVER = math.inf  # The threshold that no score reaches.
+NOBODY = -math.inf  # The threshold if no other agent has a score.
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class TwoPhaseGame:
 
     @property
     def max_arms(self) -> int | None:
-        """The arms above which there is no score (K); None if every agent has one."""
+        """Arms above which there is no score (K); None if every agent has one."""
         return self.case.running.scoring.max_arms
 
     @property
@@ -113,14 +115,14 @@ class TwoPhaseGame:
 
     @property
     def trial_mean(self) -> Fraction:
-        """The expected rounds without the award."""
+        """Expected rounds without the award."""
         if isinstance(self.trial, Binomial):
             return self.trial.chance * self.trial.rounds
         return sum((chance * rounds for chance, rounds in self.trial.chances), Fraction(0))
 
 
 def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
-    """The exact expectation of the best original's mean."""
+    """Return the exact expectation of the best original's mean."""
     total, below = Fraction(0), Fraction(0)
     for value in sorted({value for atoms in priors for value, _ in atoms}):
         up_to = [sum((weight for mean, weight in atoms if mean <= value), Fraction(0)) for atoms in priors]
@@ -130,7 +132,7 @@ def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
 
 
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
-    """The game of one agent; raises an error if the mechanism has no complete sweep."""
+    """Return the game of one agent; raises an error if the mechanism has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
     if (part := running.uncommitted_part) is not None:
         expected = "rules that explore and then commit (or a uniform choice of agents)"
@@ -192,11 +194,11 @@ def deviations(game: TwoPhaseGame, max_copies: int) -> tuple[list[CopyVector], i
 
     Also returns the smallest number of arms of a vector that is not included.
     """
-    originals, limit = len(game.priors), game.max_arms or 0
+    originals, scored = len(game.priors), game.max_arms or 0
     vectors: list[CopyVector] = []
-    whole_until = max(limit + 1, originals + max_copies)  # smallest number of arms with a vector out of reach
-    for arms in range(originals + 1, max(limit, originals * max_copies) + 1):
-        most = arms if arms <= limit else max_copies
+    whole_until = max(scored + 1, originals + max_copies)  # smallest number of arms with a vector out of reach
+    for arms in range(originals + 1, max(scored, originals * max_copies) + 1):
+        most = arms if arms <= scored else max_copies
         of_arms = list(islice(of_sum(game.case.kinds, arms, most=most), MOST_VECTORS + 1 - len(vectors)))
         if len(vectors) + len(of_arms) > MOST_VECTORS:
             return vectors, min(whole_until, arms)
@@ -218,7 +220,7 @@ class ScoreProfile:
 
     mean    of an exploration round; excess: how much better the chosen arm is, on average
     varied  scores and awards if the originals differ in their means; level: if they do not
-    ideal   it stands for all vectors of so many arms or more: with a score it wins the award, at any threshold
+    ideal   it stands for all vectors of at least this many arms: with a score it wins the award, at any threshold
     """
 
     copies: CopyVector
@@ -233,10 +235,6 @@ class ScoreProfile:
         return sum(self.copies)
 
 
-NEVER = math.inf  # nobody's score is enough
-NOBODY = -math.inf  # no other agent has a score
-
-
 @dataclass(frozen=True)
 class ThresholdSweep:
     """A deviation at every threshold, in rewards: what it gains, and what honesty earns there."""
@@ -247,7 +245,7 @@ class ThresholdSweep:
     honest: Array
 
     def excess(self, tolerance: Number) -> Array:
-        """The gain above the tolerated part of the honest payoff; also linear in the others."""
+        """Return the gain above the tolerated part of the honest payoff; also linear in the others."""
         return self.gains - tolerance * self.honest if tolerance else self.gains
 
 
@@ -292,7 +290,7 @@ class ScoreProfiler:
         return Deterministic.of(means, self.arithmetic)
 
     def _commits_to(self, runs: MeanCounts) -> Number:
-        """The mean of the arm that a fresh ETC commits to."""
+        """Return the mean of the arm that a fresh ETC commits to."""
         types = merge_equal_means(runs)
         if types not in self._committed:
             m = self.game.arm_rounds
@@ -302,7 +300,7 @@ class ScoreProfiler:
         return self._committed[types]
 
     def _score(self, runs: MeanCounts, ordered: bool) -> tuple[Array, Array]:
-        """The possible scores, rising, and E[award's reward; that score]."""
+        """Return the possible scores, rising, and E[award's reward; that score]."""
         key = runs if ordered else merge_equal_means(runs)
         if key not in self._scores:
             points = [CopiedOriginal(((mean, Fraction(1)),), count) for mean, count in key]
@@ -320,7 +318,10 @@ class ScoreProfiler:
         return AwardLaw(scores, rewards)
 
     def sweep(self, honest: ScoreProfile, copied: ScoreProfile, grid: Array | None = None) -> ThresholdSweep:
-        """The deviation at all thresholds of the grid and two more; the grid has every possible score of both."""
+        """Evaluate the deviation at the thresholds of the grid, which has every score of both, and at two more."""
+        # A gain has a part that no score decides (the trial) and, at each threshold, a part that is won with the award.
+        # Differences are formed before they are summed, so that equal parts cancel exactly. Two more thresholds bound
+        # the rest: a score that nobody reaches, and opponents without a score.
         game, grid = self.game, threshold_grid([honest, copied]) if grid is None else grid
         with ctx.workprec(PRECISION):
             trial, prize = self._gain(honest, copied, award=False), self._gain(honest, copied, award=True)
@@ -338,7 +339,7 @@ class ScoreProfiler:
             return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
 
     def upper_sweep(self, honest: ScoreProfile, arms: int, grid: Array | None = None) -> ThresholdSweep:
-        """An upper bound for every copies vector of at least that many arms.
+        """Return an upper bound for every copies vector of at least that many arms.
 
         An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms
         take k m rounds to explore: E[reward in H rounds] <= H mean + max(H - k m, 0) (E best - mean), which falls in k.
@@ -352,25 +353,25 @@ class ScoreProfiler:
         return self.sweep(honest, ideal, grid)
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:
-        """What the rounds after the commitment add, in the award or in the trial."""
+        """Return what the rounds after the commitment add, in the award or in the trial."""
         game, explored = self.game, profile.arms * self.game.arm_rounds
         if award:
             return profile.excess * max(0, game.award - explored)
         return profile.excess * self.arithmetic.number(expected_beyond(game.trial, explored))
 
     def _certain(self, profile: ScoreProfile, award: bool) -> Number:
-        """What the trial pays, plus the award if it is certain."""
+        """Return what the trial pays, plus the award if it is certain."""
         rounds = self.game.award if award else self.game.trial_mean
         return self.arithmetic.number(profile.mean * rounds) + self._late(profile, award)
 
     def _gain(self, honest: ScoreProfile, copied: ScoreProfile, award: bool) -> Number:
-        """The difference; exactly 0 without a commitment and with equal priors."""
+        """Return the difference; exactly 0 without a commitment and with equal priors."""
         rounds = self.game.award if award else self.game.trial_mean
         late = self._late(copied, award) - self._late(honest, award)
         return late + self.arithmetic.number((copied.mean - honest.mean) * rounds)
 
     def _alone(self, profile: ScoreProfile) -> Number:
-        """What the award pays if no other agent has a score."""
+        """Return what the award pays if no other agent has a score."""
         chance = Fraction(1) if self.game.scored(profile.arms) else Fraction(1, self.game.case.agents)
         return self._certain(profile, award=True) * self.arithmetic.number(chance)
 
@@ -388,7 +389,7 @@ class ScoreProfiler:
         return np.asarray(self._won(copied, at) - self._won(honest, at))
 
     def _won(self, profile: ScoreProfile, at: Array) -> Array:
-        """What the award pays with a score of at least each threshold; nothing without a score."""
+        """Return what the award pays with a score of at least each threshold; nothing without a score."""
         if profile.varied is None or profile.level is None:
             return self.arithmetic.zeros(len(at))
         return self._tails(profile.varied, at) + self._tails(profile.level, at)
@@ -406,7 +407,7 @@ class ScoreProfiler:
 
 
 def threshold_grid(profiles: list[ScoreProfile]) -> Array:
-    """Every possible score of the profiles, in increasing order."""
+    """Return every possible score of the profiles, in increasing order."""
     scores = [law.scores for profile in profiles for law in (profile.varied, profile.level) if law is not None]
     return np.unique(np.concatenate([np.array([]), *scores]))
 

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.results import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
-from cloneproof.analysis.audit.scan import is_scan
-from cloneproof.analysis.audit.strategies import enclose, payoffs, search, witnesses
+from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
+from cloneproof.analysis.audit.strategies import enclose, payoffs, search_vectors, witnesses
+from cloneproof.analysis.audit.theorems import is_scan
 from cloneproof.analysis.audit.verdict import (
     InformedGain,
     InformedResponse,
@@ -35,17 +35,20 @@ from cloneproof.analysis.audit.verdict import (
     pays,
 )
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import Agent, Market, full_copies
 
-MOST_REALISATIONS = 256
+MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
+FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
+SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
+MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
 
 
 def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float, tuple[float, ...]]]:
-    """Every realisation of the agent's means with its probability; equal marks in `alike` can be exchanged.
+    """Return every realisation of the agent's means with its probability; equal marks in `alike` can be exchanged.
 
     Of originals that are alike, the larger mean comes first.
 
@@ -74,7 +77,7 @@ def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float,
 
 
 def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[float, tuple[float, ...]]]:
-    """Each multiset of so many values, the largest first, with its multinomial probability."""
+    """Return each multiset of `size` values, the largest first, with its multinomial probability."""
     found = []
     for places in combinations_with_replacement(range(len(atoms)), size):
         chance = float(math.factorial(size))
@@ -82,11 +85,6 @@ def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[fl
             chance *= atoms[place][1] ** number / math.factorial(number)
         found.append((chance, tuple(sorted((atoms[place][0] for place in places), reverse=True))))
     return found
-
-
-FIRST, SECOND, BOTH = 1, 2, 3
-SECOND_NAME = " (second account)"
-MORE_ACCOUNTS = (3, 5)
 
 
 class Split(NamedTuple):
@@ -100,7 +98,7 @@ class Split(NamedTuple):
 
 
 def splits(kinds: OriginalKinds) -> Iterator[Split]:
-    """Every split in which both accounts register something, up to exchanges of originals and of the accounts.
+    """Yield every split in which both accounts register something, up to exchanges of originals and of the accounts.
 
     >>> [split.owners for split in splits(OriginalKinds((0, 0)))]
     [(2, 1), (3, 2), (3, 3)]
@@ -129,35 +127,34 @@ def wider_splits(count: int, accounts: int) -> Iterator[Split]:
 
 
 def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
-    """The most profitable split of a result's agent, and what could not be evaluated."""
-    witnesses, notes = [], []
+    """Return the most profitable split of a result's agent, and what could not be evaluated."""
     kinds = result.cases[0].kinds
-    for split in splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts):
-        if clock.spent:
-            notes.append("splitting: the budget was spent before every split was tried")
-            break
-        try:
-            payoffs = split_payoffs(result.cases, split, result.engine)
-        except EngineError as refusal:
-            notes.append(f"splitting {result.agent} as {split.owners} was not evaluated: {refusal.reason}")
-            continue
+    every = list(splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts))
+    answers = Answers[Split, HorizonPayoffs](lambda split: split_payoffs(result.cases, split, result.engine), clock)
+    run_search(answers, every)
+    witnesses = []
+    for split, paid in answers.evaluated.items():
         copies = tuple(owner.bit_count() for owner in split.owners)
         for case in result.cases:
             market = split_market(case.market, case.name, split)
-            honest, both = result.honest[case.horizon], payoffs[case.horizon]
+            honest, both = result.honest[case.horizon], paid[case.horizon]
             witnesses.append(
                 Witness(case.name, copies, honest, both, both - honest, market, full_copies(market.agents, None))
             )
+    refused = answers.left_out.items()
+    notes = [f"splitting {result.agent} as {split.owners} was not evaluated: {why}" for split, why in refused]
+    if len(answers.evaluated) + len(refused) < len(every):
+        notes.append("splitting: the budget was spent before every split was tried")
     return (best_of(witnesses) if witnesses else None), notes
 
 
 def account_names(agent: str, accounts: int = 2) -> list[str]:
-    """The names of the accounts of an agent that splits."""
+    """Return the names of the accounts of an agent that splits."""
     return [agent, agent + SECOND_NAME, *(f"{agent} (account {number})" for number in range(3, accounts + 1))]
 
 
 def split_market(market: Market, agent: str, split: Split) -> Market:
-    """The market in which the agent has several accounts."""
+    """Return the market in which the agent has several accounts."""
     agents: list[Agent] = []
     for each in market.agents:
         if each.name != agent:
@@ -169,7 +166,7 @@ def split_market(market: Market, agent: str, split: Split) -> Market:
 
 
 def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
-    """What all accounts earn together at every horizon."""
+    """Return what all accounts earn together at every horizon."""
     realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
     if any(owner.bit_count() > 1 for owner in split.owners):
         alike = list(zip(cases[0].kinds.labels, split.owners, strict=True))
@@ -187,49 +184,47 @@ def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> Horiz
 
 
 def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
-    """The smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
+    """Return the smallest cost per extra arm at which no deviation tried pays, and the deviation that sets it.
 
     It is the largest gain per extra arm. None if no deviation pays anyway (within its error).
     """
-    best: tuple[Estimate, Witness] | None = None
-    for witness in tried:
-        extra, gain = sum(witness.copies) - len(witness.copies), witness.gain
-        if extra <= 0 or gain.high <= 0 or gain.value <= 0:
-            continue
-        cost = replace(gain, value=gain.value / extra, error=gain.error / extra)
-        if best is None or cost.value > best[0].value:
-            best = cost, witness
-    return best
+    extra = [(sum(witness.copies) - len(witness.copies), witness.gain, witness) for witness in tried]
+    costs = (
+        (replace(gain, value=gain.value / arms, error=gain.error / arms), witness)
+        for arms, gain, witness in extra
+        if arms > 0 and gain.value > 0
+    )
+    return max(costs, key=lambda cost: cost[0].value, default=None)
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Findings beside the verdict: the best deviation of each kind, what an informed agent gains, and notes."""
+class OtherDeviations:
+    """What was found beside the verdict: the best deviation of each kind, what an informed agent gains, and notes."""
 
     deviations: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
     notes: tuple[str, ...] = ()
+    missing: dict[str, str] = field(default_factory=dict)  # what was asked for and has no number, and why
 
-    def __or__(self, other: Beside) -> Beside:
-        return Beside(self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes))
-
-    def missing(self, asked: Iterable[str]) -> dict[str, str]:
-        """What was asked for and has no number, with the note that says why."""
-        found = {*self.deviations, *([] if self.informed is None else ["informed"]), "copy-cost"}  # a note is an answer
-        left = [name for name in sorted(asked) if name not in found]
-        why = {name: next((note for note in self.notes if name in note), "interrupted") for name in left}
-        return {name: note.removeprefix(f"{name}: ") for name, note in why.items()}
+    def __or__(self, other: OtherDeviations) -> OtherDeviations:
+        return OtherDeviations(
+            self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes)
+        )
 
 
-def beside(question: Question, found: FoundDeviations, limits: Search, clock: Deadline) -> Beside:
-    """The deviations other than copies that the question asks for."""
+def other_deviations(question: Question, found: FoundDeviations, search: Search, clock: Deadline) -> OtherDeviations:
+    """Return the deviations other than copies that the question asks for."""
     exact = [result for result in found.results if isinstance(result, ExactResult)]
     by_engine = question.also & {"withholding", "splitting"} - ({"withholding"} if found.by_scan else set())
-    answer = Beside()
+    answer = OtherDeviations()
+    if clock.interrupted:
+        return replace(answer, missing=dict.fromkeys(sorted(question.also), "interrupted"))
     if by_engine and len(exact) < len(found.results):
-        answer = Beside(notes=("withholding and splitting are tried by exact engines only, and none applies here",))
+        answer = OtherDeviations(
+            notes=("withholding and splitting are tried by exact engines only, and none applies here",)
+        )
     if "withholding" in by_engine:
-        answer |= _withholding(exact, limits.copies, question.tolerance, clock)
+        answer |= _withholding(exact, search.copies, question.tolerance, clock)
     if "splitting" in question.also:
         for accounts in (2, *MORE_ACCOUNTS):
             answer |= _splitting(exact, accounts, question.tolerance, clock)
@@ -238,25 +233,28 @@ def beside(question: Question, found: FoundDeviations, limits: Search, clock: De
     if "withholding" in question.also and found.by_scan:
         answer |= _scan_withholding(exact, question.tolerance)
     if "informed" in question.also:
-        answer |= _informed(found.results, limits.copies, question.tolerance, clock)
-    return answer
+        answer |= _informed(found.results, search.copies, question.tolerance, clock)
+    computed = {*answer.deviations, *([] if answer.informed is None else ["informed"]), "copy-cost"}  # a note is one
+    left = sorted(question.also - computed)
+    why = {name: next((note for note in answer.notes if name in note), "interrupted") for name in left}
+    return replace(answer, missing={name: note.removeprefix(f"{name}: ") for name, note in why.items()})
 
 
-def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
+def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, clock: Deadline) -> OtherDeviations:
     cases = {result.agent: result.cases for result in exact}
     tried: list[Witness] = []
     for result in exact:
-        tried += search(result, withholding_vectors(result.cases[0].kinds, copies), [], clock).witnesses
+        tried += search_vectors(result, withholding_vectors(result.cases[0].kinds, copies), [], clock).witnesses
     if not tried:
-        return Beside(notes=("withholding: nothing to try, the agents have one original each",))
+        return OtherDeviations(notes=("withholding: nothing to try, the agents have one original each",))
     best = best_of(tried)
     with clock.for_engines(), suppress(OutOfTimeError):
         best = enclose(cases[best.agent], best) or best
     note = f"withholding: registering {best.copies} as {best.agent} {_worth(best, tolerance)}"
-    return Beside({"withholding": best}, notes=(note,))
+    return OtherDeviations({"withholding": best}, notes=(note,))
 
 
-def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> Beside:
+def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> OtherDeviations:
     """Withholding under the scan theorem: one original left out, and all but one, if they are evaluated."""
     tried: list[Witness] = []
     for result in exact:
@@ -265,15 +263,15 @@ def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> Beside:
         for vector in sorted(vectors, reverse=True):
             tried += witnesses(result.cases, "closed-form", result.honest, vector)
     if not tried:
-        return Beside(notes=("withholding: covered by the scan theorem; none was evaluated",))
+        return OtherDeviations(notes=("withholding: covered by the scan theorem; none was evaluated",))
     best = best_of(tried)
     against = "it pays, against the scan theorem: please report this" if pays(best, tolerance) else "it does not pay"
     what = f"registering {best.copies} as {best.agent} {_change(best)}"
     note = f"withholding: covered by the scan theorem; {what}: {against}"
-    return Beside({"withholding": best}, notes=(note,))
+    return OtherDeviations({"withholding": best}, notes=(note,))
 
 
-def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, clock: Deadline) -> Beside:
+def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, clock: Deadline) -> OtherDeviations:
     tried: list[Witness] = []
     notes: list[str] = []
     for result in exact:
@@ -281,31 +279,31 @@ def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, cl
         notes += missing[:3]
         tried += [] if witness is None else [witness]
     if not tried:
-        return Beside(notes=tuple(notes))
+        return OtherDeviations(notes=tuple(notes))
     best = best_of(tried)
     arms = {each.name: each.count for each in best.market.agents}
     if accounts > 2:
         arms_words = f"{best.agent}, with {best.copies} arms of its originals in all"
         note = f"{accounts} accounts: {arms_words}, {_worth(best, tolerance)}"
-        return Beside({f"{accounts} accounts": best}, notes=(*notes, note))
+        return OtherDeviations({f"{accounts} accounts": best}, notes=(*notes, note))
     first, second = (arms[account] for account in account_names(best.agent))
     notes.append(
         f"splitting: {best.agent} under two names, with {first} and {second} arms and the originals registered "
         f"{best.copies} times in all, {_worth(best, tolerance)}"
     )
-    return Beside({"splitting": best}, notes=tuple(notes))
+    return OtherDeviations({"splitting": best}, notes=tuple(notes))
 
 
-def _copy_cost(results: Sequence[SearchResult]) -> Beside:
+def _copy_cost(results: Sequence[SearchResult]) -> OtherDeviations:
     found = smallest_copy_cost(witness for result in results for witness in result.witnesses)
     if found is None:
-        return Beside(notes=("copy cost: none is needed, no deviation tried pays",))
+        return OtherDeviations(notes=("copy cost: none is needed, no deviation tried pays",))
     cost, witness = found
     note = (
         f"copy cost: {cost.value:.6g} for each extra arm (error {cost.error:.1e}) makes honesty the best of "
         f"what was tried; copies {witness.copies} of {witness.agent} set it"
     )
-    return Beside({"copy cost": witness}, notes=(note,))
+    return OtherDeviations({"copy cost": witness}, notes=(note,))
 
 
 def _change(found: Witness | InformedGain) -> str:
@@ -323,8 +321,8 @@ def _judged(found: Witness | InformedGain, tolerance: float) -> str:
     return "it does not pay" if does_not_pay(found, tolerance) else "undecided"
 
 
-def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> Beside:
-    """The largest relative gain of an informed agent, or why none is known."""
+def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> OtherDeviations:
+    """Return the largest relative gain of an informed agent, or why none is known."""
     gains: list[InformedGain] = []
     notes: list[str] = []
     for result in results:
@@ -338,13 +336,15 @@ def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, cl
         except EngineError as refusal:
             notes.append(f"informed: {result.agent} was not evaluated: {refusal.reason}")
     if not gains:
-        return Beside(notes=tuple(notes[:3]) or ("informed: tried by exact engines only, and none applies here",))
+        return OtherDeviations(
+            notes=tuple(notes[:3]) or ("informed: tried by exact engines only, and none applies here",)
+        )
     best = max(gains, key=lambda gain: gain.relative_gain)
-    return Beside(informed=best, notes=(*notes[:3], _sentence(best, copies, tolerance)))
+    return OtherDeviations(informed=best, notes=(*notes[:3], _sentence(best, copies, tolerance)))
 
 
 def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, clock: Deadline) -> list[InformedGain]:
-    """The gain at every horizon."""
+    """Return the gain at every horizon."""
     agent, kinds = cases[0].agent, cases[0].kinds
     complete = all(map(best_alone_suffices, cases))
     realised = realised_means(agent, kinds.labels)
@@ -373,7 +373,7 @@ def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, cloc
 
 
 def best_alone_suffices(case: AuditCase) -> bool:
-    """Whether the best original alone is a best response at every realisation: a scan over slots in every epoch."""
+    """Return whether the best original alone is always a best response: a scan over slots in every epoch."""
     family = case.market.family
     return family.low >= 0 and family.high <= 1 and all(is_scan(epoch.running) for epoch in epoch_cases(case))
 

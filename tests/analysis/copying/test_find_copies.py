@@ -13,10 +13,10 @@ import pytest
 from scipy.stats import binom
 
 from cloneproof.analysis.copying.discoveries import CopyQuestion, discoveries, question_weights
+from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.likeness import alike
 from cloneproof.analysis.copying.priors import arm_evidence
 from cloneproof.analysis.copying.records import ArmRecord
-from cloneproof.analysis.copying.search import find_copies
 from cloneproof.errors import CloneproofError
 from planted_logs import PLANTS, WORDS, draw_copiers_inside, draw_log, draw_resellers, draw_variants, near_copy
 from support.sizes import LONG
