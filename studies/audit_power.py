@@ -31,11 +31,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cloneproof as cp
+from cloneproof._sections import Section, Table
 from cloneproof.analysis.audit.copy_vectors import grid, ladders
 from cloneproof.analysis.audit.question import audit_cases
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import RaceEntry
-from cloneproof.cli.output import new_table, print_table, progress_bar
+from cloneproof.cli.output import print_sections, progress_bar
 from cloneproof.engines.deadline import Deadline
 from resumable_rows import interval, resume_rows
 
@@ -180,17 +181,16 @@ def _gain(
 
 def show(alarms: Sequence[AlarmRow], found: Sequence[PlantedRow]) -> None:
     """Both tables."""
-    table = new_table(
-        "Sampled audits", "what", "audits", "say that something pays", f"interval at {LEVEL:.0%}", right=1
-    )
+    shown = []
     groups: list[tuple[str, list[bool]]] = [("nothing pays", [row.alarm for row in alarms])]
     groups += [(f"a gain of {size:.0%}", [row.found for row in found if row.size == size]) for size in SIZES]
     for what, verdicts in groups:
         if verdicts:
             low, high = interval(sum(verdicts), len(verdicts))
             rate = f"{sum(verdicts)} ({sum(verdicts) / len(verdicts):.1%})"
-            table.add_row(what, str(len(verdicts)), rate, f"{low:.2%} to {high:.2%}")
-    print_table(table)
+            shown.append((what, str(len(verdicts)), rate, f"{low:.2%} to {high:.2%}"))
+    columns = ("what", "audits", "say that something pays", f"interval at {LEVEL:.0%}")
+    print_sections([Section("Sampled audits", [Table.of(columns, shown)])])
 
 
 def main(folder: str, alarms: int = ALARMS, markets: int = MARKETS) -> None:

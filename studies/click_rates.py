@@ -16,12 +16,13 @@ from itertools import product
 from pathlib import Path
 
 import cloneproof as cp
+from cloneproof._sections import Section, Table
 from cloneproof.advice.assessment import SamplingBudget, tuned_mechanism
 from cloneproof.advice.declared import declared_market
 from cloneproof.advice.recommend import best_responses
 from cloneproof.analysis.audit.copy_vectors import kinds_of
 from cloneproof.analysis.equilibrium import Strategies, iterate, payoff_table
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.output import print_sections
 from cloneproof.engines.deadline import Deadline
 from cloneproof.market.market import full_copies
 from regret_figure import Panel, regret_figure
@@ -124,11 +125,12 @@ def main(folder: str) -> None:
             title="click rates",
         )
         regret_figure(panels(rows)).savefig(Path(folder) / "click_rates.png", dpi=110)
-    table = new_table("Regret at click rates", "mechanism", "T", "honest", "copies", "copied", "kept", "withheld")
+    shown = []
     for row in rows:
         cells = (f"{row.honest:,.0f}", row.copies, f"{row.copied:,.0f}", row.kept, f"{row.withheld:,.0f}")
-        table.add_row(row.mechanism, f"{row.horizon:,}", *cells)
-    print_table(table)
+        shown.append((row.mechanism, f"{row.horizon:,}", *cells))
+    columns = ("mechanism", "T", "honest", "copies", "copied", "kept", "withheld")
+    print_sections([Section("Regret at click rates", [Table.of(columns, shown)])])
 
 
 if __name__ == "__main__":

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
+from cloneproof._sections import Section, Table
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, split_payoffs
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.output import print_sections
 
 RUNS, SEED = 24, 0
 BLOCK = 32  # rounds for which a bound of an index is kept
@@ -123,9 +124,7 @@ def kl_ucb_regret(values: tuple[float, ...], arms: int, horizon: int, runs: int,
 
 def regrets(runs: int, seed: int) -> None:
     """The first table."""
-    table = new_table(
-        "Regret, everybody honest", "market", "T", "reservoir", "KL-UCB over all arms", "hold-out", right=1
-    )
+    shown = []
     for words, agents, values, horizon in MARKETS:
         here = market(agents, values, horizon)
         exact = cp.evaluate(here, cp.mechanism("reservoir", market=here)).regret.value
@@ -134,8 +133,9 @@ def regrets(runs: int, seed: int) -> None:
             start = time.process_time()
             mean, half = kl_ucb_regret(values, 3 * agents, horizon, runs, seed)
             usual = f"{mean:,.0f} ± {half:,.0f} ({runs} runs, {time.process_time() - start:.0f} s)"
-        table.add_row(words, f"{horizon:,}", f"{exact:,.0f}", usual, hold_out(here))
-    print_table(table)
+        shown.append((words, f"{horizon:,}", f"{exact:,.0f}", usual, hold_out(here)))
+    columns = ("market", "T", "reservoir", "KL-UCB over all arms", "hold-out")
+    print_sections([Section("Regret, everybody honest", [Table.of(columns, shown)])])
     print("± is 2.58 standard errors of the mean over runs; the other numbers are exact.")
 
 
@@ -168,10 +168,8 @@ def gains(here: cp.Market) -> tuple[float, float, float, float]:
 def deviations() -> None:
     """The second table."""
     names = ("market", "informed", "two accounts, each with all originals", "divided between two", "among three")
-    table = new_table("Gains of one agent under the reservoir, others honest", *names, right=1)
-    for words, *numbers in MARKETS:
-        table.add_row(words, *(f"{gain:+.1%}" for gain in gains(market(*numbers))))
-    print_table(table)
+    rows = [(words, *(f"{gain:+.1%}" for gain in gains(market(*numbers)))) for words, *numbers in MARKETS]
+    print_sections([Section("Gains of one agent under the reservoir, others honest", [Table.of(names, rows)])])
 
 
 def main(*given: str) -> None:

@@ -23,7 +23,8 @@ import numpy as np
 
 import cloneproof as cp
 from best_responses import best_responses, up_to
-from cloneproof.cli.output import new_table, print_table
+from cloneproof._sections import Section, Table
+from cloneproof.cli.output import print_sections
 from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
@@ -224,11 +225,12 @@ def main(folder: str) -> None:
             title="which mechanism",
         )
         regret_figure(panels(rows)).savefig(Path(folder) / "which_mechanism.png", dpi=110)
-    table = new_table("Regret", "mechanism", "T", "honest", "best responses", "copies", right=1)
+    shown = []
     for row in rows:
         cells = (f"{row.honest.value:,.0f} ± {row.error:,.0f}", f"{row.at_best.value:,.0f} ± {row.response_error:,.0f}")
-        table.add_row(row.mechanism, f"{row.horizon:,}", *cells, row.responses or "honest")
-    print_table(table)
+        shown.append((row.mechanism, f"{row.horizon:,}", *cells, row.responses or "honest"))
+    columns = ("mechanism", "T", "honest", "best responses", "copies")
+    print_sections([Section("Regret", [Table.of(columns, shown)])])
     print("\n".join(describe(rows)))
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
+from cloneproof._sections import Section, Table
 from cloneproof.cli.app import app
 from cloneproof.cli.mechanisms import award_rows
-from cloneproof.cli.output import new_table, print_table
+from cloneproof.cli.output import print_sections
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.sweeps.table import SweepTable
 from support.command import everything, run
@@ -232,9 +233,7 @@ def test_no_line_is_cut(monkeypatch, command):
 
 
 def test_escapes_in_cells_are_shown_and_not_obeyed(capsys):
-    table = new_table("title\x1b[31m", "name")
-    table.add_row("a\x1b[2J\x9bb\x07")
-    print_table(table)
+    print_sections([Section("title\x1b[31m", [Table.of(("name",), [("a\x1b[2J\x9bb\x07",)])])])
     out = capsys.readouterr().out
     assert "a\\x1b[2J\\x9bb\\x07" in out
     assert not {"\x1b", "\x9b", "\x07"} & set(out)

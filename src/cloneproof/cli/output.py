@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console, JustifyMethod
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from cloneproof._sections import Result, Section
 from cloneproof.report.text import text
-from cloneproof.report.words import printable
-
-PIPED = 10_000  # columns
 
 
 def print_json(data: Any) -> None:  # noqa: ANN401
@@ -39,35 +34,6 @@ def print_sections(sections: Iterable[Section]) -> None:
     terminal = sys.stdout.isatty()
     width = Console().width if terminal or "COLUMNS" in os.environ else None
     print(text(sections, width, bold=terminal and "NO_COLOR" not in os.environ))
-
-
-class PlainTable(Table):
-    """A table whose cells cannot contain control characters."""
-
-    def add_row(self, *cells: Any, **options: Any) -> None:  # noqa: ANN401
-        super().add_row(*(printable(cell) if isinstance(cell, str) else cell for cell in cells), **options)
-
-
-def print_table(table: Table) -> None:
-    """Print a table to stdout, as wide as the terminal or, if piped, as its cells."""
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED
-    console = Console(width=width, markup=False, emoji=False, highlight=False)
-    if width is not None:
-        table.columns[0].max_width = None
-        console.width = max(100, console.measure(table).maximum)
-    console.print(table)
-
-
-def new_table(title: str, *columns: str, right: int = 1, rows: Iterable[Sequence[str]] = ()) -> Table:
-    """Return a plain table, right-aligned from column `right` on."""
-    table = PlainTable(title=printable(title), box=SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for number, column in enumerate(columns):
-        side: JustifyMethod = "right" if number >= right else "left"
-        least = 22 if number == 0 and right else None  # a mechanism's name in one piece; a very long name folds
-        table.add_column(column, justify=side, overflow="fold", min_width=least, max_width=40 if least else None)
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def progress_bar() -> Progress:
