@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.analysis.audit.verdict import Audit, Witness
+from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.market.market import full_copies
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import cloneproof as cp
 from cloneproof.advice.comparison import ComparedMechanism, Comparison
 from cloneproof.advice.recommendation import AssessedMechanism, PriceOfHonesty, Recommendation, WrongDeclaration
-from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.analysis.audit.result import AuditState
 from cloneproof.logs.backtest import Backtest, BacktestRow
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.faults import Fault

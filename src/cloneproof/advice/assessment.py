@@ -12,8 +12,8 @@ import numpy as np
 from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
+from cloneproof.analysis.audit.result import Audit, Verdict
 from cloneproof.analysis.audit.theorems import MOST_PROVEN, index_ceiling, scan_theorem
-from cloneproof.analysis.audit.verdict import Audit, Verdict
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import holdout_arm_rounds

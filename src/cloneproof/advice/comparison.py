@@ -15,7 +15,7 @@ from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import COMPILATION, budget_clock
 from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.verdict import Audit, AuditState, Verdict
+from cloneproof.analysis.audit.result import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError

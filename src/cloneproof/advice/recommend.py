@@ -42,7 +42,7 @@ from cloneproof.advice.recommendation import (
 )
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import kinds_of, ladders
-from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.audit.result import Verdict
 from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
 from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import tomli_w
 
 from cloneproof._tables import Tabular, fields_of, to_data
-from cloneproof.analysis.audit.verdict import Verdict
+from cloneproof.analysis.audit.result import Verdict
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market

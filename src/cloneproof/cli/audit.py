@@ -8,7 +8,7 @@ import typer
 
 from cloneproof._files import check_place
 from cloneproof.analysis.audit.audit import audit as run_audit
-from cloneproof.analysis.audit.verdict import Audit, Verdict
+from cloneproof.analysis.audit.result import Audit, Verdict
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,

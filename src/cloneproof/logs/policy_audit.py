@@ -16,7 +16,7 @@ from typing import Any, Final
 from cloneproof._clock import now
 from cloneproof._tables import fields_of
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.verdict import Audit, Verdict, Witness
+from cloneproof.analysis.audit.result import Audit, Verdict, Witness
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search

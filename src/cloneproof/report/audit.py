@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.verdict import Audit, CopyLimit, InformedGain, Witness
+from cloneproof.analysis.audit.result import Audit, CopyLimit, InformedGain, Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism

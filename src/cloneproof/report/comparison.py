@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cloneproof._sections import Paragraph, Points, Section, Table
 from cloneproof.advice.comparison import SECONDS, ComparedMechanism, Comparison
-from cloneproof.analysis.audit.verdict import AuditState
+from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.words import FIXED, sentence
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cloneproof.analysis.audit.verdict import Audit, AuditScope, AuditState, CopyLimit, InformedGain, Reason, Witness
+from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, CopyLimit, InformedGain, Reason, Witness
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
 from cloneproof.market.priors import Prior

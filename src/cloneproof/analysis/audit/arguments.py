@@ -56,6 +56,7 @@ from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
+from cloneproof.analysis.audit.result import MARGIN, CopyLimit, Witness, does_not_pay, most_earned
 from cloneproof.analysis.audit.search_result import HorizonPayoffs, KnownArguments, SearchResult
 from cloneproof.analysis.audit.theorems import (
     Argument,
@@ -67,7 +68,6 @@ from cloneproof.analysis.audit.theorems import (
     scan_theorem,
     theorem,
 )
-from cloneproof.analysis.audit.verdict import MARGIN, CopyLimit, Witness, does_not_pay, most_earned
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline

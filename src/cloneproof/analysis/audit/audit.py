@@ -22,9 +22,9 @@ from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
 from cloneproof.analysis.audit.other_deviations import OtherDeviations, other_deviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.strategies import by_theorem, exact, sampled
-from cloneproof.analysis.audit.verdict import Audit
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.monte_carlo.sampler import check_sampling

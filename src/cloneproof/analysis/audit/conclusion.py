@@ -16,17 +16,7 @@ from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.search_result import (
-    BoundedDeviation,
-    ExactResult,
-    FoundDeviations,
-    KnownArguments,
-    SearchResult,
-    for_exchangeable,
-    largest_of,
-)
-from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, scan_theorem, stages, theorem
-from cloneproof.analysis.audit.verdict import (
+from cloneproof.analysis.audit.result import (
     NEARLY,
     Audit,
     AuditScope,
@@ -39,6 +29,16 @@ from cloneproof.analysis.audit.verdict import (
     best_of,
     simplest_of,
 )
+from cloneproof.analysis.audit.search_result import (
+    BoundedDeviation,
+    ExactResult,
+    FoundDeviations,
+    KnownArguments,
+    SearchResult,
+    for_exchangeable,
+    largest_of,
+)
+from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, scan_theorem, stages, theorem
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap

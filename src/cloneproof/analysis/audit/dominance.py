@@ -26,6 +26,7 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
+from cloneproof.analysis.audit.result import ThresholdGains, Witness
 from cloneproof.analysis.audit.score_thresholds import (
     NEVER,
     NOBODY,
@@ -39,7 +40,6 @@ from cloneproof.analysis.audit.score_thresholds import (
 )
 from cloneproof.analysis.audit.search_result import DominanceResult, Evaluated, FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.audit.verdict import ThresholdGains, Witness
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, UNIT, Array, Number, ball, tie_nodes

@@ -23,10 +23,7 @@ from typing import NamedTuple
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
-from cloneproof.analysis.audit.strategies import enclose, payoffs, search_vectors, witnesses
-from cloneproof.analysis.audit.theorems import is_scan
-from cloneproof.analysis.audit.verdict import (
+from cloneproof.analysis.audit.result import (
     InformedGain,
     InformedResponse,
     Witness,
@@ -34,6 +31,9 @@ from cloneproof.analysis.audit.verdict import (
     does_not_pay,
     pays,
 )
+from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
+from cloneproof.analysis.audit.strategies import enclose, payoffs, search_vectors, witnesses
+from cloneproof.analysis.audit.theorems import is_scan
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
-from cloneproof.analysis.audit.verdict import Witness
+from cloneproof.analysis.audit.result import Witness
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief

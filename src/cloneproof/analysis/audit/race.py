@@ -34,8 +34,8 @@ from cloneproof.analysis.audit.race_state import (
     RaceEntry,
     confirmation_level,
 )
+from cloneproof.analysis.audit.result import does_not_pay, pays, relative_gain_at_most
 from cloneproof.analysis.audit.search_result import SearchResult
-from cloneproof.analysis.audit.verdict import does_not_pay, pays, relative_gain_at_most
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.analysis.search import Search, run_search, until_interrupted
 from cloneproof.engines.deadline import Deadline

@@ -43,7 +43,7 @@ from cloneproof._clock import now
 from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
-from cloneproof.analysis.audit.verdict import SampledDeviation, Witness, pays
+from cloneproof.analysis.audit.result import SampledDeviation, Witness, pays
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName

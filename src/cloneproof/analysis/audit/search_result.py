@@ -8,8 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, OpponentsName
-from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.audit.verdict import (
+from cloneproof.analysis.audit.result import (
     SampledDeviation,
     ThresholdGains,
     Witness,
@@ -17,6 +16,7 @@ from cloneproof.analysis.audit.verdict import (
     pays,
     relative_gain_at_most,
 )
+from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.evaluate import ExactEngine
 from cloneproof.engines.estimate import Estimate
 

@@ -18,6 +18,7 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, gr
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
+from cloneproof.analysis.audit.result import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
@@ -27,7 +28,6 @@ from cloneproof.analysis.audit.search_result import (
     argued_result,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis
-from cloneproof.analysis.audit.verdict import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
 from cloneproof.engines.closed_form.exact_payoffs import closed_form

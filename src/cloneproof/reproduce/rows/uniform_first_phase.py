@@ -8,7 +8,7 @@ from dataclasses import replace
 from scipy.stats import binom
 
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.verdict import Audit
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.bounds import uniform_etc_regret_at_least
 from cloneproof.engines.estimate import Estimate

@@ -20,6 +20,9 @@ from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
+MARGIN = 1000.0  # A gain in floats must exceed its counted rounding bound this many times.
+NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown.
+
 
 class Gained:
     """What is compared with honesty: the honest payoff, and a gain."""
@@ -29,7 +32,7 @@ class Gained:
 
     @property
     def relative_gain(self) -> float:
-        """The gain as a part of the honest payoff (infinite if that is zero)."""
+        """Gain as a part of the honest payoff (infinite if that is zero)."""
         if self.honest.value > 0:
             return self.gain.value / self.honest.value
         return math.inf if self.gain.value > 0 else 0.0
@@ -67,7 +70,7 @@ class CopyLimit(Gained):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The limit as data for JSON; a relative gain over nothing is None."""
+        """Return the limit as data for JSON; a relative gain over nothing is None."""
         return fields_of(self, "agent", "original", "horizon", "honest") | {
             "limit_payoff": self.copied.to_dict(),
             "limit_of_gain": self.gain.to_dict(),
@@ -139,7 +142,7 @@ class InformedGain(Gained):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The gain as data for JSON; a relative gain over nothing is None."""
+        """Return the gain as data for JSON; a relative gain over nothing is None."""
         parts = ("honest", "informed", "gain", "relative_gain", "complete", "responses")
         return fields_of(self, "agent", "horizon", *parts)
 
@@ -159,7 +162,7 @@ class AuditState(StrEnum):
 
 
 def most_earned(market: Market, name: str) -> float:
-    """The most that an agent can earn: the share of all rounds at its best mean."""
+    """Return the most that an agent can earn: the share of all rounds at its best mean."""
     support = next((agent.support for agent in market.agents if agent.name == name), None)
     return market.share * market.horizon * (1.0 if support is None else max(support))
 
@@ -206,16 +209,16 @@ class Witness(Gained):
 
     @property
     def horizon(self) -> int:
-        """The rounds of its market."""
+        """Rounds of its market."""
         return self.market.horizon
 
     @property
     def gain_at_most(self) -> float:
-        """The upper end of the gain, and no more than the agent can earn."""
+        """Upper end of the gain, and no more than the agent can earn."""
         return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
 
     def to_dict(self) -> dict[str, Any]:
-        """The deviation as data for JSON; a relative gain over nothing is None, and `argued` is there if true."""
+        """Return the deviation as data for JSON; a relative gain over nothing is None, `argued` is there if true."""
         data = fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
         return data | {"argued": True} if self.argued else data
 
@@ -400,7 +403,7 @@ class Audit(Tabular):
         return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The audit as data for JSON; over several horizons, `tried` has the deviations at the horizon of `worst`."""
+        """Return the audit as data for JSON; over several horizons, `tried` is at the horizon of `worst`."""
         shown = ("verdict", "state", "tried_at_most", "about_tried")
         further = ("also", "limits", "informed", "not_computed", "notes", "seconds", "interrupted", "gain_at_most")
         return {
@@ -427,35 +430,31 @@ class Audit(Tabular):
 
 
 def _score(threshold: float) -> float | str:
-    """A threshold as data; infinities become words, since JSON has none."""
+    """Return a threshold as data; infinities become words, since JSON has none."""
     if math.isfinite(threshold):
         return threshold
     return "nobody else has a score" if threshold < 0 else "out of reach"
 
 
-MARGIN = 1000.0
-NEARLY = 0.01  # gains that differ by so small a part are as good as each other, and the simpler one is shown
-
-
 def pays(witness: Gained, tolerance: float) -> bool:
-    """Whether the gain is surely above the tolerance."""
+    """Return whether the gain is surely above the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
 
 
 def does_not_pay(witness: Gained, tolerance: float) -> bool:
-    """Whether the gain is surely at most the tolerance."""
+    """Return whether the gain is surely at most the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
 
 
 def is_open(witness: Witness, tolerance: float) -> bool:
-    """Whether neither is sure."""
+    """Return whether neither is sure."""
     return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
 
 
 def relative_gain_at_most(witness: Witness) -> float | None:
-    """A bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
+    """Return a bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
     error = _gain_error(witness)
     if error is None:
         return None
@@ -467,12 +466,12 @@ def relative_gain_at_most(witness: Witness) -> float | None:
 
 
 def best_of(witnesses: Iterable[Witness]) -> Witness:
-    """The largest relative gain; among equals, the fewest arms."""
+    """Return the largest relative gain; among equals, the fewest arms."""
     return max(witnesses, key=lambda witness: (witness.relative_gain, -sum(witness.copies)))
 
 
 def simplest_of(witnesses: Iterable[Witness]) -> Witness:
-    """The fewest arms with a relative gain within a hundredth of the largest: the witness to show and to certify."""
+    """Return the witness to show: the fewest arms with a relative gain within a hundredth of the largest."""
     listed = list(witnesses)
     largest = best_of(listed).relative_gain
     enough = largest - NEARLY * abs(largest) if math.isfinite(largest) else largest
@@ -481,7 +480,7 @@ def simplest_of(witnesses: Iterable[Witness]) -> Witness:
 
 
 def _gain_error(witness: Gained) -> float | None:
-    """The error with its margin; None if it is heuristic."""
+    """Return the error with its margin; None if it is heuristic."""
     gain = witness.gain
     if gain.kind != "estimated":
         return gain.error
@@ -489,6 +488,6 @@ def _gain_error(witness: Gained) -> float | None:
 
 
 def _honest_bound(witness: Gained, side: int) -> float:
-    """The upper (+1) or lower (-1) end of the honest payoff, with its margin."""
+    """Return the upper (+1) or lower (-1) end of the honest payoff, with its margin."""
     margin = MARGIN if witness.honest.kind == "estimated" else 1.0
     return max(0.0, witness.honest.value + side * margin * witness.honest.error)
