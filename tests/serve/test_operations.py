@@ -258,7 +258,8 @@ def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path):
     place = tmp_path / "a.db"
     with Desk(sqlite(place)) as desk:
         open_market(desk, {"ana": 1})
-        desk.decide_batch(str(number) for number in range(500))
+        desk.decide_batch(str(number) for number in range(1000))
+    assert place.stat().st_size > 50_000  # more than SQLite needs beside a file that it reads
     (tmp_path / "there.db").touch()
     for source, target, words in (
         (place, place, "which exists"),
@@ -272,7 +273,7 @@ def test_what_cannot_be_backed_up_is_one_sentence_and_leaves_nothing(tmp_path):
         with pytest.raises(Exception, match=words) as refusal:
             back_up(str(source), str(target))
         assert "secret" not in str(refusal.value)
-    with full_disk(), pytest.raises(ServeError, match="make room"):
+    with full_disk(50_000), pytest.raises(ServeError, match="make room"):
         back_up(str(place), str(tmp_path / "b.db"))
     left = {path.name for path in tmp_path.iterdir()} - {"a.db-wal", "a.db-shm"}  # SQLite's, where a file is only read
     assert left == {"a.db", "there.db"}
