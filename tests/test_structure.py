@@ -9,7 +9,6 @@ import grimp
 ROOT = Path(__file__).parents[1]
 OTHERS = {"docs", "proof", "studies", "support"}  # folders of tests that are not of a package
 DATA = {"serve/formats", "reproduce/planted_rows"}
-SCATTERED = {"analysis", "report"}  # packages whose constants are not gathered yet
 
 
 def circle(package):
@@ -47,6 +46,12 @@ def test_folders_of_tests_mirror_the_package():
     assert [each.as_posix() for each in sorted(mirrored) if not (ROOT / "src" / "cloneproof" / each).is_dir()] == []
 
 
+def test_files_of_tests_have_names_of_their_own():
+    """pytest reads one process's files into one namespace, so that two of one name stop `make test-long`."""
+    names = [each.name for each in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(name for name in set(names) if names.count(name) > 1) == []
+
+
 def renamed(text):
     """Modules of ours that are imported under the name of another thing, as `from cloneproof.a import b as c`."""
     for node in ast.walk(ast.parse(text)):
@@ -82,7 +87,7 @@ def banks(text):
 
 def test_constants_stand_on_top_and_not_between_functions():
     package = ROOT / "src" / "cloneproof"
-    files = [each for each in package.rglob("*.py") if each.relative_to(package).parts[0] not in SCATTERED]
+    files = list(package.rglob("*.py"))
     found = {each.relative_to(package).as_posix(): banks(each.read_text(encoding="utf-8")) for each in files}
     assert len(found) > 150
     assert {name: each for name, each in found.items() if len(each) > 2} == {}

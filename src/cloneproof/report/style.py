@@ -31,6 +31,31 @@ Dashes = tuple[int, tuple[int, ...]]
 SOLID: Dashes = (0, ())
 DASHED: Dashes = (0, (5, 2))
 DOTTED: Dashes = (0, (1, 1))
+STYLE: Any = {
+    "font.size": 10,
+    "font.family": "sans-serif",
+    "text.color": INK,
+    "axes.edgecolor": RULE,
+    "axes.labelcolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": RULE,
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "xtick.color": RULE,
+    "ytick.color": RULE,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "lines.linewidth": 1.8,
+    "svg.fonttype": "none",  # text stays text: it takes the page's font, can be searched and is read aloud
+    "svg.hashsalt": "cloneproof",  # the same data, the same bytes
+}
+KEY: Any = {"frameon": False, "fontsize": 9, "labelcolor": MUTED, "handlelength": 2.2, "columnspacing": 1.4}
+SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
+FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height
+MARKERS = 40  # points that are still worth a marker each
 
 
 @dataclass(frozen=True)
@@ -80,32 +105,6 @@ def look(mechanism: str) -> Look:
     hue = crc32(mechanism.encode()) / (1 << 32)
     channels = (round(255 * part) for part in hls_to_rgb(hue, 0.42, 0.55))
     return LOOKS.get(mechanism) or Look("#" + "".join(f"{channel:02x}" for channel in channels), DASHED)
-
-
-STYLE: Any = {
-    "font.size": 10,
-    "font.family": "sans-serif",
-    "text.color": INK,
-    "axes.edgecolor": RULE,
-    "axes.labelcolor": MUTED,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "xtick.color": RULE,
-    "ytick.color": RULE,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
-    "lines.linewidth": 1.8,
-    "svg.fonttype": "none",  # text stays text: it takes the page's font, can be searched and is read aloud
-    "svg.hashsalt": "cloneproof",  # the same data, the same bytes
-}
-
-KEY: Any = {"frameon": False, "fontsize": 9, "labelcolor": MUTED, "handlelength": 2.2, "columnspacing": 1.4}
-SIZES = {"wide": (6.8, 3.4), "narrow": (3.5, 3.1)}  # inches of 100 px on the page: a desk's width, a phone's width
 
 
 @dataclass(frozen=True)
@@ -189,9 +188,6 @@ def powers(axis: Any) -> None:  # noqa: ANN401
     axis.set_minor_formatter("")
 
 
-FLAT = 1e-6  # a change by that part of a payoff is taken for rounding, and not given a figure's height
-
-
 def spread(values: Sequence[float]) -> float:
     """Return the range of the values, but not less than rounding.
 
@@ -251,9 +247,6 @@ class Lines:
     log_x: bool = False
     log_y: bool = False
     least_height: float = 0.0  # what the y axis spans at least, so that rounding does not look like a change
-
-
-MARKERS = 40  # points that are still worth a marker each
 
 
 def lines_figure(lines: Lines) -> Figure:
