@@ -180,7 +180,7 @@ def test_planted_waiting_rounds_in_proportion_to_arms_are_caught(monkeypatch):
     """Round robin over registered arms instead of agents: copies would buy waiting rounds."""
 
     def turn(self):
-        places = [i for i in self._order for _ in self._ranked[i]]
+        places = [i for i in self._order for _ in self._pools[i]]
         self.shared += 1
         i = places[self.shared % len(places)]
         return (i, *self.arm(i))

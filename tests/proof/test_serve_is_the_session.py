@@ -17,7 +17,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import state, streams
+from cloneproof.mechanisms.online import registration, state, streams
 from cloneproof.mechanisms.online.levels import SlotLevel, ticks
 
 PROOF = Path(__file__).parents[2] / "proof"
@@ -34,7 +34,10 @@ BROKEN = {
 
 
 class Case(NamedTuple):
-    """A mechanism with its numbers, what is registered, a seed, and the reward of each pull of each test."""
+    """A mechanism with its numbers, what is registered, a seed, and the reward of each pull of each test.
+
+    `weights` has those of agents that declare some, by number.
+    """
 
     pulls: int
     draws: int
@@ -44,6 +47,7 @@ class Case(NamedTuple):
     seed: int
     rounds: int
     rewards: tuple[tuple[float, ...], ...]
+    weights: dict[int, tuple[int, ...]]
 
     def line(self):
         """The case as the loop's program reads it: numbers, words by their place, rewards."""
@@ -56,15 +60,18 @@ class Case(NamedTuple):
         words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
         words += [word(substream(coins, i, 1 + draw), pull) for i in agents for draw in draws for pull in pulls]
         fresh = int(self.kind == "fresh")
-        numbers = [self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), *self.arms, *words]
-        return " ".join(map(str, numbers + [value.hex() for row in self.rewards for value in row]))
+        numbers = [self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), *self.arms]
+        numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
+        return " ".join(map(str, numbers + words + [value.hex() for row in self.rewards for value in row]))
 
     def served(self):
         """Whom the session serves in each round."""
         options = {"choose": "best"} if self.kind == "best of all" else {"threshold": self.threshold}
         options["fallback"] = "draw" if self.kind == "fresh" else "best"
         mechanism = cp.mechanism("reservoir", rounds=self.pulls, draws=self.draws, **options)
-        live = cp.session(mechanism, dict(zip("abcd", self.arms, strict=False)), self.rounds, seed=self.seed)
+        registered = dict(zip("abcd", self.arms, strict=False))
+        weights = {"abcd"[i]: own for i, own in self.weights.items()}
+        live = cp.session(mechanism, registered, self.rounds, seed=self.seed, weights=weights)
         pulls, shown = [0] * (len(self.rewards) + 1), []
         for _ in range(self.rounds):
             decision = live.decide()
@@ -84,7 +91,10 @@ def random_case(draw):
     low = draw.choice([-1.0, -0.2, 0.0, 0.5])
     rewards = [[min(1.0, max(0.0, draw.uniform(low, 1.2 + low))) for _ in range(pulls)] for _ in range(agents * draws)]
     rounds = draw.randint(1, agents * draws * pulls + 5)
-    return Case(pulls, draws, threshold, kind, arms, seed, rounds, tuple(map(tuple, rewards)))
+    dice = random.Random(seed)
+    weights = {i: tuple(dice.choice((0, 1, 1, 2, 3, 1000)) for _ in range(arms[i])) for i in range(agents)}
+    declared = {i: own for i, own in weights.items() if any(own) and dice.random() < 0.4}
+    return Case(pulls, draws, threshold, kind, arms, seed, rounds, tuple(map(tuple, rewards)), declared)
 
 
 def compiled(folder, broken=None):
@@ -139,17 +149,17 @@ def test_a_broken_loop_does_not(cases, foretold, tmp_path, name):
     assert answers(compiled(tmp_path / "proof", BROKEN[name]), cases) != foretold
 
 
-def slots_without_replacement(rule, stream, arm_keys):
+def slots_without_replacement(rule, stream, pool):
     """Draws that avoid what was drawn before, as long as they can."""
-    ranked = sorted(range(len(arm_keys)), key=lambda arm: word(substream(stream, streams.SLOT_STREAM), arm))
+    ranked = sorted(set(pool), key=lambda arm: word(substream(stream, streams.SLOT_STREAM), arm))
     return [ranked[slot % len(ranked)] for slot in range(rule.draws + (rule.slots.fallback == "draw"))]
 
 
-def slots_of_the_first_arm(rule, stream, arm_keys):
+def slots_of_the_first_arm(rule, stream, pool):
     """A draw that favours the first arm: the smaller of two."""
     draws = substream(stream, streams.SLOT_STREAM)
     count = rule.draws + (rule.slots.fallback == "draw")
-    return [int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(arm_keys)) for slot in range(count)]
+    return [pool[int(min(uniform(draws, slot), uniform(draws, 99 + slot)) * len(pool))] for slot in range(count)]
 
 
 def in_the_order_of_registration(self, setup):
@@ -177,6 +187,8 @@ def ties_to_the_later(self, clock):
 
 original_start, original_pick = state.SlotState.__init__, SlotLevel.pick
 FAULTS = {
+    "weights ignored": (registration.WeightedArms, "__getitem__", lambda self, place: self._arms[
+        place * len(self._arms) // len(self)]),
     "draws without replacement": (state, "agent_slots", slots_without_replacement),
     "draws that favour the first arm": (state, "agent_slots", slots_of_the_first_arm),
     "agents in the order of registration": (state.SlotState, "__init__", in_the_order_of_registration),

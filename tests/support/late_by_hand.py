@@ -47,9 +47,9 @@ def payoffs(mechanism, means, horizon, delays, seed=0):
         level.chance = 1.0 / len(ties)
         return sorted(ties)[script.choose([Fraction(1, len(ties))] * len(ties))]
 
-    def slots(rule, stream, arm_keys):
+    def slots(rule, stream, pool):
         count = rule.draws + (rule.slots.fallback == "draw")
-        return [script.choose([Fraction(1, len(arm_keys))] * len(arm_keys)) for _ in range(count)]
+        return [pool[script.choose([Fraction(1, len(pool))] * len(pool))] for _ in range(count)]
 
     with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.online.state.agent_slots", slots):
         while True:

@@ -153,7 +153,7 @@ def ten_slots(withdraws):
     mechanism, script, total = cp.mechanism("reservoir", rounds=1, draws=10, threshold=1), Script(), Fraction(0)
     means = (HALF, ONE)
 
-    def slots(rule, stream, arm_keys):
+    def slots(rule, stream, pool):
         held = []
         while len(held) < rule.draws:  # what comes after the item of 1 is never reached
             held.append(1 if 1 in held else script.choose([HALF, HALF]))

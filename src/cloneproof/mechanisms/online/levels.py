@@ -5,10 +5,10 @@ its rounds are neutral: agents take turns in an order drawn at the start, and an
 the agent registered. Such a round counts in no comparison, and averaged over which original has which mean it pays an
 agent the average of its means, whatever copies are registered (docs/textbook/delays.md).
 
-The candidates of a `SlotLevel` are uniform draws with replacement from an agent's arms. The draws, the order of tests
-and their lengths do not depend on how many arms are registered; the scan theorem rests on this. A test ends when the
-rewards of all its pulls are in. If they are late, the next slot is tested meanwhile. Tests count in the order in which
-their results are known, ties in the order of the schedule.
+The candidates of a `SlotLevel` are uniform draws with replacement from an agent's arms, or draws by their weights. The
+draws, the order of tests and their lengths do not depend on how many arms are registered; the scan theorem rests on
+this. A test ends when the rewards of all its pulls are in. If they are late, the next slot is tested meanwhile. Tests
+count in the order in which their results are known, ties in the order of the schedule.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ class NeutralRounds:
     A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left.
     """
 
-    __slots__ = ("_known", "_order", "_ranked", "_streams", "_withdrawals", "drawn", "shared")
+    __slots__ = ("_known", "_order", "_pools", "_registration", "_streams", "_withdrawals", "drawn", "shared")
 
     def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
-        self._withdrawals, self._known = withdrawals, (0, 0)
+        self._registration, self._withdrawals, self._known = registration, withdrawals, (0, 0)
         base = substream(stream, NEUTRAL_STREAM)
         self._streams: Any = [substream(base, key) for key in registration.agent_keys]
         self._order = sorted(range(len(self._streams)), key=self._streams.__getitem__)
-        self._ranked = [sorted(range(len(keys)), key=keys.__getitem__) for keys in registration.arm_keys]
+        self._pools = list(registration.pools)
         self.shared = self.drawn = 0
 
     def turn(self) -> tuple[int, int, float]:
@@ -128,26 +128,29 @@ class NeutralRounds:
             if not self._withdrawals.ends(i, arm):
                 self.shared += 1
                 return i, arm, passed * chance
-            passed *= chance * sum(self._withdrawals.ends(i, other) for other in self._ranked[i])
+            gone = sum(self._registration.share(i, arm) for agent, arm in self._withdrawals.arms if agent == i)
+            passed *= 1 / len(self._pools[i]) * gone
         raise nobody_left()
 
     def arm(self, i: int) -> tuple[int, float]:
-        """Draw uniformly from the arms that agent i registered; with the probability."""
+        """Draw from the arms that agent i registered, by their weights; with the probability."""
         self._leave_out()
         self.drawn += 1
         return self._draw(i)
 
     def _draw(self, i: int) -> tuple[int, float]:
-        ranked = self._ranked[i]
-        return ranked[int(uniform(self._streams[i], self.drawn) * len(ranked))], 1 / len(ranked)
+        pool = self._pools[i]
+        arm = pool[int(uniform(self._streams[i], self.drawn) * len(pool))]
+        return arm, self._registration.share(i, arm) / len(pool)
 
     def _leave_out(self) -> None:
         """Leave out what was withdrawn, and who is out, since the last round."""
         gone = self._withdrawals
         if self._known != (known := (len(gone.arms), len(gone.out))):
             self._known = known
-            self._ranked = [[arm for arm in own if not gone.skips(i, arm)] for i, own in enumerate(self._ranked)]
-            self._order = [i for i in self._order if self._ranked[i]]
+            for i, arms in enumerate(self._registration.arms):
+                self._pools[i] = self._registration.pool(i, [arm for arm in range(arms) if not gone.skips(i, arm)])
+            self._order = [i for i in self._order if self._pools[i]]
 
     def to_data(self) -> list[int]:
         return [self.shared, self.drawn]
@@ -483,9 +486,8 @@ class SlotLevel(Candidates):
         self.passed = [k for k in range(self.tested) if self._passes(k)]
 
 
-def agent_slots(rule: Rule, stream: Stream, arm_keys: Sequence[int]) -> list[int]:
-    """Return the arms that an agent's slots hold, plus one if the fallback is a fresh draw."""
-    ranked = sorted(range(len(arm_keys)), key=arm_keys.__getitem__)
+def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
+    """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
     draws = substream(stream, SLOT_STREAM)
     count = rule.draws + (rule.slots.fallback == "draw")
-    return [ranked[int(uniform(draws, slot) * len(ranked))] for slot in range(count)]
+    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(count)]

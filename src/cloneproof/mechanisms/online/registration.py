@@ -1,27 +1,87 @@
-"""Registration as a session keeps it: who registered how many arms, which were withdrawn, and what was allocated."""
+"""Registration as a session keeps it: arms and their weights, which were withdrawn, and what was allocated.
+
+Where a mechanism draws from an agent's arms, every draw is uniform over a list in which each arm stands as often as its
+weight. So a list with copies and the same shares declared as weights have equal draws (docs/textbook/weights.md).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final, NamedTuple
 
-from cloneproof._checks import HORIZON_LIMIT, count
+from cloneproof._checks import HORIZON_LIMIT, count, known, listed
 from cloneproof.errors import MechanismError, NobodyLeftError, SessionError, brief
 from cloneproof.market.market import MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
 
+MOST_WEIGHT: Final = 1000  # of an arm
+
+
+class WeightedArms(Sequence[int]):
+    """Arms as the list from which they are drawn, each as often as its weight."""
+
+    def __init__(self, arms: Sequence[int], weights: Sequence[int]) -> None:
+        self._arms, self._ends = arms, list(accumulate(weights))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 (as `Sequence` has it)
+        return self._arms[bisect_right(self._ends, place)]
+
 
 @dataclass(frozen=True)
 class Registration:
-    """All that a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key."""
+    """All that a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key.
+
+    `weights` has those of the agents that declared some.
+    """
 
     names: tuple[str, ...]
     arms: tuple[int, ...]
     agent_keys: tuple[int, ...]
     arm_keys: tuple[tuple[int, ...], ...]
+    weights: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def _shares(self) -> list[tuple[int, ...] | None]:
+        """Weights of each agent without a common factor; None if they are equal."""
+        found: list[tuple[int, ...] | None] = []
+        for name in self.names:
+            own = self.weights.get(name, ())
+            common = math.gcd(*own)
+            found.append(tuple(weight // common for weight in own) if len(set(own)) > 1 else None)
+        return found
+
+    @cached_property
+    def pools(self) -> list[Sequence[int]]:
+        """Lists from which the arms of each agent are drawn uniformly."""
+        return [self.pool(agent, range(count)) for agent, count in enumerate(self.arms)]
+
+    def pool(self, agent: int, arms: Sequence[int]) -> Sequence[int]:
+        """Return the list from which these arms of an agent are drawn uniformly."""
+        ranked, shares = sorted(arms, key=self.arm_keys[agent].__getitem__), self._shares[agent]
+        return WeightedArms(ranked, [shares[arm] for arm in ranked]) if ranked and shares is not None else ranked
+
+    def share(self, agent: int, arm: int) -> int:
+        """Return how often the arm stands in its agent's pool."""
+        shares = self._shares[agent]
+        return 1 if shares is None else shares[arm]
+
+    def to_data(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value or name != "weights"}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Registration:
+        weights = {name: tuple(own) for name, own in data.get("weights", {}).items()}
+        arm_keys = tuple(tuple(keys) for keys in data["arm_keys"])
+        return cls(tuple(data["names"]), tuple(data["arms"]), tuple(data["agent_keys"]), arm_keys, weights)
 
 
 @dataclass
@@ -74,7 +134,9 @@ class Allocation(NamedTuple):
     awaited: bool = False  # the next phase waits for the reward, whether it counts or not
 
 
-def open_registration(registered: Mapping[str, int]) -> Registration:
+def open_registration(
+    registered: Mapping[str, int], weights: Mapping[str, Sequence[int]] | None = None
+) -> Registration:
     """Return the public view in its usual order, keys as positions."""
     if not isinstance(registered, Mapping) or not registered:
         raise SessionError(
@@ -85,7 +147,38 @@ def open_registration(registered: Mapping[str, int]) -> Registration:
     counts = tuple(count(arms, f"the arms of {name!r}", 1, error=SessionError) for name, arms in registered.items())
     count(sum(counts), "the arms in a session", 1, MOST_ARMS, SessionError)
     arm_keys = tuple(tuple(range(arms)) for arms in counts)
-    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys)
+    declared = _checked_weights({} if weights is None else weights, dict(zip(registered, counts, strict=True)))
+    return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys, declared)
+
+
+def _checked_weights(weights: object, arms: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return declared weights as whole numbers, one for each arm and not all 0."""
+    if not isinstance(weights, Mapping):
+        raise SessionError(
+            f"expected weights as agent to one for each arm, got {brief(weights)}; give e.g. {{'ana': (2, 1)}}"
+        )
+    declared: dict[str, tuple[int, ...]] = {}
+    for name, given in weights.items():
+        known(name, arms, "agent with weights", SessionError)
+        own = listed(given, f"the weights of {name!r}", SessionError)
+        if len(own) != arms[name]:
+            raise SessionError(
+                f"expected a weight for each of the {arms[name]} arms of {name!r}, got {brief(given)}; give as many"
+            )
+        declared[name] = tuple(count(one, f"each weight of {name!r}", 0, MOST_WEIGHT, SessionError) for one in own)
+        if not any(declared[name]):
+            raise SessionError(f"expected a weight of {name!r} above 0, got {brief(given)}; or leave the agent out")
+    return declared
+
+
+def check_weights(mechanism: Mechanism, registration: Registration, horizon: int) -> None:
+    """Refuse weights that the mechanism, or what runs instead at this horizon, has no draws for."""
+    running = mechanism.at_horizon(len(registration.names), horizon)
+    if registration.weights and not running.arm.draws:
+        raise MechanismError(
+            f"weights expect a mechanism that draws from arms, such as 'reservoir', got {running.name!r}; "
+            "leave them out, or use another mechanism"
+        )
 
 
 def checked_window(window: object, family: RewardFamily) -> int:

@@ -7,7 +7,6 @@ many arms each agent registered and the horizon, but neither means nor priors no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of, real, whole
@@ -22,6 +21,7 @@ from cloneproof.mechanisms.online.registration import (
     Registration,
     Withdrawals,
     check_rewards,
+    check_weights,
     checked_window,
     nobody_left,
     open_registration,
@@ -50,7 +50,7 @@ from cloneproof.mechanisms.online.streams import (
 
 
 class UniformTraffic:
-    """A mechanism that gets all rounds but a share, which goes to agents in turn and a uniform draw of their arms.
+    """A mechanism that gets all rounds but a share, which goes to agents in turn and a draw from their arms.
 
     Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
     however many copies it registers, and the mechanism plays as it would in a shorter season.
@@ -149,6 +149,7 @@ class Session:
         self.share = number_in(share, "share", 0, 1, SessionError, low_open=True)
         self.rewards = BOUNDED if rewards is None else reward_family(rewards)
         check_rewards(mechanism, self.rewards)
+        check_weights(mechanism, registration, self.horizon)
         self.window = None if window is None else checked_window(window, self.rewards)
         self._oldest = 1  # no decision before it awaits a reward
         stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
@@ -353,7 +354,7 @@ class Session:
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
-                "registration": asdict(self.registration),
+                "registration": self.registration.to_data(),
                 "horizon": self.horizon,
                 "seed": self.seed.hex() if isinstance(self.seed, bytes) else self.seed,
                 "share": self.share,
@@ -382,9 +383,7 @@ class Session:
         body = opened(text)
         try:
             saved = restored_mechanism(body["mechanism"], mechanism)
-            view = body["registration"]
-            arm_keys = tuple(tuple(keys) for keys in view["arm_keys"])
-            public = Registration(tuple(view["names"]), tuple(view["arms"]), tuple(view["agent_keys"]), arm_keys)
+            public = Registration.from_data(body["registration"])
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
             live = cls(saved, public, body["horizon"], seed, *terms, body.get("uniform_traffic", 0.0))
@@ -418,6 +417,7 @@ def session(
     window: int | None = None,
     ends: Ends = "at-horizon",
     uniform_traffic: float = 0.0,
+    weights: Mapping[str, Sequence[int]] | None = None,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -448,6 +448,9 @@ def session(
     uniform_traffic : float, default 0.0
         The share of the rounds, chosen by coins, that goes to agents in turn and a uniform draw from their arms, and
         that no statistics count. It shows more arms, costs regret, and is neutral to copies.
+    weights : mapping of str to sequence of int, optional
+        Of the arms of agents that declare them, whole numbers from 0 to 1000, not all 0; equal if left out. Every draw
+        from an agent's arms goes by them. Only for mechanisms that draw from arms.
 
     Examples
     --------
@@ -458,8 +461,7 @@ def session(
     >>> s.payoff[d.agent]
     1.0
     """
-    live = Session(
-        mechanism, open_registration(registered), horizon, seed, share, rewards, window, ends, uniform_traffic
-    )
+    registration = open_registration(registered, weights)
+    live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, uniform_traffic)
     live.history = history
     return live

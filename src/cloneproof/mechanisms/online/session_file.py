@@ -18,14 +18,14 @@ from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSIONS: Final = (2, 3)  # a session with withdrawals has the latter, so that nothing older ignores them
+VERSIONS: Final = (2, 3, 4)  # with withdrawals 3, with weights 4, so that nothing older ignores them
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
     """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
-    version = VERSIONS["withdrawn" in body]
+    version = VERSIONS[2 if "weights" in body["registration"] else "withdrawn" in body]
     return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
 
 

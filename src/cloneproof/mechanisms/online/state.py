@@ -136,7 +136,8 @@ class OneLevelState(FlatState):
             key = registration.agent_keys[agent]
             held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
             if mechanism.arm.draws:
-                held = enumerate(agent_slots(mechanism.arm, level_stream(self.stream, first, key + 1), keys))
+                own = level_stream(self.stream, first, key + 1)
+                held = enumerate(agent_slots(mechanism.arm, own, registration.pools[agent]))
             arms += [((key << 32) + own, agent, arm) for own, arm in held]
         if mechanism.sample is not None:
             lots = substream(stream, SAMPLE_STREAM)
@@ -189,19 +190,21 @@ class SlotState(FlatState):
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
         registration, first = setup.registration, setup.first
-        rule, keys, arms = setup.mechanism.arm, registration.agent_keys, registration.arms
+        rule, keys, pools = setup.mechanism.arm, registration.agent_keys, registration.pools
         timetable, agents = level_stream(self.stream, first, 0), len(keys)
         self.order = sorted(range(agents), key=lambda i: word(substream(timetable, ORDER_STREAM), keys[i]))
         streams = [level_stream(self.stream, first, key + 1) for key in keys]
-        slots = [agent_slots(rule, streams[i], registration.arm_keys[i]) for i in range(agents)]
+        slots = [agent_slots(rule, streams[i], pools[i]) for i in range(agents)]
         self.candidates = [(i, slots[i][draw]) for draw in range(rule.draws) for i in self.order]
-        openings = [1 / (arms[i] * max(1, agents - k)) for k, (i, _) in enumerate(self.candidates)]
+        share = registration.share
+        openings = [share(i, arm) / (len(pools[i]) * max(1, agents - k)) for k, (i, arm) in enumerate(self.candidates)]
         self.reserves: list[tuple[int, int]] = []  # fresh draws: the one that counts, then those of the next agents
         if rule.slots.fallback == "draw":
             first_place = word(substream(timetable, FALLBACK_STREAM), 0) % agents
             self.reserves = [(i, slots[i][rule.draws]) for i in self.order[first_place:] + self.order[:first_place]]
             self.candidates.append(self.reserves[0])
-            openings.append(1 / (arms[self.reserves[0][0]] * agents))
+            i, arm = self.reserves[0]
+            openings.append(share(i, arm) / (len(pools[i]) * agents))
         self.level = SlotLevel(rule, self.candidates, openings)
         self.leave_out()
 
@@ -306,10 +309,12 @@ class TwoLevelState:
         levels: list[Level | SlotLevel] = []
         for i, keys in enumerate(registration.arm_keys):
             stream = level_stream(self.stream, self.version, registration.agent_keys[i] + 1)
+            pool = registration.pools[i]
             if rule.draws:
-                self.arms[i] = agent_slots(rule, stream, keys)
+                self.arms[i] = agent_slots(rule, stream, pool)
             if rule.draws and rule.commits:
-                levels.append(SlotLevel(rule, self.arms[i], [1 / len(keys)] * len(self.arms[i])))
+                openings = [registration.share(i, arm) / len(pool) for arm in self.arms[i]]
+                levels.append(SlotLevel(rule, self.arms[i], openings))
             else:
                 candidates = range(rule.draws) if rule.draws else [keys[a] for a in self.arms[i]]
                 levels.append(Level(rule, rule.explore, stream, candidates))

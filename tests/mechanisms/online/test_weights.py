@@ -1,0 +1,251 @@
+"""Weights: a list with copies and the same shares declared as weights have one law (docs/textbook/weights.md)."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from unittest.mock import patch
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import MechanismError, SessionError
+from cloneproof.mechanisms.online import levels, state, streams
+from cloneproof.mechanisms.online.registration import WeightedArms
+from support.late_by_hand import Script
+from support.sizes import LONG
+
+PRIOR = cp.Discrete([0.3, 0.7], [0.5, 0.5])
+MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in ("ana", "bo")], horizon=40)
+MECHANISMS = {
+    "first pass": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1),
+    "two pulls": cp.mechanism("reservoir", rounds=2, draws=2, threshold=2),
+    "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
+    "best of all": cp.mechanism("reservoir", rounds=1, draws=2, choose="best"),
+    "sums": cp.mechanism("reservoir", rounds=1, draws=2, threshold=0.7, coins=False),
+    "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6),
+    "best in a contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, choose="best", contest="ucb", horizon=6),
+    "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
+    "unknown horizon": cp.mechanism("reservoir", market=MARKET, horizon="unknown"),
+    "contest, unknown horizon": cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown"),
+}
+SMALL = [name for name in MECHANISMS if "unknown" not in name]
+TERMS = {"prompt": (5, 0, 0.0), "late": (6, 2, 0.0), "uniform traffic": (4, 0, 0.5)}  # rounds, of them late, the share
+REWARDS = {"ana": (1.0, 0.0, 0.5), "bo": (0.5,)}
+ITEMS, MOST_LISTED = (3, 5) if LONG else (2, 3)
+LISTS = [own for own in product(range(4), repeat=ITEMS) if sum(own) == 2 or (2 < sum(own) <= MOST_LISTED and all(own))]
+
+
+class Die:
+    """A uniform number whose outcomes are branches of a script, as many as a draw or a coin needs."""
+
+    def __init__(self, script):
+        self.script = script
+
+    def __mul__(self, sides):
+        return self.script.choose([Fraction(1, sides)] * sides)
+
+    def __lt__(self, value):
+        chance = Fraction(value)
+        return bool(self.script.choose([1 - chance, chance])) if 0 < chance < 1 else chance == 1
+
+
+def law_of_pay(mechanism, copies, weighted, rounds, delay, uniform_traffic):
+    """The law of what all agents earn, in fractions, through the real session: every draw, tie and coin is a branch.
+
+    Ana registers `copies` of her items, or each once with `copies` as weights.
+    """
+    script, law = Script(), Counter()
+    items = range(len(copies)) if weighted else [item for item, often in enumerate(copies) for _ in range(often)]
+    rewards = REWARDS | {"ana": [REWARDS["ana"][item] for item in items]}
+    terms = {"seed": 5, "uniform_traffic": uniform_traffic, "weights": {"ana": copies} if weighted else None}
+    die = Die(script)
+    with patch.object(levels, "uniform", lambda *_: die), patch.object(streams, "uniform", lambda *_: die):
+        while True:
+            live, due = cp.session(mechanism, {name: len(own) for name, own in rewards.items()}, rounds, **terms), []
+            for number in range(1, rounds + 1):
+                decision = live.decide()
+                due.append((number, rewards[decision.agent][decision.arm]))
+                while due and (due[0][0] <= number - delay or number == rounds):
+                    live.reward(*due.pop(0))
+            law[tuple(live.payoff.values())] += script.weight
+            if not script.advance():
+                return law
+
+
+@pytest.mark.parametrize("terms", TERMS)
+@pytest.mark.parametrize("name", SMALL)
+def test_a_list_with_copies_has_the_law_of_its_weights(name, terms):
+    for copies in LISTS:
+        listed, declared = (law_of_pay(MECHANISMS[name], copies, weighted, *TERMS[terms]) for weighted in (False, True))
+        assert sum(listed.values()) == 1
+        assert declared == listed, copies
+
+
+def equal_in_neutral_rounds(self, registration, stream, withdrawals):
+    """Neutral rounds that know nothing of weights."""
+    original_neutral(self, registration, stream, withdrawals)
+    self._pools = [list(range(count)) for count in registration.arms]
+
+
+def more_draws(rule, stream, pool):
+    """A draw more where weights are declared."""
+    return original_slots(rule, stream, pool) + ([pool[levels.uniform(stream, 0) * len(pool)]] * weighted(pool))
+
+
+def without_replacement(rule, stream, pool):
+    """Draws by weights that avoid what was drawn before, as long as they can."""
+    held = []
+    for slot in range(rule.draws + (rule.slots.fallback == "draw")):
+        left = [arm for arm in pool if not weighted(pool) or arm not in held] or list(pool)
+        held.append(left[levels.uniform(stream, slot) * len(left)])
+    return held
+
+
+def weighted(pool):
+    return isinstance(pool, WeightedArms)
+
+
+original_neutral, original_slots = levels.NeutralRounds.__init__, state.agent_slots
+FAULTS = {
+    "weights ignored in waiting rounds": (
+        levels.NeutralRounds, "__init__", equal_in_neutral_rounds, "best of all", "late",
+    ),
+    "weights ignored in uniform traffic": (
+        levels.NeutralRounds, "__init__", equal_in_neutral_rounds, "first pass", "uniform traffic",
+    ),
+    "weights that bring draws": (state, "agent_slots", more_draws, "index", "prompt"),
+    "weights without replacement": (state, "agent_slots", without_replacement, "first pass", "prompt"),
+    "weights ignored": (WeightedArms, "__getitem__", lambda self, place: self._arms[place % len(self._arms)],
+                        "contest", "prompt"),
+    "weights off by one": (WeightedArms, "__getitem__", lambda self, place: next(
+        arm for arm, end in zip(self._arms, self._ends, strict=True) if place <= end), "fresh draw", "prompt"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_weights_have_another_law(fault, monkeypatch):
+    *place, name, terms = FAULTS[fault]
+    monkeypatch.setattr(*place)
+    with pytest.raises(AssertionError):
+        test_a_list_with_copies_has_the_law_of_its_weights(name, terms)
+
+
+def play(mechanism, copies, as_weights, seed, uniform_traffic, window):
+    """Decisions by item with their chances, for random rewards that come late, with withdrawals and a save."""
+    dice = random.Random(seed)
+    as_lists = {name: [item for item, often in enumerate(own) for _ in range(often)] for name, own in copies.items()}
+    items = {name: list(range(len(copies[name]))) if name in as_weights else own for name, own in as_lists.items()}
+    live = cp.session(
+        mechanism, {name: len(own) for name, own in items.items()}, 60, seed=seed, window=window,
+        uniform_traffic=uniform_traffic, weights={name: copies[name] for name in as_weights},
+    )  # fmt: skip
+    rates = {(name, item): dice.random() for name, own in copies.items() for item in range(len(own))}
+    withdrawn = (dice.randrange(20, 200), (gone := dice.choice(list(copies))), dice.randrange(len(copies[gone])))
+    shown = []
+    for number in range(60):
+        if number == 30:
+            live = cp.Session.from_json(live.to_json())
+        if number == withdrawn[0]:
+            for arm in [arm for arm, item in enumerate(items[gone]) if item == withdrawn[2]]:
+                live.withdraw(gone, arm)
+        try:
+            decision = live.decide()
+        except cp.errors.NobodyLeftError:
+            return shown
+        item = items[decision.agent][decision.arm]
+        shown.append((decision.agent, item, decision.phase, live.probability))
+        values = {due: dice.random() < rates[decision.agent, item] for due in live.pending}
+        for due in [due for due in live.pending if dice.random() < 0.6]:
+            live.reward(due, float(values[due]))
+    return shown
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_weights_draw_what_copies_draw(name):
+    """One seed, one run: a copy and its item's weight are the same places of one list."""
+    dice = random.Random(7)
+    for seed in range(200 if LONG else 12):
+        sizes = {agent: dice.randint(1, 4) for agent in ("ana", "bo", "cy")}
+        copies = {agent: [dice.randint(0, 3) for _ in range(size)] for agent, size in sizes.items()}
+        copies = {agent: tuple(own) if any(own) else (1,) * len(own) for agent, own in copies.items()}
+        terms = dice.choice([0.0, 0.3]), dice.choice([None, 4])
+        listed = play(MECHANISMS[name], copies, (), seed, *terms)
+        declared = play(MECHANISMS[name], copies, dice.sample(list(copies), dice.randint(1, 3)), seed, *terms)
+        assert [one[:3] for one in declared] == [one[:3] for one in listed]
+        for (agent, item, _, chance), (*_, of_copy) in zip(declared, listed, strict=True):
+            assert (chance is None) is (of_copy is None)
+            own = [1, *(copies[agent][item] / part for part in range(1, 1 + copies[agent][item]))]
+            assert chance is None or any(chance == pytest.approx(of_copy * factor) for factor in own)
+
+
+@pytest.mark.parametrize("weights", [(1, 1, 1), (7, 7, 7), (1000, 1000, 1000)])
+def test_equal_weights_are_none(weights):
+    def shown(declared):
+        live = cp.session(
+            MECHANISMS["fresh draw"], {"ana": 3, "bo": 2}, 30, seed=9, weights=declared, uniform_traffic=0.5
+        )
+        return [(live.decide(), live.probability, live.reward(number, 0.5)) for number in range(1, 31)]
+
+    assert shown({"ana": weights}) == shown(None)
+
+
+def test_an_item_of_weight_0_is_never_shown_and_the_chance_of_a_draw_is_its_share():
+    live = cp.session(
+        cp.mechanism("reservoir", rounds=1, draws=600, threshold=1), {"ana": 3}, 600, weights={"ana": (3, 0, 1)}
+    )
+    seen = Counter()
+    for _ in range(600):
+        decision = live.decide()
+        assert live.probability == {0: 0.75, 2: 0.25}[decision.arm]
+        live.reward(decision.id, 0.0)
+        seen[decision.arm] += 1
+    assert abs(seen[0] - 450) < 5 * (600 * 3 / 16) ** 0.5  # fails once in a million seeds
+
+
+def test_a_session_file_keeps_weights_and_needs_a_reader_that_knows_them():
+    live = cp.session(MECHANISMS["contest"], {"ana": 2, "bo": 1}, 9, weights={"ana": (5, 2)})
+    text = live.to_json()
+    assert '"version": 4' in text
+    assert cp.Session.from_json(text).registration == live.registration
+    assert "weights" not in cp.session(MECHANISMS["contest"], {"ana": 2, "bo": 1}, 9).to_json()
+
+
+@pytest.mark.parametrize(
+    ("weights", "sentence"),
+    [
+        ({"zoe": (1, 1)}, "unknown agent with weights 'zoe'; known are ana, bo"),
+        ({"ana": (1,)}, "expected a weight for each of the 2 arms of 'ana', got (1,); give as many"),
+        ({"ana": (1, -1)}, "expected each weight of 'ana' to be a whole number from 0 to 1000, got -1; use e.g. 1000"),
+        (
+            {"ana": (1, 1001)},
+            "expected each weight of 'ana' to be a whole number from 0 to 1000, got 1001; use e.g. 1000",
+        ),
+        (
+            {"ana": (1, 0.5)},
+            "expected each weight of 'ana' to be a whole number from 0 to 1000, got 0.5; use e.g. 1000",
+        ),
+        ({"ana": (0, 0)}, "expected a weight of 'ana' above 0, got (0, 0); or leave the agent out"),
+        (
+            {"ana": "21"},
+            "expected the weights of 'ana' to be a list of at least one number, got '21'; give e.g. [1, 2]",
+        ),
+        ([2, 1], "expected weights as agent to one for each arm, got [2, 1]; give e.g. {'ana': (2, 1)}"),
+    ],
+)
+def test_bad_weights_get_one_sentence(weights, sentence):
+    with pytest.raises(SessionError) as caught:
+        cp.session(MECHANISMS["index"], {"ana": 2, "bo": 1}, 9, weights=weights)
+    assert str(caught.value) == sentence
+
+
+def test_only_mechanisms_that_draw_from_arms_take_weights():
+    fallback = cp.Mechanism(arm=cp.rule("ucb"), name="short")
+    contest = MECHANISMS["contest"]
+    short = cp.Mechanism(agent=contest.agent, arm=contest.arm, score=contest.score, fallback=fallback)
+    cp.session(short, {"ana": 2, "bo": 1}, 9, weights={"ana": (2, 1)})
+    for refused, horizon in ((cp.mechanism("h-ucb"), 9), (cp.mechanism("ucb1"), 9), (short, 1)):
+        with pytest.raises(
+            MechanismError, match="weights expect a mechanism that draws from arms, such as 'reservoir', got"
+        ):
+            cp.session(refused, {"ana": 2, "bo": 1}, horizon, weights={"ana": (1, 1)})
