@@ -11,7 +11,18 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import ndtri
 
-from cloneproof.boards import Board, BoardAdvice, Panel, Standing, read_board, recommend_board, variants_among_entrants
+from cloneproof.boards import (
+    Board,
+    BoardAdvice,
+    NamedFlagships,
+    Panel,
+    ReservoirBoard,
+    Standing,
+    read_board,
+    recommend_board,
+    variants_among_entrants,
+)
+from cloneproof.boards.advice import NAMED
 from cloneproof.boards.entrants import LISTING
 from cloneproof.boards.listing import ListingRule
 
@@ -56,7 +67,21 @@ def show_rules(board: Board, votes: int) -> BoardAdvice:
     for row in advice.rows:
         gains = f"{row.gain_best.value:+8.3f}{row.gain_random.value:+8.3f}{withholding(board, row.rule):+8.3f}"
         print(f"  {row.rule.name:40}{row.wrong_pairs.value:8.2f}{gains}")
+    for row in advice.naming:
+        wrong = "".join(f"{each.value:8.2f}" for each in (row.self_ranked, row.named, row.half_named))
+        gains = "".join(f"{naming_gain(board, advice.rule, row.noise, share):+8.3f}" for share in NAMED)
+        print(f"  off by {row.noise:g} Elo: wrong pairs if self-ranked, named, half named{wrong}; ranks gained{gains}")
     return advice
+
+
+def naming_gain(board: Board, rule: ReservoirBoard, noise: float, share: float) -> float:
+    """Ranks gained by naming one's flagship while the others do not, averaged over producers with two or more."""
+    standing, named = Standing(Panel(board), rule), NamedFlagships(rule, noise, share)
+    gains = [
+        standing.rank(name) - standing.rank(name, named.law(standing.panel, own, [1] * len(own)))
+        for name, own in standing.panel.models.items() if len(own) > 1
+    ]  # fmt: skip
+    return float(np.mean(gains))
 
 
 def unequal_variants(board: Board, rule: ListingRule, spread: float) -> float:

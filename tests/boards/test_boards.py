@@ -18,6 +18,7 @@ from cloneproof.boards.laws import binomial_law as law_of
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
 from cloneproof.report.page import html_page
+from support.board_by_hand import expected_prize
 from support.command import run as run_command
 from support.fraction_etc import binomial
 
@@ -37,27 +38,6 @@ def small_board(votes: int = 400) -> boards.Board:
 @cache
 def small_study():
     return boards.study_board(small_board(), runs=2)
-
-
-def expected_prize(means, weights, slots, tests, fresh, weight, prize):
-    """The reservoir board by plain enumeration of what every slot holds and scores, in fractions."""
-    total = Fraction(0)
-    for held in product(range(len(means)), repeat=slots):
-        chance = Fraction(1)
-        for original in held:
-            chance *= weights[original]
-        if chance == 0:
-            continue
-        for counts in product(range(tests + 1), repeat=slots):
-            likely = chance
-            for original, x in zip(held, counts, strict=True):
-                likely *= binomial(tests, means[original])[x]
-            best = max(range(slots), key=lambda j: (counts[j], -j))
-            champion = means[held[best]]
-            total += likely * sum(
-                binomial(fresh, champion)[y] * prize[weight * counts[best] + y] for y in range(fresh + 1)
-            )
-    return total
 
 
 def listed_best(means, copies, votes, prize):

@@ -22,6 +22,7 @@ from cloneproof.boards.listing import (
     BestListing,
     FreshChampion,
     ListingRule,
+    NamedFlagships,
     Panel,
     Provisional,
     ReservoirBoard,
@@ -35,6 +36,7 @@ from cloneproof.errors import BoardError
 PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
 NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared
+NAMED: Final = (1.0, 0.5)  # shares of the draws that producers give to the model that they name
 SHOWN: Final = 5  # variants in the comparison of rules
 
 
@@ -53,6 +55,22 @@ class RuleRow:
 
 
 @dataclass(frozen=True)
+class NamingRow:
+    """Wrong pairs if producers say which of their models is best, and err by `noise` Elo (standard deviation)."""
+
+    noise: float
+    self_ranked: Estimate
+    """You-Rank-We-Rank: the listing ranked first counts."""
+    named: Estimate
+    """The recommended board, every slot holding what its producer named."""
+    half_named: Estimate
+    """The recommended board, half of the draws going to what the producer named, the rest to its other models."""
+
+    def to_dict(self) -> dict[str, object]:
+        return fields_of(self, "noise", "self_ranked", "named", "half_named")
+
+
+@dataclass(frozen=True)
 class BoardAdvice:
     """Recommended rule and the usual ones, all with the same total number of battles and the same opponents."""
 
@@ -64,7 +82,9 @@ class BoardAdvice:
     opponents: str
     """Opponents of every slot and every listing."""
     missed: float
-    """Chance that no slot holds a producer's best model, for the producer with the most models."""
+    """Chance that no slot holds a producer's best model, for the producer for whom it is largest."""
+    naming: tuple[NamingRow, ...]
+    """What the producers' own knowledge is worth to the board, whatever weights they declared."""
 
     @property
     def promise(self) -> str:
@@ -72,8 +92,10 @@ class BoardAdvice:
         start = "If Bradley-Terry holds, no" if self.rule.balanced else "No"
         return (
             f"{start} copies and no withholding raise a producer's expected prize, whatever the others do, as long "
-            "as it does not know which of its models is better. A variant that is stronger or weaker than its model is "
-            "no copy but a new model, and may raise it."
+            "as it does not know which of its models is better. Who knows may name its flagship, by weights on its "
+            "models: for everybody, whatever they know, no list with copies earns more than the best weights on "
+            "distinct models. A variant that is stronger or weaker than its model is no copy but a new model, and may "
+            "raise the prize."
         )
 
     @property
@@ -86,8 +108,8 @@ class BoardAdvice:
         others = (row for row in self.rows if not row.rule.proven and not row.rule.trusting)
         rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value]
         missed = (
-            f" Slots are draws: a producer's best model may be in none of them, with a chance of {self.missed:.2f} for "
-            "the producer with the most models."
+            f" Slots are draws: a producer's best model may be in none of them, with a chance of up to "
+            f"{self.missed:.2f}."
         )
         text = missed if self.missed > 0 else ""
         best = min(rivals, key=lambda row: row.wrong_pairs.value, default=ours)
@@ -100,14 +122,14 @@ class BoardAdvice:
             f"copies of a best model that its producer knows gain {signed(ours.gain_best.value)} ranks against "
             f"{signed(best.gain_best.value)}, of a random one {signed(ours.gain_random.value)} against "
             f"{signed(best.gain_random.value)}. These are averages on this board: without a proof copies or "
-            "withholding can pay elsewhere. The proof is worth it where producers do not know their best model and "
-            "can list many; where they know it, or have few, the other rule is the better one."
+            "withholding can pay elsewhere. The proof is worth it where producers can list many models and do not know "
+            f"the best. If all know it and name it, {self.naming[0].named.value:.1f} pairs are wrong."
         )
 
     def to_dict(self) -> dict[str, object]:
         numbers = fields_of(self.rule, "slots", "tests", "fresh", "weight", "balanced")
         more = fields_of(self, "battles", "pairs", "opponents", "missed", "promise", "price")
-        return {**numbers, **more, "rules": to_data(self.rows)}
+        return {**numbers, **more, "rules": to_data(self.rows), "naming": to_data(self.naming)}
 
 
 @one_thread
@@ -149,9 +171,10 @@ def recommend_board(
         lambda slots, part, weight: wrong(reservoir(slots, part, weight), reservoir(slots, part, weight).tests),
         (_ladder(1, each // 2), parts, [0, *_ladder(1, each)]), (2 * most, PARTS // 2, 2),
     ))  # fmt: skip
+    ranked = [SelfRanked(votes, noise, balanced=turns) for noise in NOISES]
     rules: list[ListingRule] = [
         BestListing(votes, balanced=turns),
-        *(SelfRanked(votes, noise, balanced=turns) for noise in NOISES),
+        *ranked,
         provisional(*_best(lambda part: wrong(provisional(part), provisional(part).votes), (parts,), (PARTS // 2,))),
         champion(*_best(lambda part: wrong(champion(part), each * part // PARTS // most), (parts,), (PARTS // 2,))),
         ours,
@@ -164,10 +187,19 @@ def recommend_board(
         rows.append(RuleRow(rule, standing.wrong_pairs(), *gains))
         if progress is not None:
             progress(done + 1, len(rules))
-    missed = (1 - 1 / most) ** ours.slots
-    return BoardAdvice(
-        ours, tuple(rows), each, producers * (producers - 1) // 2, _opponents(board, panel, turns), missed
-    )
+    weights = [board.weights_of(own) for own in panel.models.values()]  # of the best model first
+    missed = max(float(1 - odds[0] / odds.sum()) ** ours.slots for odds in weights)
+    pairs, opponents = producers * (producers - 1) // 2, _opponents(board, panel, turns)
+    found = dict(zip(rules, rows, strict=True))
+    naming = tuple(_naming(panel, ours, rule.noise, found[rule].wrong_pairs) for rule in ranked)
+    return BoardAdvice(ours, tuple(rows), each, pairs, opponents, missed, naming)
+
+
+def _naming(panel: Panel, ours: ReservoirBoard, noise: float, ranked: Estimate) -> NamingRow:
+    """Return the wrong pairs if producers name flagships with this error, beside those of their self-ranking."""
+    check_time("comparison of names")
+    wrong = [Standing(panel, NamedFlagships(ours, noise, share)).wrong_pairs() for share in NAMED]
+    return NamingRow(noise, ranked, *wrong)
 
 
 def _opponents(board: Board, panel: Panel, turns: bool) -> str:

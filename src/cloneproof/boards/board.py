@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from cloneproof._checks import count
 from cloneproof.errors import BoardError, brief
 
 Floats = NDArray[np.float64]
@@ -22,6 +23,7 @@ Source = Literal["battles", "ratings", "win rates"]
 ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
 LEAST: Final = 1e-9  # smallest information of a battle
 MOST_MODELS: Final = 5_000  # the matrix of battles grows with their square
+MOST_WEIGHT: Final = 1_000  # of a model in its producer's draws
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class Board:
     """Win rates against a fixed reference, where the table had these."""
     panel: Floats | None = None
     """Ratings of the models that all are measured against; None: the models of the board."""
+    weights: NDArray[np.int64] | None = None
+    """Odds of each model in the draws from its producer's models, from 0 to 1,000; None: all are equal."""
     notes: tuple[str, ...] = ()
     """Guesses made when the board was read."""
 
@@ -85,8 +89,24 @@ class Board:
         if len(set(self.models)) < len(self.models):
             twice = next(name for name in self.models if self.models.count(name) > 1)
             raise BoardError(f"expected each model once, got {brief(twice)} twice; merge its rows")
+        self._check_weights()
         if not (np.isfinite(self.ratings).all() and np.isfinite(self.errors).all() and (self.errors >= 0).all()):
             raise BoardError("expected finite ratings and standard errors from 0 on, got others; drop those rows")
+
+    def _check_weights(self) -> None:
+        if self.weights is None:
+            return
+        if len(self.weights) != len(self.models):
+            raise BoardError(f"expected a weight for each of {len(self.models):,} models, got {len(self.weights):,}")
+        for model, weight in zip(self.models, self.weights, strict=True):
+            count(weight, f"the weight of {brief(model)}", 0, MOST_WEIGHT, BoardError)
+        drawn = {name for name, weight in zip(self.producers, self.weights, strict=True) if weight}
+        never = next((name for name in self.producers if name not in drawn), None)
+        if never is not None:
+            raise BoardError(
+                f"expected a weight above 0 for a model of each producer, got none for {brief(never)}; name its "
+                "flagship, or give no weights for its models"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,6 +125,11 @@ class Board:
         if not own:
             raise BoardError(f"expected a producer of this board, got {brief(producer)}; one is {self.names[0]!r}")
         return np.asarray(sorted(own, key=lambda i: -self.ratings[i]), dtype=np.int64)
+
+    def weights_of(self, models: Iterable[int]) -> Floats:
+        """Return the odds of these models in draws from their producer's."""
+        weights = np.ones(len(self.models)) if self.weights is None else self.weights
+        return np.asarray(weights[list(models)], dtype=float)
 
     def chances(self) -> Floats:
         """Return the probability that each model (row) beats each opponent of the panel (column).
@@ -157,6 +182,7 @@ class Board:
             votes=self.votes[index],
             battles=None,
             means=None if self.means is None else self.means[index],
+            weights=None if self.weights is None else self.weights[index],
             panel=self.ratings if self.panel is None else self.panel,
         )
 

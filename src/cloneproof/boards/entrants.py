@@ -234,17 +234,23 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Worlds:
     board, producers = entrants.board, len(entrants.board.names)
     battles = entrants.battles / 2
     owners = np.repeat(np.arange(producers), SLOTS)
-    drawn = np.concatenate([rng.choice(board.models_of(name), SLOTS) for name in board.names])
+    drawn = np.concatenate([_drawn(board, name, rng) for name in board.names])
     honest = entrants.truth[drawn]
-    listed = len(board.models_of(board.names[entrants.producer]))
-    to_variant = (owners == entrants.producer) & (
-        rng.random(len(owners)) < entrants.variants / (listed + entrants.variants)
-    )
+    listed = board.weights_of(board.models_of(board.names[entrants.producer]))
+    copies = entrants.variants * listed[0]  # variants of the best model have its weight
+    to_variant = (owners == entrants.producer) & (rng.random(len(owners)) < copies / (listed.sum() + copies))
     copied = np.where(to_variant, entrants.truth[-1], honest)
     tests = _shared(honest, copied, battles, rng)
     champions = [_first_of_each(_share_won(wins), owners, producers) for wins in tests]
     fresh = _shared(honest[champions[0]], copied[champions[1]], battles, rng)
     return [fitted(wins) * ELO for wins in fresh], [1 / producers] * 2
+
+
+def _drawn(board: Board, name: str, rng: np.random.Generator) -> Indices:
+    """Draw what the slots of a producer hold, by its weights if there are any."""
+    models = board.models_of(name)
+    weights = board.weights_of(models)
+    return rng.choice(models, SLOTS, p=None if board.weights is None else weights / weights.sum())
 
 
 def _share_won(wins: Floats) -> Floats:

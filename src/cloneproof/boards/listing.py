@@ -211,7 +211,7 @@ class FreshChampion:
 
 @dataclass(frozen=True)
 class ReservoirBoard:
-    """`slots` draws from the listings, `tests` battles each; the best one fights `fresh` more.
+    """`slots` draws from the listings, by the producer's weights, `tests` battles each; the best fights `fresh` more.
 
     The score is `weight` times the champion's count in its test plus its fresh count. With `balanced` the opponents of
     the panel take turns, and the theorem then assumes Bradley-Terry.
@@ -239,8 +239,14 @@ class ReservoirBoard:
         return self.weight * self.tests + self.fresh
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        weights = np.asarray(copies, dtype=float)
-        own = [model for model, times in zip(models, copies, strict=True) if times]
+        """Return the law if every listing of a model has the model's weight: copies are weights by another name."""
+        return self.law_of_draws(panel, models, panel.board.weights_of(models) * np.asarray(copies))
+
+    def law_of_draws(self, panel: Panel, models: Sequence[int], weights: Floats) -> CountLaw:
+        """Return the law of the published score if slots hold these models with these odds."""
+        if not weights.any():
+            raise BoardError("expected a listing with a weight above 0, got none; a producer lists what it names")
+        own = [model for model, weight in zip(models, weights, strict=True) if weight]
         laws = [panel.law(model, self.tests, balanced=self.balanced) for model in own]
         champions = champion_of_slots(laws, weights[weights > 0] / weights.sum(), self.slots)
         fresh = [panel.law(model, self.fresh, balanced=self.balanced) for model in own]
@@ -248,6 +254,47 @@ class ReservoirBoard:
 
     def battles(self, listed: int) -> int:
         return self.slots * self.tests + self.fresh
+
+
+@dataclass(frozen=True)
+class NamedFlagships:
+    """A reservoir board on which each producer gives a `share` of its draws to the model that it believes best.
+
+    The rest is divided over its other models. Producers err by `noise` Elo (standard deviation), as under `SelfRanked`.
+    """
+
+    board: ReservoirBoard
+    noise: float = 0.0
+    share: float = 1.0
+    proven = False  # of weights that a producer has chosen: others may be better
+    trusting = True
+
+    def __post_init__(self) -> None:
+        number_in(self.noise, "the noise of a name", 0, error=BoardError)
+        number_in(self.share, "the share of the draws", 0, 1, error=BoardError, low_open=True)
+
+    @property
+    def name(self) -> str:
+        off = f"off by {self.noise:g} Elo" if self.noise else "without error"
+        return f"reservoir board, {self.share:.0%} of the draws to a named flagship, {off}"
+
+    @property
+    def scale(self) -> int:
+        return self.board.scale
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        own = [model for model, times in zip(models, copies, strict=True) if times]
+        rest = 1 if len(own) == 1 else (1 - self.share) / (len(own) - 1)
+        parts = []
+        for place, chance in enumerate(_ranked_first(panel.board.ratings[own], self.noise)):
+            if chance > NEGLIGIBLE:
+                weights = np.where(np.arange(len(own)) == place, self.share, rest)
+                law = self.board.law_of_draws(panel, own, weights)
+                parts.append(CountLaw(law.low, law.mass * chance, law.missing))
+        return mixture(parts)
+
+    def battles(self, listed: int) -> int:
+        return self.board.battles(listed)
 
 
 def _fresh_law(panel: Panel, listed: Sequence[int], votes: int, fresh: int, balanced: bool) -> CountLaw:

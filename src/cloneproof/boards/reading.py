@@ -45,7 +45,12 @@ QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
 
 
 def read_board(
-    source: object, *, owners: object = None, columns: Mapping[str, str] | None = None, method: str = "bradley-terry"
+    source: object,
+    *,
+    owners: object = None,
+    weights: object = None,
+    columns: Mapping[str, str] | None = None,
+    method: str = "bradley-terry",
 ) -> Board:
     """Read a board from files or a table.
 
@@ -56,6 +61,10 @@ def read_board(
     owners : mapping, file or "first-word", optional
         Who made which model: a mapping, a file with two columns, or the first word of a model's name. Default: a column
         of the table; where there is none, every model is its own producer.
+    weights : mapping or file, optional
+        Odds of models in the draws of a reservoir board, whole numbers from 0 to 1,000: a mapping, or a file with two
+        columns. A producer's models that are left out have weight 0, so one line names its flagship. If all of them
+        are left out, they are drawn equally often, as by default.
     columns : mapping, optional
         Columns by meaning where the guess is wrong, e.g. ``{"first": "left", "winner": "label"}``.
     method : {"bradley-terry", "elo", "borda"}
@@ -82,7 +91,25 @@ def read_board(
             f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "
             "counted so"
         )
+    if weights is not None:
+        board, given = _weighted(board, _two_columns(weights, "weights", "weight"))
+        notes.append(f"weights are given for {given:,} of {len(board.names):,} producers; the others' are equal")
     return replace(board, notes=tuple(notes))
+
+
+def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:
+    """Return the board with weights for the producers of the models named, and the number of these producers."""
+    unknown = next((model for model in given if model not in board.models), None)
+    if unknown is not None:
+        raise BoardError(f"expected weights of models of this board, got one of {brief(unknown)}; correct the name")
+    makers = dict(zip(board.models, board.producers, strict=True))
+    named = {makers[model] for model in given}
+    numbers = {model: _number(text, f"the weight of {brief(model)}") for model, text in given.items()}
+    values = np.array([numbers.get(model, float(maker not in named)) for model, maker in makers.items()])
+    wrong = values != values.astype(np.int64)
+    if wrong.any():
+        raise BoardError(f"expected whole numbers as weights, got {values[wrong][0]:g}; multiply them by ten or so")
+    return replace(board, weights=values.astype(np.int64)), len(named)
 
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
@@ -249,14 +276,18 @@ def _named_producers(models: Sequence[str], found: Sequence[str | None], owners:
         return tuple(maker or model for model, maker in zip(models, found, strict=True))
     if isinstance(owners, str) and owners == "first-word":
         return tuple(re.split(r"[\s\-_/]", model.strip())[0] or model for model in models)
-    if isinstance(owners, Mapping):
-        table = {str(model): str(maker) for model, maker in owners.items()}
-    else:
-        source = log_source(owners)
-        if len(source.columns) < 2:
-            raise BoardError("expected owners in two columns, model and producer, got one column; add the other")
-        table = {str(model): str(maker) for model, maker in _texts(source, list(source.columns)[:2])}
+    table = _two_columns(owners, "owners", "producer")
     missing = [model for model in models if model not in table]
     if missing:
         raise BoardError(f"expected an owner for each model, got none for {brief(missing[0])}; {len(missing)} lack one")
     return tuple(table[model] for model in models)
+
+
+def _two_columns(given: object, what: str, second: str) -> dict[str, str]:
+    """Return a mapping, or the first two columns of a file, as texts by model."""
+    if isinstance(given, Mapping):
+        return {str(model): str(value) for model, value in given.items()}
+    source = log_source(given)
+    if len(source.columns) < 2:
+        raise BoardError(f"expected {what} in two columns, model and {second}, got one column; add the other")
+    return {str(model): str(value) for model, value in _texts(source, list(source.columns)[:2])}

@@ -134,13 +134,15 @@ class BoardStudy(Result):
 
     def to_dict(self) -> dict[str, object]:
         board = self.board
-        models = zip(board.models, board.producers, board.ratings, board.errors, board.votes, strict=True)
+        models = zip(board.models, board.producers, board.ratings, board.errors, board.votes,
+                     board.weights_of(range(len(board.models))), strict=True)  # fmt: skip
         return {
             "verdict": self.verdict, "caveat": self.caveat, "left": list(self.left),
             "source": board.source, "votes": self.votes, "notes": list(board.notes),
             "models": [
-                {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes)}
-                for model, maker, rating, error, votes in models
+                {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes),
+                 "weight": int(weight)}
+                for model, maker, rating, error, votes, weight in models
             ],
             **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
             **fields_of(self, "private", "lead", "advice", "seconds"),

@@ -21,6 +21,9 @@ def board(
     owners: Annotated[
         str | None, option("FILE", "Who made which model: a file of two columns, or first-word (of the name).")
     ] = None,
+    weights: Annotated[
+        str | None, option("FILE", "Flagships: a file of models and weights, 0 to 1,000.", show_default="all equal")
+    ] = None,
     column: Annotated[
         list[str] | None, option("MEANING=COLUMN", "Which column means what, such as winner=label; repeatable.")
     ] = None,
@@ -49,7 +52,8 @@ def board(
     from cloneproof.boards.reading import read_board
     from cloneproof.boards.study import study_board
 
-    read = read_board(files if len(files) > 1 else files[0], owners=owners, columns=_pairs(column), method=rating)
+    source = files if len(files) > 1 else files[0]
+    read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(

@@ -35,6 +35,7 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     if advice is not None:
         yield _drawn(rules_figure(advice))
         yield Section("The rules compared", tuple(_rules(advice)))
+        yield Section("If producers name their flagships", tuple(_naming(advice)))
         yield Section("The numbers to copy", (_parameters(advice),))
     yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(study)))),))
 
@@ -183,6 +184,20 @@ def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
     ])  # fmt: skip
 
 
+def _naming(advice: BoardAdvice) -> Iterator[SectionPart]:
+    yield Paragraph(
+        "A producer may give its models weights, by which its slots are drawn (--weights). Wrong pairs if every "
+        "producer believes its models' strengths with an error of this standard deviation: it ranks them itself "
+        "(You-Rank-We-Rank), gives all draws of the reservoir board to the one it believes best, or half of them and "
+        "the rest to the others. The table of rules has the weights that were given, equal ones where none were."
+    )
+    columns = ("producers err by", "self-ranked", "all draws named", "half of them named")
+    yield Table.of(columns, [
+        (f"{row.noise:g} Elo", *(f"{each.value:.1f}" for each in (row.self_ranked, row.named, row.half_named)))
+        for row in advice.naming
+    ])  # fmt: skip
+
+
 def _parameters(advice: BoardAdvice) -> Facts:
     rule = advice.rule
     numbers = {
@@ -197,8 +212,8 @@ def _parameters(advice: BoardAdvice) -> Facts:
 
 def _small_print(study: BoardStudy) -> Iterator[str]:
     yield (
-        "Ratings are taken as true strengths. A producer who knows which of its models is best gains by listing "
-        "variants of it, but no more than by listing it alone."
+        "Ratings are taken as true strengths. On a reservoir board a producer who knows which of its models is best "
+        "gains by listing variants of it, but no more than by giving it all weight."
     )
     yield from map(sentence, study.board.notes)
 

@@ -1,0 +1,27 @@
+"""The reservoir board by plain enumeration, in fractions."""
+
+from fractions import Fraction
+from itertools import product
+
+from support.fraction_etc import binomial
+
+
+def expected_prize(means, weights, slots, tests, fresh, weight, prize):
+    """The reservoir board by plain enumeration of what every slot holds and scores, in fractions."""
+    total = Fraction(0)
+    for held in product(range(len(means)), repeat=slots):
+        chance = Fraction(1)
+        for original in held:
+            chance *= weights[original]
+        if chance == 0:
+            continue
+        for counts in product(range(tests + 1), repeat=slots):
+            likely = chance
+            for original, x in zip(held, counts, strict=True):
+                likely *= binomial(tests, means[original])[x]
+            best = max(range(slots), key=lambda j: (counts[j], -j))
+            champion = means[held[best]]
+            total += likely * sum(
+                binomial(fresh, champion)[y] * prize[weight * counts[best] + y] for y in range(fresh + 1)
+            )
+    return total
