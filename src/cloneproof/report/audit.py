@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.result import Audit, CopyLimit, InformedGain, Witness
+from cloneproof.analysis.audit.gained import CopyLimit, InformedGain
+from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -21,6 +22,8 @@ from cloneproof.report.words import (
     kind_words,
     number,
     percent,
+    regret_words,
+    seen,
     sentence,
     verdict_sentence,
 )
@@ -178,7 +181,31 @@ def _apart(audit: Audit) -> list[SectionPart]:
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
     table: list[SectionPart] = [apart, Table.of(("deviation", *COLUMNS), rows, left=["copies"])] if rows else []
     vain = audit.not_computed.items()
-    return [*table, *(Paragraph(f"Asked for and not computed: {name} ({why}).", role="note") for name, why in vain)]
+    return [
+        *table,
+        *_naming(audit),
+        *(Paragraph(f"Asked for and not computed: {name} ({why}).", role="note") for name, why in vain),
+    ]
+
+
+def _naming(audit: Audit) -> list[SectionPart]:
+    """What an agent gains by naming its best original, and what that does to the platform's regret."""
+    found = audit.informed
+    if found is None or not found.naming:
+        return []
+    honest = regret_words(found.regret)
+    rows = [("nobody names", "", honest, honest)]
+    for each in found.naming:
+        error = f" ± {number(100 * each.gain.error / each.honest.value)}" if seen(each.gain) else ""
+        gained = percent(each).replace(f"{NARROW}%", f"{error}{NARROW}%")
+        one, everyone = regret_words(each.regret_if_one), regret_words(each.regret_if_all)
+        rows.append((f"{100 * each.accuracy:g}{NARROW}%", gained, one, everyone))
+    columns = ("names its best, right in", f"{found.agent} gains", "regret if one names", "regret if all name")
+    words = (
+        "Who names an original registers it alone; who errs names one of its others. Regret is against the best "
+        "original, registered or not."
+    )
+    return [Table.of(columns, rows), Paragraph(words, role="note")]
 
 
 def _row(audit: Audit, name: str, found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:

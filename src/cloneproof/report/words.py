@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, CopyLimit, InformedGain, Reason, Witness
+from cloneproof.analysis.audit.gained import Gained
+from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
 from cloneproof.market.priors import Prior
@@ -18,6 +19,7 @@ MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces a
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_NAMES = 8  # of agents in a sentence
+BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -114,7 +116,7 @@ def kind_words(estimate: Estimate) -> str:
 MANY = 10.0  # relative gains from which on there is no percentage
 
 
-def percent(witness: Witness | InformedGain | CopyLimit) -> str:
+def percent(witness: Gained) -> str:
     """Return the relative gain of a deviation."""
     return relative_words(witness.relative_gain)
 
@@ -234,8 +236,12 @@ def regret_words(regret: Estimate | None) -> str:
     """Write a regret, with its error where that can be seen."""
     if regret is None:
         return "not computed"
-    visible = regret.error > 0.005 * abs(regret.value)
-    return f"{number(regret.value)} ± {number(regret.error)}" if visible else number(regret.value)
+    return f"{number(regret.value)} ± {number(regret.error)}" if seen(regret) else number(regret.value)
+
+
+def seen(estimate: Estimate) -> bool:
+    """Return whether the error can be seen in the digits that are written."""
+    return estimate.error > 0.005 * abs(estimate.value)
 
 
 def exploring_words(each: AssessedMechanism) -> str:
@@ -352,7 +358,10 @@ def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
 def scope_words(scope: AuditScope) -> str:
     """Describe what an audit tried, what it proved, and against whom, in one paragraph."""
     wanted = {"scan": _scan_words, "any": _dominance_words, "market": _search_words}
-    return "; ".join([*wanted[scope.against](scope), *_delay_words(scope)]) + "."
+    return (
+        "; ".join([*wanted[scope.against](scope), *([BY_SHARES] if scope.by_shares else []), *_delay_words(scope)])
+        + "."
+    )
 
 
 def _scan_words(scope: AuditScope) -> list[str]:

@@ -20,7 +20,7 @@ from cloneproof._clock import budget_clock
 from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.dominance import by_dominance
-from cloneproof.analysis.audit.other_deviations import OtherDeviations, other_deviations
+from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations, other_deviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.search_result import FoundDeviations, KnownArguments
@@ -69,7 +69,8 @@ def audit(
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
         them among two accounts, both in `Audit.also` (with three and five accounts beside); "copy-cost" finds the fee
         per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains on average if it
-        knows its means before it registers, in `Audit.informed`.
+        knows its means before it registers, and what becomes of the regret if one agent or everybody names its best
+        original, rightly or not, in `Audit.informed`; where no exact engine applies, by half of the time.
     search : Search, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
         counted, so that one seed gives one answer, and ends after about a minute), and how runs are sampled if no
@@ -118,7 +119,8 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     strategies = (by_theorem, *((by_dominance,) if question.opponents == "any" else others))
     with interrupts_raised():
         known = before_search(question, clock)
-        found = next(each for find in strategies if (each := find(question, known, search, clock)) is not None)
+        searching = clock.share(2) if question.also & SAMPLED else clock
+        found = next(each for find in strategies if (each := find(question, known, search, searching)) is not None)
         if clock.interrupted and not any(result.evaluated for result in found.results):
             raise KeyboardInterrupt  # before there was anything to tell
         also = other_deviations(question, found, search, clock) if question.also else OtherDeviations()

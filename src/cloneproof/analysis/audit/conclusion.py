@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.gained import CopyLimit
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
 from cloneproof.analysis.audit.result import (
     NEARLY,
     Audit,
     AuditScope,
-    CopyLimit,
     DelayScope,
     Reason,
     TriedVectors,
@@ -38,7 +38,7 @@ from cloneproof.analysis.audit.search_result import (
     for_exchangeable,
     largest_of,
 )
-from cloneproof.analysis.audit.theorems import Argument, Basis, error_exponent, scan_theorem, stages, theorem
+from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
@@ -76,6 +76,7 @@ def scope_of(
         attack=attack,
         reasons=_reasons(question.agents, covered),
         limits=tuple(limits[:MOST_LIMITS]),
+        by_shares=all(by_shares(case) for cases in question.searched for case in cases),
     )
 
 

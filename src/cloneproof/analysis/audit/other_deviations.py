@@ -3,88 +3,36 @@
 *Withholding* leaves originals out. *Splitting* divides them among two accounts, or registers them in three or five. A
 *copy cost* is the fee per copy that would stop the best deviation.
 
-An *informed* agent knows its means before it registers and chooses the best copies for each realisation. With v the
-agent's realised means and pi(c | v) its payoff if it registers c (others honest, with their priors), its payoff is the
-sum over v of P(v) max over c of pi(c | v), and its gain is that minus the sum of P(v) pi(1, .., 1 | v). Given v the
-means are points, so any exact engine can answer. Under a scan over slots (reservoirs) the best original alone is a best
-response at every v, whatever the others do (docs/textbook/reservoir.md, section 9). Under other mechanisms a few
-registrations are tried.
+What *informed* agents gain is in `informed`.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import combinations_with_replacement, product
-from typing import NamedTuple
+from itertools import product
+from typing import Final, NamedTuple
 
-from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, withholding_vectors
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.result import (
-    InformedGain,
-    InformedResponse,
-    Witness,
-    best_of,
-    does_not_pay,
-    pays,
-)
+from cloneproof.analysis.audit.copy_vectors import OriginalKinds, withholding_vectors
+from cloneproof.analysis.audit.gained import InformedGain
+from cloneproof.analysis.audit.informed import informed_gain, realised_means
+from cloneproof.analysis.audit.question import AgentCases, Question
+from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
 from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
-from cloneproof.analysis.audit.strategies import enclose, payoffs, search_vectors, witnesses
-from cloneproof.analysis.audit.theorems import is_scan
+from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.errors import OutOfTimeError
 from cloneproof.market.market import Agent, Market, full_copies
 
 MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
 FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
 SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
+SAMPLED: Final = frozenset(("informed",))  # what is sampled if no exact engine applies
 MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
-
-
-def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float, tuple[float, ...]]]:
-    """Return every realisation of the agent's means with its probability; equal marks in `alike` can be exchanged.
-
-    Of originals that are alike, the larger mean comes first.
-
-    >>> from cloneproof.market.priors import Discrete
-    >>> realised_means(Agent("ana", 2, Discrete([0, 1], [0.5, 0.5])), [0, 0])
-    [(0.25, (0.0, 0.0)), (0.5, (1.0, 0.0)), (0.25, (1.0, 1.0))]
-    """
-    groups: dict[Hashable, list[int]] = {}
-    for position, mark in enumerate(alike):
-        groups.setdefault(mark, []).append(position)
-    atoms = {mark: agent.priors[positions[0]].atoms for mark, positions in groups.items()}
-    sizes = [math.comb(len(own) + len(groups[mark]) - 1, len(groups[mark])) for mark, own in atoms.items() if own]
-    if len(sizes) < len(atoms) or math.prod(sizes) > MOST_REALISATIONS:
-        raise EngineError(
-            f"expected discrete priors with at most {MOST_REALISATIONS} realisations of the agent's means, got "
-            f"{'a continuous one' if len(sizes) < len(atoms) else math.prod(sizes)}; use prior.discretised(3)"
-        )
-    found = []
-    for parts in product(*(_multisets(atoms[mark] or (), len(positions)) for mark, positions in groups.items())):
-        means = [0.0] * agent.count
-        for positions, (_, values) in zip(groups.values(), parts, strict=True):
-            for position, value in zip(positions, values, strict=True):
-                means[position] = value
-        found.append((math.prod(chance for chance, _ in parts), tuple(means)))
-    return found
-
-
-def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[float, tuple[float, ...]]]:
-    """Return each multiset of `size` values, the largest first, with its multinomial probability."""
-    found = []
-    for places in combinations_with_replacement(range(len(atoms)), size):
-        chance = float(math.factorial(size))
-        for place, number in Counter(places).items():
-            chance *= atoms[place][1] ** number / math.factorial(number)
-        found.append((chance, tuple(sorted((atoms[place][0] for place in places), reverse=True))))
-    return found
 
 
 class Split(NamedTuple):
@@ -233,7 +181,7 @@ def other_deviations(question: Question, found: FoundDeviations, search: Search,
     if "withholding" in question.also and found.by_scan:
         answer |= _scan_withholding(exact, question.tolerance)
     if "informed" in question.also:
-        answer |= _informed(found.results, search.copies, question.tolerance, clock)
+        answer |= _informed(found.results, search, question.tolerance, clock)
     computed = {*answer.deviations, *([] if answer.informed is None else ["informed"]), "copy-cost"}  # a note is one
     left = sorted(question.also - computed)
     why = {name: next((note for note in answer.notes if name in note), "interrupted") for name in left}
@@ -321,85 +269,22 @@ def _judged(found: Witness | InformedGain, tolerance: float) -> str:
     return "it does not pay" if does_not_pay(found, tolerance) else "undecided"
 
 
-def _informed(results: Sequence[SearchResult], copies: int, tolerance: float, clock: Deadline) -> OtherDeviations:
-    """Return the largest relative gain of an informed agent, or why none is known."""
-    gains: list[InformedGain] = []
-    notes: list[str] = []
-    for result in results:
-        engine: ExactEngine = "auto"
-        if isinstance(result, ExactResult):
-            engine = result.engine
-        elif result.engine != "argument" or not all(map(best_alone_suffices, result.cases)):
-            continue  # no exact engine may answer for it
-        try:
-            gains += informed_gains(result.cases, engine, copies, clock)
-        except EngineError as refusal:
-            notes.append(f"informed: {result.agent} was not evaluated: {refusal.reason}")
-    if not gains:
-        return OtherDeviations(
-            notes=tuple(notes[:3]) or ("informed: tried by exact engines only, and none applies here",)
-        )
-    best = max(gains, key=lambda gain: gain.relative_gain)
-    return OtherDeviations(informed=best, notes=(*notes[:3], _sentence(best, copies, tolerance)))
-
-
-def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, clock: Deadline) -> list[InformedGain]:
-    """Return the gain at every horizon."""
-    agent, kinds = cases[0].agent, cases[0].kinds
-    complete = all(map(best_alone_suffices, cases))
-    realised = realised_means(agent, kinds.labels)
-    found: dict[int, list[InformedResponse]] = {case.horizon: [] for case in cases}
-    for number, (chance, means) in enumerate(realised):
-        if clock.spent:
-            raise EngineError(f"the budget was spent after {number} of {len(realised)} realisations of its means")
-        at_means = tuple(replace(case, market=case.market.at({case.name: means})) for case in cases)
-        honest = payoffs(at_means, engine, kinds.honest)
-        best = {horizon: (payoff, kinds.honest) for horizon, payoff in honest.items()}
-        alone = tuple(int(k == means.index(max(means))) for k in range(kinds.count))
-        for vector in [alone] if complete else informed_vectors(kinds, means, max_copies):
-            for horizon, payoff in payoffs(at_means, engine, vector).items():
-                if payoff.value > best[horizon][0].value:
-                    best[horizon] = payoff, vector
-        for horizon, (payoff, vector) in best.items():
-            found[horizon].append(InformedResponse(means, chance, vector, honest[horizon], payoff))
-        clock.tell(number + 1, len(realised), f"{agent.name}, informed: means {means}")
-    gains = []
-    for horizon, responses in found.items():
-        honestly = weighted_sum([(each.chance, each.honest) for each in responses])
-        informed = weighted_sum([(each.chance, each.best) for each in responses])
-        gain = informed - honestly
-        gains.append(InformedGain(agent.name, horizon, honestly, informed, gain, tuple(responses), complete))
-    return gains
-
-
-def best_alone_suffices(case: AuditCase) -> bool:
-    """Return whether the best original alone is always a best response: a scan over slots in every epoch."""
-    family = case.market.family
-    return family.low >= 0 and family.high <= 1 and all(is_scan(epoch.running) for epoch in epoch_cases(case))
-
-
-def informed_vectors(kinds: OriginalKinds, means: Sequence[float], max_copies: int) -> list[CopyVector]:
-    """Vectors of 0, 1, 2 or the cap for each original, without honesty; equal originals in falling order.
-
-    >>> informed_vectors(OriginalKinds((0, 0)), (0.8, 0.2), 2)[:4]
-    [(0, 1), (0, 2), (1, 0), (1, 2)]
-    >>> informed_vectors(OriginalKinds((0, 0)), (0.8, 0.8), 2)
-    [(1, 0), (2, 0), (2, 1), (2, 2)]
-    """
-    marks = list(zip(kinds.labels, means, strict=True))
-    equal = OriginalKinds(tuple(marks.index(mark) for mark in marks))
-    numbers = sorted({0, 1, min(2, max_copies), max_copies})
-    every = product(numbers, repeat=kinds.count)
-    return [vector for vector in every if any(vector) and equal.canonical(vector) and vector != kinds.honest]
+def _informed(results: Sequence[SearchResult], search: Search, tolerance: float, clock: Deadline) -> OtherDeviations:
+    best, notes = informed_gain(results, search, clock)
+    said = [] if best is None else [_sentence(best, search.copies, tolerance)]
+    return OtherDeviations(informed=best, notes=(*notes[:3], *said))
 
 
 def _sentence(best: InformedGain, max_copies: int, tolerance: float) -> str:
-    how = (
-        "its best original alone is a best response whatever its means are"
-        if best.complete
-        else f"with 0, 1, 2 or {max_copies} of each original, the best for each of {len(best.responses)} realisations; "
-        "other copies may pay more"
-    )
+    if best.complete:
+        how = "its best original alone is a best response whatever its means are"
+    elif best.responses:
+        how = (
+            f"with 0, 1, 2 or {max_copies} of each original, the best for each of {len(best.responses)} realisations; "
+            "other copies may pay more"
+        )
+    else:
+        how = "with its best original alone; other lists may pay more"
     gain = f"{best.gain.value:+.6g} ({best.relative_gain:+.2%}) at horizon {best.horizon}"
     return (
         f"informed: if {best.agent} knew its means before it registers, its payoff would change by {gain}: "

@@ -347,6 +347,15 @@ def is_scan(running: Mechanism) -> bool:
     return score.after >= arm.draws * arm.explore and agent.explore > score.after
 
 
+def by_shares(case: AuditCase) -> bool:
+    """Return whether pay depends on a list only through the shares of its draws: slots, and nothing that counts arms.
+
+    Then a list with copies earns what its shares earn as weights on distinct items, whatever anybody knows.
+    """
+    running = [epoch.running for epoch in epoch_cases(case)]
+    return all(each.arm.draws > 0 and each.sample is None and each.scoring.max_arms is None for each in running)
+
+
 def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
     """Return whether it is our rule of that name, and not a user's rule with the same name."""
     try:
