@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from scipy.special import ndtri
@@ -20,11 +21,14 @@ from cloneproof.boards import (
     Standing,
     read_board,
     recommend_board,
+    variant_inflation,
     variants_among_entrants,
 )
 from cloneproof.boards.advice import NAMED
 from cloneproof.boards.entrants import LISTING
 from cloneproof.boards.listing import ListingRule
+from cloneproof.boards.study import SPREADS as INFLATED
+from cloneproof.boards.study import UNEQUAL
 
 VOTES = (30, 1_590, 50_085)
 MOST_MODELS = 5
@@ -46,6 +50,11 @@ def main(path: str) -> None:
         ours = next(row.rule for row in advice.rows if row.rule.proven)
         for spread in SPREADS:
             print(f"  five variants that differ by {spread} Elo: {unequal_variants(board, ours, spread):+.3f} ranks")
+        for variants, spread in product(UNEQUAL, INFLATED):
+            found = variant_inflation(advice.rule, votes, variants, spread, runs=40_000)
+            added = (found.usual, found.leader, found.reservoir, found.champion)
+            numbers = (f"{each.value:8.2f} +- {each.error:.2f}" for each in added)
+            print(f"  Elo added by {variants} variants, spread {spread}:", *numbers, f"{found.ceiling:8.2f}")
         for rule in LISTING:
             found = variants_among_entrants(
                 board,

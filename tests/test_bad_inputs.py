@@ -349,12 +349,15 @@ def test_a_bound_refuses_what_its_symbols_cannot_be(name):
         good["means"] = [[0.5, 0.2], [0.1]]
     if name == "season_length":
         good["regret"] = abs
+    if name == "variant_inflation_ceiling":
+        good["spread"] = 0.01
     for key, value in good.items():
         bad = {bool: (), str: (), list: ([], 3, [-1], "x")}.get(type(value), ("x", -1, 0, float("nan")))
         for each in [value for value in bad if not (value == 0 and key in ("low", "high"))] + [[[]]]:
             if key == "tail" or (name, key, each) in (
                 ("overtaken", "gap", 0),
                 ("season_cost", "regret", 0),
+                ("variant_inflation_ceiling", "spread", 0),
             ):
                 continue
             with pytest.raises(cp.errors.MechanismError, match=r"^expected .* got .*;"):

@@ -18,7 +18,7 @@ from cloneproof.boards.laws import binomial_law as law_of
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
 from cloneproof.report.page import html_page
-from support.board_by_hand import expected_prize
+from support.board_by_hand import expected_prize, listed_best
 from support.command import run as run_command
 from support.fraction_etc import binomial
 
@@ -38,18 +38,6 @@ def small_board(votes: int = 400) -> boards.Board:
 @cache
 def small_study():
     return boards.study_board(small_board(), runs=2)
-
-
-def listed_best(means, copies, votes, prize):
-    """The usual board: the best count of all listings."""
-    listed = [mean for mean, times in zip(means, copies, strict=True) for _ in range(times)]
-    total = Fraction(0)
-    for counts in product(range(votes + 1), repeat=len(listed)):
-        likely = Fraction(1)
-        for mean, x in zip(listed, counts, strict=True):
-            likely *= binomial(votes, mean)[x]
-        total += likely * prize[max(counts)]
-    return total
 
 
 def over_assignments(value, means, copies):

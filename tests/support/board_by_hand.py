@@ -1,4 +1,4 @@
-"""The reservoir board by plain enumeration, in fractions."""
+"""The reservoir board and the usual one by plain enumeration, in fractions."""
 
 from fractions import Fraction
 from itertools import product
@@ -24,4 +24,16 @@ def expected_prize(means, weights, slots, tests, fresh, weight, prize):
             total += likely * sum(
                 binomial(fresh, champion)[y] * prize[weight * counts[best] + y] for y in range(fresh + 1)
             )
+    return total
+
+
+def listed_best(means, copies, votes, prize):
+    """The usual board: the best count of all listings."""
+    listed = [mean for mean, times in zip(means, copies, strict=True) for _ in range(times)]
+    total = Fraction(0)
+    for counts in product(range(votes + 1), repeat=len(listed)):
+        likely = Fraction(1)
+        for mean, x in zip(listed, counts, strict=True):
+            likely *= binomial(votes, mean)[x]
+        total += likely * prize[max(counts)]
     return total

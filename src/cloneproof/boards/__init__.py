@@ -12,6 +12,7 @@ a reward.
 from cloneproof.boards.advice import BoardAdvice, recommend_board
 from cloneproof.boards.board import Battles, Board
 from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
+from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
 from cloneproof.boards.listing import (
     BestListing,
     FreshChampion,
@@ -23,12 +24,12 @@ from cloneproof.boards.listing import (
 )
 from cloneproof.boards.rating import bradley_terry, rate
 from cloneproof.boards.reading import read_board
-from cloneproof.boards.study import BoardStudy, PrivateSelection, private_selection, study_board
+from cloneproof.boards.study import BoardStudy, study_board
 from cloneproof.boards.variants import Standing, VariantGain
 
 __all__ = [
     "Battles", "BestListing", "Board", "BoardAdvice", "BoardStudy", "EntrantGain", "FreshChampion",
-    "NamedFlagships", "Panel",
-    "PrivateSelection", "Provisional", "ReservoirBoard", "SelfRanked", "Standing", "VariantGain", "bradley_terry",
-    "private_selection", "rate", "read_board", "recommend_board", "study_board", "variants_among_entrants",
+    "NamedFlagships", "Panel", "PrivateSelection", "Provisional", "ReservoirBoard", "SelfRanked", "Standing",
+    "VariantGain", "VariantInflation", "bradley_terry", "private_selection", "rate", "read_board",
+    "recommend_board", "study_board", "variant_inflation", "variants_among_entrants",
 ]  # fmt: skip

@@ -1,28 +1,21 @@
-"""Study one board: what variants would have gained each producer, private selection, and what to run.
-
-*Private selection.* For N equally strong variants with v votes each, the listed score is the best of N measurements and
-too high by E[max of N] standard errors. Pooling with F fresh votes reduces this to v / (v + F) of it. Counts are taken
-as normal, which is within 1 % from 200 votes on (a test compares with binomial counts); near win rates of one half a
-standard error is ELO / sqrt(v / 4).
-"""
+"""Study one board: what variants would have gained each producer and add to a score, and what to run."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Final
 
-import numpy as np
-from scipy.special import log_ndtr
-
 from cloneproof._checks import count, number_in
+from cloneproof._clock import check_time
 from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
-from cloneproof.boards.board import ELO, Board
+from cloneproof.boards.board import Board
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
+from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
 from cloneproof.boards.listing import BestListing, Panel
 from cloneproof.boards.rating import one_thread
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
@@ -34,53 +27,8 @@ VARIANTS: Final = (1, 2, SHOWN, 10)  # further listings whose gains are computed
 PRIVATE: Final = (3, 10, 27)  # private variants of one model
 TOP: Final = 10  # producers whose gains are computed for every number of variants
 ENOUGH: Final = 0.01  # ranks; a smaller gain counts as none
-STEP: Final = 1e-3  # of the integral for the expected maximum of normal numbers
-LIMIT: Final = 9.0  # its ends, in standard deviations
-
-
-@dataclass(frozen=True)
-class PrivateSelection:
-    """Best of `variants` private variants, listed after `votes` votes each."""
-
-    variants: int
-    votes: int
-    inflation: float
-    """Expected Elo points by which the listed score is too high."""
-    explained: float | None = None
-    """Chance that selection alone lifts a score by the lead that was asked about."""
-
-    def fresh_votes(self, points: float) -> int:
-        """Return how many fresh votes, pooled with the old ones, bring the inflation down to `points` Elo points."""
-        number_in(points, "the Elo points that may be left", 0, error=BoardError, low_open=True)
-        return max(0, math.ceil(self.votes * (self.inflation / points - 1)))
-
-    def to_dict(self) -> dict[str, object]:
-        fresh = {str(points): self.fresh_votes(points) for points in (1, 2, 5)}
-        return fields_of(self, "variants", "votes", "inflation", "explained") | {"fresh_votes": fresh}
-
-
-def private_selection(variants: int, votes: int, lead: float | None = None) -> PrivateSelection:
-    """Compute what the best of `variants` private variants gains, and the chance that this alone explains a lead.
-
-    >>> round(private_selection(27, 2000).inflation, 1)      # 27 variants, 2,000 votes each
-    15.5
-    """
-    variants = count(variants, "variants", error=BoardError)
-    votes = count(votes, "votes", error=BoardError)
-    error = 2 * ELO / math.sqrt(votes)  # of one measured rating, near a win rate of one half
-    explained = None if lead is None else -math.expm1(variants * float(log_ndtr(lead / error)))
-    return PrivateSelection(variants, votes, expected_maximum(variants) * error, explained)
-
-
-def expected_maximum(variants: int) -> float:
-    """Return the expected largest of `variants` standard normal numbers: the integral of x N phi(x) Phi(x)^(N - 1).
-
-    >>> round(expected_maximum(2), 6)      # 1 / sqrt(pi)
-    0.56419
-    """
-    grid = np.arange(-LIMIT, LIMIT + STEP, STEP)
-    density = variants * np.exp(-(grid**2) / 2 + (variants - 1) * log_ndtr(grid)) / math.sqrt(2 * math.pi)
-    return float(np.trapezoid(grid * density, dx=STEP))
+UNEQUAL: Final = (SHOWN, 20)  # variants of unequal strengths
+SPREADS: Final = (0, 2, 5, 10, 20)  # Elo: standard deviations of their strengths
 
 
 def lead_of(board: Board, producer: str) -> float:
@@ -109,6 +57,8 @@ class BoardStudy(Result):
     rules: tuple[EntrantGain, ...]
     """Gains of the same producer by each rule of listing, on a board that starts empty."""
     private: tuple[PrivateSelection, ...]
+    inflation: tuple[VariantInflation, ...]
+    """What variants of unequal strength add to a score, here and on the recommended board."""
     lead: float
     advice: BoardAdvice | None
     left: tuple[str, ...]
@@ -145,7 +95,7 @@ class BoardStudy(Result):
                 for model, maker, rating, error, votes, weight in models
             ],
             **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
-            **fields_of(self, "private", "lead", "advice", "seconds"),
+            **fields_of(self, "private", "inflation", "lead", "advice", "seconds"),
         }  # fmt: skip
 
 
@@ -192,6 +142,7 @@ def study_board(
     gains: list[VariantGain] = []
     entrants: list[EntrantGain] = []
     rules: list[EntrantGain] = []
+    inflation: list[VariantInflation] = []
     advice, left = None, []
     with deadline.for_engines():
         try:
@@ -214,6 +165,12 @@ def study_board(
                 )
             except OutOfTimeError:
                 left.append("what to run instead")
+        try:
+            for ours, number, spread in product([advice.rule] if advice else [], UNEQUAL, SPREADS):
+                check_time("simulation of unequal variants")
+                inflation.append(variant_inflation(ours, each, number, spread, seed=seed))
+        except OutOfTimeError:
+            left.append("what unequal variants add to a score")
         closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
         among = partial(variants_among_entrants, board, closest, SHOWN, battles=each * len(board.models) // 2,
                         runs=runs, seed=seed)  # fmt: skip
@@ -228,5 +185,5 @@ def study_board(
             left.append("what variants gain where entrants fight each other")
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
-    found = (tuple(gains), tuple(entrants), tuple(rules), private)
+    found = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
     return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.elapsed)

@@ -16,8 +16,9 @@ The arguments mean the same everywhere::
     gaps           the distance of each arm's mean from the best one
     means          of arms, in [0, 1]; of each agent's originals if there are several agents
     values         the means in [0, 1] that originals can have
-    low, high      two means, u < v, in [0, 1]
-    spread         the rewards' sub-Gaussian standard deviation: 1/2 for anything in [0, 1], sd for Gaussian rewards
+    low, high      two means, u < v, in [0, 1]; of variants: their least and their largest mean
+    spread         the rewards' sub-Gaussian standard deviation: 1/2 for anything in [0, 1], sd for Gaussian rewards;
+                   of variants: the standard deviation of their means
     tail           which bound: "exact" for Bernoulli rewards, "chernoff" for any in [0, 1], "sub-gaussian" for all
     factor, power  constants of a formula
     epoch, round_  i, the number of a doubling epoch, and a round, both from 1
@@ -33,13 +34,14 @@ The arguments mean the same everywhere::
     holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 
-from cloneproof.bounds import accounts, pairs, regret, rounds, seasons
+from cloneproof.bounds import accounts, pairs, regret, rounds, seasons, variants
 from cloneproof.bounds.accounts import *  # noqa: F403
 from cloneproof.bounds.index import index_gain_ceiling
 from cloneproof.bounds.pairs import *  # noqa: F403
 from cloneproof.bounds.regret import *  # noqa: F403
 from cloneproof.bounds.rounds import *  # noqa: F403
 from cloneproof.bounds.seasons import *  # noqa: F403
+from cloneproof.bounds.variants import *  # noqa: F403
 
 __all__ = ["index_gain_ceiling"]
 __all__ += accounts.__all__
@@ -47,3 +49,4 @@ __all__ += pairs.__all__
 __all__ += regret.__all__
 __all__ += rounds.__all__
 __all__ += seasons.__all__
+__all__ += variants.__all__

@@ -19,7 +19,7 @@ whole_number = partial(count, error=MechanismError)
 
 COUNTS = (
     "agents", "originals", "max_arms", "horizon", "epoch", "arm_rounds", "score_rounds", "agent_rounds", "rounds",
-    "accounts", "length",
+    "accounts", "length", "draws",
 )  # fmt: skip
 
 
@@ -58,6 +58,7 @@ CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(("means", "values"), partial(_several, _mean)),
     **dict.fromkeys(("low", "high"), _mean),
     "season_cost.regret": _distance,
+    "variant_inflation_ceiling.spread": _mean,  # 0 for copies
     "season_length.regret": _callable,
     "overtaken.gap": _distance,  # of two arms, which may be equal
     "uniform_etc_regret_at_least.means": partial(_several, partial(_several, _mean)),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.advice import SHOWN, BoardAdvice
+from cloneproof.boards.inflation import VariantInflation
 from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
@@ -19,6 +20,7 @@ FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private se
 COLOURS: Final = (
     "reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
 )  # fmt: skip
+UNEQUAL_COLOURS: Final = ("reservoir", "holdout-h-etc", "h-etc-r", "ucb1", "thompson")  # the ceiling is dotted
 
 
 def sections(study: BoardStudy) -> Iterable[Section]:
@@ -32,6 +34,9 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     if study.entrants:
         yield Section("Among entrants", tuple(_entrants(study)))
     yield Section("Private selection", tuple(_private(study)))
+    if study.inflation:
+        yield _drawn(inflation_figure(study.inflation))
+        yield Section("Unequal variants", tuple(_inflation(study)))
     if advice is not None:
         yield _drawn(rules_figure(advice))
         yield Section("The rules compared", tuple(_rules(advice)))
@@ -155,6 +160,41 @@ def _private(study: BoardStudy) -> Iterator[SectionPart]:
     ])  # fmt: skip
 
 
+def inflation_figure(found: Sequence[VariantInflation]) -> Figure:
+    """Return what variants add to a score on both boards, and the ceiling."""
+    spreads = sorted({each.spread for each in found})
+    colours, series = iter(UNEQUAL_COLOURS), []
+    for field, board in (("reservoir", "reservoir board"), ("usual", "best listing")):
+        for number in sorted({each.variants for each in found}):
+            added = [getattr(each, field) for each in found if each.variants == number]
+            series.append(Series.of(f"{board}, {number} variants", spreads, added, mechanism=next(colours)))
+    x, y = zip(*sorted({(each.spread, each.ceiling) for each in found}), strict=True)
+    series.append(Series("ceiling of the reservoir board", x, y, mechanism=next(colours)))
+    return lines_figure(Lines(
+        title="What unequal variants add to a score",
+        caption="Elo points that listing variants of one model adds to its producer's published score, by how much "
+        "their strengths differ. Where the best listing counts, even copies (a spread of 0) add what luck does.",
+        x_label="spread of the variants, Elo", y_label="Elo points added", series=tuple(series),
+    ))  # fmt: skip
+
+
+def _inflation(study: BoardStudy) -> Iterator[SectionPart]:
+    yield Paragraph(
+        "Elo points that variants of one model add to its producer's score, and by how many the listing that counts is "
+        "truly stronger than the model. The model wins half of its battles, opponents are drawn at random, a listing "
+        f"has {study.votes:,} votes where the best one counts, and the reservoir board is the one below; there the "
+        "score is compared with that of the model listed alone. The spread is the standard deviation of the variants' "
+        "strengths, which are uniform. Simulated, with 99 % intervals; the ceiling is proven, for any number of "
+        "variants and any weights on them."
+    )
+    columns = ("variants", "best listing", "leader's lead", "reservoir board", "champion's lead", "ceiling")
+    yield Table.of(columns, [
+        (f"{each.variants}, spread {each.spread:g} Elo",
+         *map(_plain, (each.usual, each.leader, each.reservoir, each.champion)), f"{each.ceiling:.1f}")
+        for each in study.inflation
+    ])  # fmt: skip
+
+
 def rules_figure(advice: BoardAdvice) -> Figure:
     """Return wrong pairs against what variants gain; the lower left corner is best."""
     series = tuple(
@@ -186,10 +226,10 @@ def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
 
 def _naming(advice: BoardAdvice) -> Iterator[SectionPart]:
     yield Paragraph(
-        "A producer may give its models weights, by which its slots are drawn (--weights). Wrong pairs if every "
-        "producer believes its models' strengths with an error of this standard deviation: it ranks them itself "
-        "(You-Rank-We-Rank), gives all draws of the reservoir board to the one it believes best, or half of them and "
-        "the rest to the others. The table of rules has the weights that were given, equal ones where none were."
+        "A producer may give its models weights, by which its slots are drawn (--weights). These are the wrong pairs "
+        "if every producer errs about its models' strengths, with this standard deviation, and ranks them itself "
+        "(You-Rank-We-Rank), or gives all draws of the reservoir board, or half of them, to the one that it believes "
+        "best. The table of rules has the weights that were given, equal ones where none were."
     )
     columns = ("producers err by", "self-ranked", "all draws named", "half of them named")
     yield Table.of(columns, [
@@ -223,7 +263,7 @@ def _signed(estimate: Estimate) -> str:
 
 
 def _plain(estimate: Estimate) -> str:
-    return f"{estimate.value:.1f}{FIXED}±{FIXED}{estimate.error:.1f}"
+    return f"{round(estimate.value, 1) + 0.0:.1f}{FIXED}±{FIXED}{estimate.error:.1f}"
 
 
 def _percent(estimate: Estimate) -> str:

@@ -12,7 +12,7 @@ import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.analysis.properties.conformance import CHECKS, biased_events, least_bias, reservoir
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online import running
+from cloneproof.mechanisms.online import state
 from cloneproof.mechanisms.online.levels import Level
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
@@ -277,6 +277,6 @@ class LaterChampion(TwoLevelState):
     ],
 )
 def test_a_state_that_peeks_is_caught(monkeypatch, name, peeking, mechanism):
-    monkeypatch.setattr(running, name, peeking)
+    monkeypatch.setattr(state, name, peeking)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
     assert [result.name for result in cp.check_mechanism(mechanism).failed] == ["reservoir"]

@@ -1,0 +1,61 @@
+"""Variants, which are nearly copies: what they add to a score that draws publish.
+
+An agent lists variants of one original of mean v. Their means are v + e, with independent e of mean 0 and standard
+deviation t, all between `low` and `high`. A slot is a draw from its list, and proofs do not ask how many variants there
+are, nor by which weights they are drawn. Proofs: docs/textbook/boards.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import gammaln, xlog1py, xlogy
+
+from cloneproof.bounds._domain import checked
+from cloneproof.errors import MechanismError
+
+__all__ = ["count_steepness", "variant_inflation_ceiling"]
+
+
+@checked
+def count_steepness(arm_rounds: int, low: float, high: float) -> float:
+    """Return how fast the chance of a high count can rise with a mean from low to high: n max P(Bin(n - 1, v) = y).
+
+    The derivative of P(Bin(n, v) >= y + 1) is n P(Bin(n - 1, v) = y). For each y it is largest at v = y / (n - 1), or
+    at the end of the interval that is nearest to it; and these largest values fall towards the middle of 0, .., n - 1.
+    So only counts next to the ends matter.
+
+    >>> round(count_steepness(169, 0.4, 0.6), 2)
+    10.6
+    """
+    _check_order(low, high)
+    most = arm_rounds - 1
+    counts = np.array([edge(most * mean) for edge in (math.floor, math.ceil) for mean in (low, high)])
+    means = np.clip(counts / max(1, most), low, high)
+    choices = gammaln(arm_rounds) - gammaln(counts + 1) - gammaln(arm_rounds - counts)
+    return float(arm_rounds * np.exp(choices + xlogy(counts, means) + xlog1py(most - counts, -means)).max())
+
+
+@checked
+def variant_inflation_ceiling(draws: int, arm_rounds: int, spread: float, low: float, high: float) -> float:
+    """Bound what variants add to the expected score of a best of s draws: s k t^2, k the steepness of n-round counts.
+
+    Each draw has n rewards; the score weighs the champion's average there with that of fresh rewards, in any way, and
+    the bound is on its excess over the score of the original alone. 0 for copies, second order in the spread t. Proven.
+
+    >>> round(variant_inflation_ceiling(15, 169, 0.0072, 0.48, 0.52), 4)    # 5 Elo points are .0072: 5.6 Elo points
+    0.0081
+    """
+    _check_order(low, high)
+    if spread > (high - low) / 2:
+        raise MechanismError(
+            f"expected means from low to high to have a spread of at most {(high - low) / 2:g}, got {spread:g}; "
+            "widen the interval"
+        )
+    return draws * count_steepness(arm_rounds, low, high) * spread**2
+
+
+def _check_order(low: float, high: float) -> None:
+    if low > high:
+        raise MechanismError(f"expected low to be at most high, got {low:g} and {high:g}; exchange them")
