@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import test_rules
 
 import cloneproof as cp
 from cloneproof._discovery import factories
@@ -235,7 +236,15 @@ def new_files(add_file):
 
 @pytest.mark.usefixtures("new_files")
 def test_a_rule_is_one_file():
+    """And the tests over all rules and families hold for it."""
     assert cp.check_mechanism(cp.Mechanism(arm=cp.rule("softmax"))).failed == []
+    for check in (
+        test_rules.test_a_rule_is_restored_from_its_data,
+        test_rules.test_every_rule_makes_conforming_mechanisms,
+        test_rules.test_a_rule_declares_what_it_is,
+    ):
+        check("softmax")
+    test_rules.test_a_reward_family_declares_its_law()
     mechanism = cp.Mechanism(agent=cp.rule("softmax", temperature=0.2), arm=cp.rule("softmax"))
     live = cp.session(mechanism, {"ana": 2}, 10)
     live.reward(live.decide().id, 1.0)

@@ -1,7 +1,8 @@
 """Rules: how one level picks among its candidates.
 
 A level (all agents, the arms of one agent, or all arms of a flat mechanism) first gives every candidate `explore`
-rounds, then picks the candidate with the highest priority, ties uniformly at random. The priority is a pure function
+rounds, then picks the candidate with the highest priority. Ties go to the candidates with the fewest rewards
+outstanding (decisions whose reward has not arrived yet), then to one of them at random. The priority is a pure function
 `priority(inputs, *parameters) -> number`, so that the session, a compiled kernel and a state tree can all use it.
 `PriorityInputs` lists what it may look at. Rules get the mean and not a sum, so that equal averages are equal floats
 for any number of pulls.
@@ -97,8 +98,9 @@ class Slots:
 class Rule:
     """How one level picks among its candidates.
 
-    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority, ties uniformly
-    at random. A first rule needs a name, a priority and the priority's parameters.
+    A level first gives every candidate `explore` rounds, then picks the candidate of highest priority. Ties go to the
+    candidates with the fewest rewards outstanding, then to one of them at random. A first rule needs a name, a priority
+    and the priority's parameters.
 
     Parameters
     ----------
@@ -125,8 +127,10 @@ class Rule:
     chance : callable, optional
         The probability of each pick before this round's random numbers are drawn:
         `chance(clock, pulls, means, outstanding, *parameters)` -> array. All are arrays with one row for each candidate
-        (`clock` has none); there may be further axes, one place for each of many states. Without it, a randomised rule
-        leaves the probability of its picks unknown, and the state tree refuses it.
+        (`clock` has none); there may be further axes, one place for each of many states. `outstanding` has the rewards
+        that have not arrived yet, which matter only where priorities can be equal, as ties go to the fewest; a rule
+        whose priorities never are may ignore them. Without `chance`, a randomised rule leaves the probability of its
+        picks unknown, and the state tree refuses it. `cp.check_mechanism` compares picks with it.
     slots : Slots, optional
         Draws from an agent's arms that are the candidates of an arm level; left out, the arms themselves are.
     options : mapping of str to Any, optional

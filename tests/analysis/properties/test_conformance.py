@@ -1,5 +1,6 @@
 """Every mechanism passes; and for each check there is a broken mechanism that it catches."""
 
+import math
 import random
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,13 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import uniform
-from cloneproof.analysis.properties.conformance import CHECKS, biased_events, least_bias, reservoir
+from cloneproof.analysis.properties.conformance import (
+    CHECKS,
+    biased_events,
+    least_bias,
+    picks_have_the_declared_chances,
+    reservoir,
+)
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online import state
 from cloneproof.mechanisms.online.levels import Level
@@ -89,6 +96,50 @@ def test_a_rule_that_falsely_claims_invariance_is_caught():
 
     sly = Sly("sly", cp.rule("etc", rounds=2).priority, explore=2, order="index", commits=True)
     assert {"relabelled run", "ties are uniform"} <= failed_checks(cp.Mechanism(arm=sly))
+
+
+def by_softmax(inputs, temperature):
+    return inputs.mean / temperature - math.log(-math.log(inputs.draw))
+
+
+def shares(clock, pulls, means, outstanding, temperature):
+    weights = np.exp(means / temperature)
+    return weights / weights.sum(axis=0)
+
+
+@pytest.mark.parametrize("explore", [0, 2])
+@pytest.mark.parametrize("commits", [False, True])
+def test_chances_that_are_not_those_of_the_picks_are_caught(explore, commits):
+    """A rule that commits without exploration knows nothing, so that uniform is the truth."""
+    rule = Rule("lying", by_softmax, (0.1,), explore=explore, commits=commits, chance=shares)
+    lying = replace(rule, chance=lambda clock, pulls, means, *_: 0 * means + 1 / len(means))
+    for truth in (cp.Mechanism(arm=rule), cp.Mechanism(agent=rule, arm=cp.rule("ucb"))):
+        assert list(picks_have_the_declared_chances(truth)) == []
+    for lie in (cp.Mechanism(arm=lying), cp.Mechanism(agent=cp.rule("ucb"), arm=lying)):
+        said = next(picks_have_the_declared_chances(lie), "")
+        assert ("its `chance` says 0.3333" in said) == (explore > 0 or not commits)
+
+
+def test_the_check_of_chances_is_one_of_the_suite():
+    lying = Rule("lying", by_softmax, (0.1,), chance=lambda clock, pulls, means, *_: 0 * means + 1 / len(means))
+    assert failed_checks(cp.Mechanism(arm=lying)) == {"picks have the declared chances"}
+
+
+def test_chances_that_forget_outstanding_rewards_are_caught():
+    """Ties go to the fewest outstanding: a uniform choice among the best means is not what is picked."""
+
+    def forgetful(clock, pulls, means, outstanding):
+        best = means == means.max(axis=0)
+        return best / best.sum(axis=0)
+
+    def true(clock, pulls, means, outstanding):
+        best = means == means.max(axis=0)
+        best &= outstanding == np.where(best, outstanding, np.inf).min(axis=0)
+        return best / best.sum(axis=0)
+
+    for chance, caught in ((true, False), (forgetful, True)):
+        made = cp.Mechanism(arm=Rule("greedy", lambda inputs: inputs.mean, chance=chance))
+        assert bool(next(picks_have_the_declared_chances(made), "")) == caught
 
 
 SECRET = cp.Point(0.9)

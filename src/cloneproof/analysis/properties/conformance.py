@@ -2,7 +2,7 @@
 
 `check_mechanism(m)` runs the mechanism in small markets and tries to break it. It assumes only the contract of rules
 (`cloneproof.mechanisms.rule`), so it detects a rule that has a memory or random numbers of its own, depends on the
-order of calls, or holds a market.
+order of calls, holds a market, or picks with other chances than it declares.
 """
 
 from __future__ import annotations
@@ -14,29 +14,41 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import permutations, product
+from itertools import cycle, permutations, product
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from cloneproof._randomness import substream, uniform
+from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.analysis.properties.permutations import Instance
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
+from cloneproof.mechanisms.online.levels import Level, ticks
 from cloneproof.mechanisms.online.registration import Registration, open_registration
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.rule import Rule, checked_chances
 
 PRIVATE = (Market, Agent, Point, Discrete, Uniform, Beta, Empirical, Instance)
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
-ERROR_RATE = 1e-6  # of the statistical check: how often a mechanism with uniform ties fails it
+ERROR_RATE = 1e-6  # of each statistical check: how often a mechanism that is as it should be fails it
 TIE_SEEDS = 2100  # at most; uniform ties are mostly cleared after 500 to 900
 LONGEST = 600  # rounds of one run
 SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
 ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
 LATE = 3  # rounds after which a reward arrives, in the second half of the runs
+PICKS = 1000  # in each state whose chances are compared
+STATES = (
+    ("", "", ""),
+    ("1", "0", ""),
+    ("10", "10", "1?"),
+    ("1??", "1?", "1"),
+    ("110", "011", "0"),
+    ("1" * 9, "1" * 14, "0" * 7),
+)  # the rewards of three candidates after exploration; ? has not arrived
 
 
 def least_bias(events: int, error_rate: float, most: int) -> float:
@@ -302,6 +314,52 @@ def ties_are_uniform(mechanism: Mechanism) -> Iterator[str]:
             )
 
 
+def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
+    """The frequencies of a rule's picks agree with its `chance`, in some states with ties and outstanding rewards.
+
+    Exact binomial tests, one for each candidate of each state. Together they fail a correct rule with probability
+    ERROR_RATE at most; a difference of 0.17 is found as surely.
+    """
+    limit = ERROR_RATE / (2 * len(mechanism.rules) * sum(map(len, STATES)))  # for each of two tails
+    for rule in (rule for rule in mechanism.rules if rule.chance is not None and not rule.draws):
+        for number, records in enumerate(STATES):
+            level = _level_with(rule, records, substream(19, number))
+            pulls, means, clock = np.array(level.arrived), np.array(level.means), level.rounds + 1
+            outstanding, now = np.array(level.judged) - pulls, np.array(clock - (rule.clock == "completed"))
+            chances = checked_chances(rule, now, pulls, means, outstanding if rule.spreads else 0 * pulls)
+            picked = np.zeros(len(records), dtype=np.int64)
+            for _ in range(PICKS):
+                level.rounds, level.choice = level.rounds + 1, None  # other random numbers, the same statistics
+                picked[level.pick(clock)] += 1
+            tails = scipy.special.bdtr(picked, PICKS, chances), scipy.special.bdtrc(picked - 1, PICKS, chances)
+            for k in np.flatnonzero(np.minimum(*tails) < limit):
+                yield (
+                    f"rule {rule.name!r} at clock {now} with {pulls.tolist()} pulls, means {means.tolist()} and "
+                    f"{outstanding.tolist()} outstanding picks candidate {k} in {picked[k]} of {PICKS} rounds, but its "
+                    f"`chance` says {chances[k]:.4g} (error rate {ERROR_RATE:g})"
+                )
+
+
+def _level_with(rule: Rule, records: Sequence[str], stream: Stream) -> Level:
+    """Return a level after exploration, in which each candidate gets the rewards of its record over and over."""
+    level = Level(rule, min(rule.explore, LONGEST), stream, range(len(records)))
+
+    def enter(k: int, reward: str) -> None:
+        counts = level.counts(k)
+        level.take(k, counts)
+        if counts and reward != "?":
+            level.add(k, ticks(float(reward)))
+
+    explored = [cycle(record.replace("?", "") or "01") for record in records]
+    while level.exploring:
+        k = level.pick(level.rounds + 1)
+        enter(k, next(explored[k]))
+    for k, record in enumerate(records):
+        for reward in record:
+            enter(k, reward)
+    return level
+
+
 def nothing_private_is_reachable(mechanism: Mechanism) -> Iterator[str]:
     """Neither the mechanism nor a session holds a market, an agent or a prior, directly or in a function's closure."""
     live = _open(mechanism, open_registration({"ana": 2, "bo": 1}), 8, seed=0)
@@ -357,6 +415,7 @@ CHECKS: dict[str, Callable[[Mechanism], Iterator[str]]] = {
         ledger_pays_the_share,
         relabelled_run,
         ties_are_uniform,
+        picks_have_the_declared_chances,
         nothing_private_is_reachable,
         reservoir,
     )
