@@ -7,11 +7,18 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
+from cloneproof.advice import comparison
+from cloneproof.mechanisms.catalogue import CATALOGUE
+from support.sizes import LONG
 
 CREATORS = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
 
 
 NAMES = ["h-etc-r", "reservoir", "etc"]
+ROW = comparison.ComparedMechanism(
+    "", verdict=None, agent="", copies=(), gain=None, relative_gain=0.0, state=None, regret=None, attacked=None,
+    exact=True, tried=0, remark="", seconds=0.0,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +28,14 @@ def told():
 
 @pytest.fixture(scope="module")
 def rows(told):
-    return cp.compare(CREATORS, NAMES, search=cp.Search(seconds=600), done=told.extend)
+    return cp.compare(CREATORS, NAMES, search=cp.Search(seconds=600), progress=lambda *said: told.append(said))
 
 
 def test_rows_are_those_of_the_audit(rows, told):
     assert [row.name for row in rows] == NAMES
-    assert [row.name for row in told] == ["reservoir", "etc", "h-etc-r"]  # the fastest first
+    begun = [(done, 3, f"auditing {name}") for done, name in enumerate(["reservoir", "etc", "h-etc-r"])]
+    assert [said for said in told if "auditing" in said[2]] == begun  # the fastest first
+    assert told[-1] == (3, 3, "audited")
     assert [row.verdict for row in rows] == ["exploitable", "clone-proof", "exploitable"]
     for row in rows:
         made = cp.mechanism(row.name, market=CREATORS)
@@ -42,6 +51,22 @@ def test_rows_are_those_of_the_audit(rows, told):
     shown = str(rows)
     assert all(name in shown for name in NAMES)
     assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_a_mechanism_for_random_ends_is_not_compared_at_a_fixed_one(monkeypatch):
+    monkeypatch.setattr(comparison, "compare_one", lambda market, name, *_: replace(ROW, name=name))
+    fixed = cp.compare(CREATORS)
+    assert [row.name for row in fixed] == [name for name in CATALOGUE if name != "reservoir-index"]
+    assert len(cp.compare(CREATORS.with_horizon(4000, "at-random"))) == len(CATALOGUE)
+
+
+@pytest.mark.skipif(not LONG, reason="samples two mechanisms twice")
+def test_one_seed_gives_one_answer_in_any_number_of_processes():
+    alone, together = (
+        [replace(row, seconds=0.0) for row in cp.compare(CREATORS, ["ucb1", "thompson"], processes=processes)]
+        for processes in (1, 2)
+    )
+    assert alone == together
 
 
 @pytest.mark.parametrize(("state", "said", "not_said"), [
@@ -77,10 +102,11 @@ def test_an_unknown_name_is_one_sentence():
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupt_keeps_the_rows_that_are_done(processes):
-    def stop(rows):
-        raise KeyboardInterrupt
+    def stop(done, total, what):
+        if done:
+            raise KeyboardInterrupt
 
-    found = cp.compare(CREATORS, ["reservoir", "etc"], processes=processes, done=stop)
+    found = cp.compare(CREATORS, ["reservoir", "etc"], processes=processes, progress=stop)
     assert found.interrupted
     assert len(found) == 1
 

@@ -16,6 +16,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._sections import Section, Table
+from cloneproof.cli import output
 from cloneproof.cli.app import app
 from cloneproof.cli.mechanisms import award_rows
 from cloneproof.cli.output import print_sections
@@ -271,3 +272,10 @@ def test_a_count_may_have_commas_or_an_exponent():
     assert set_to[0].stdout == set_to[1].stdout
     last = run("evaluate", CREATORS, "-m", "etc", "--set", "arm_rounds=2", "--horizons", "1,000:1,001", "--json")
     assert [row["horizon"] for row in json.loads(last.stdout)["horizons"]] == [1000, 1001]
+
+
+def test_a_long_command_says_where_it_is_without_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(output, "PAUSE", 0.0)
+    with output.working("auditing") as tell:
+        tell(3, 17, "auditing etc, ucb1")
+    assert capsys.readouterr().err == "note: auditing etc, ucb1; 3 of 17 done\n"

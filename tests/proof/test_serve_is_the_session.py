@@ -18,7 +18,8 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.mechanisms.online import registration, state, streams
-from cloneproof.mechanisms.online.levels import SlotLevel, ticks
+from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online.slots import SlotLevel
 
 PROOF = Path(__file__).parents[2] / "proof"
 CASES = int(os.environ.get("CLONEPROOF_BRIDGE_CASES", "200"))

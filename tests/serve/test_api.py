@@ -12,7 +12,7 @@ from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES
 from cloneproof.serve.http.service import RateLimit
-from cloneproof.serve.market import live
+from cloneproof.serve.market import limits
 from cloneproof.serve.messages import DecisionReply
 from support.service import SEED, TERMS, Desk, open_market, sqlite
 
@@ -95,6 +95,7 @@ def bodies():
         "ArmRequest": {"arm": "stolen"},
         "SeasonRequest": {"season": 2},
         "StartRequest": {},
+        "JoinRequest": {},
         "SettleRequest": {},
         "DecisionRequest": {"request_id": "q"},
         "DecisionBatch": {"items": [{"request_id": "q"}]},
@@ -293,7 +294,7 @@ def test_every_call_of_the_client_is_a_route():
     made = [
         calls.markets(), calls.market("m"), calls.progress("m"), calls.register_agent("m", "a"), calls.settle("m"),
         calls.register_arm("m", "a", "x"), calls.agent("m", "a"), calls.start("m"), calls.open_season("m", 2),
-        calls.seasons("m"), calls.withdraw_arm("m", "a", "x"),
+        calls.seasons("m"), calls.withdraw_arm("m", "a", "x"), calls.join("m", "a"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", MADE, 1.0), calls.balances("m"),
         calls.reward_batch("m", [("e", MADE, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
@@ -382,8 +383,8 @@ def test_what_cannot_be_carried_is_one_refusal_and_nobody_else_is_concerned(chan
     [("ucb1", {}, 1, 3), ("thompson", {}, 2, 2), ("h-etc-r", TERMS["parameters"], 1, 5), ("h-ucb", {}, 2, 4)],
 )
 def test_registrations_end_where_a_decision_would_take_too_long(mechanism, parameters, agents, room, monkeypatch):
-    monkeypatch.setattr(live, "MOST_COMPARED", 3)
-    monkeypatch.setattr(live, "MOST_REGISTERED", 5)
+    monkeypatch.setattr(limits, "MOST_COMPARED", 3)
+    monkeypatch.setattr(limits, "MOST_REGISTERED", 5)
     with Desk() as desk:
         assert desk.post(
             "/v1/markets", TERMS | {"mechanism": mechanism, "parameters": parameters, "max_agents": agents}

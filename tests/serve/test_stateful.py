@@ -1,5 +1,6 @@
 """The whole API against a model of a few dicts, on every storage, with restarts in between."""
 
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from cloneproof.errors import NobodyLeftError
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.mechanisms.online.session import session
-from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.dice import MarketDice, season_keys, session_key
 from cloneproof.serve.market.entries import payment
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import Registry
@@ -120,6 +121,29 @@ class Market(RuleBasedStateMachine):
         known[2] = True
         if self.state == "running" and arm in self.shown.get(agent, []):
             self.plain.withdraw(agent, self.shown[agent].index(arm))
+
+    @precondition(lambda self: self.withdraws)
+    @rule(agent=names, registers=st.sampled_from([True, True, False]))
+    def join(self, agent, registers):
+        if registers:
+            self.register_agent(agent)
+            self.register_arm(agent, "w")
+        reply = self.post(f"/agents/{agent}/join", {})
+        listed = [each for each in self.arms.get(agent, []) if not each[2]]
+        if agent not in self.arms or self.state != "running" or agent in self.shown:
+            expected = 404 if agent not in self.arms else 409 if self.state != "running" else 200
+        else:
+            on_slots, over = self.spec.mechanism == "reservoir", self.plain.round == self.plain.last
+            expected = 201 if on_slots and listed and not over and not self.plain.decided else 409
+        assert reply.status_code == expected
+        if expected == 201:
+            *_, before, line = self.desk.storage.lines(1, 0, 10**6)
+            known = json.loads(line.line)["registered"] + before.hash.hex()
+            mixed = session_key(season_keys(SECRET, self.season)[-1], "feed", self.season, known, None)
+            self.plain.join(agent, len(listed), mixed=mixed)
+            self.shown[agent] = [arm for arm, _, _ in listed]
+            for each in listed:
+                each[1] = self.season
 
     def playing(self):
         found = {

@@ -19,7 +19,7 @@ from cloneproof.analysis.audit.result import Audit, AuditState, Verdict
 from cloneproof.analysis.evaluate import check_mechanism_or_box, evaluate
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
-from cloneproof.engines.deadline import Deadline, interrupts_raised
+from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError
 from cloneproof.market.market import Copies, Market, checked_market
@@ -142,7 +142,7 @@ def compare(
     search: Search = SEARCH,
     processes: int = 1,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
-    done: Callable[[list[ComparedMechanism]], None] | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Comparison:
     """Audit several mechanisms in one market, each with its theorem's parameters.
 
@@ -157,14 +157,14 @@ def compare(
     search : Search, optional
         Its `seconds` are for all mechanisms together, the fastest first, besides what kernels take to compile; what
         there was no time for is not audited, and says so. Left out, work is counted, for each mechanism that is sampled
-        that of about 7 s, so that one seed gives one answer. Its `seed` is used.
+        that of about 7 s and for none more than twice that, so that one seed gives one answer. Its `seed` is used.
     processes : int, default 1
         How many mechanisms are audited side by side. More than 1 starts processes, for which a script needs the usual
         guard `if __name__ == "__main__":`.
     own : mapping of str to Mechanism or BlackBox, optional
         Mechanisms and black boxes of one's own, by name: they come after the others, in this process.
-    done : callable, optional
-        Called with the rows that are new.
+    progress : callable, optional
+        Called with (done, total, what) whenever an audit begins or ends; `what` names those that run.
 
     Returns
     -------
@@ -192,22 +192,25 @@ def compare(
     side_by_side = count(processes, "processes", error=EngineError) > 1 and len(chosen) > 1
     fastest_first = sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     rows: dict[str, ComparedMechanism] = {}
-
-    def add(row: ComparedMechanism) -> None:
-        rows[row.name] = row
-        if done is not None:
-            done([row])
-
     interrupted = False
+    with budget_clock(search.seconds):
+        clock = Deadline(search.seconds, progress)
+
+    def tell(*running: str, ended: ComparedMechanism | None = None) -> None:
+        if ended is not None:
+            rows[ended.name] = ended
+        clock.tell(len(rows), len(chosen) + len(others), f"auditing {', '.join(running)}" if running else "audited")
+
     try:
-        with interrupts_raised(), budget_clock(search.seconds), (clock := Deadline(search.seconds)).for_engines():
+        with interrupts_raised(), budget_clock(search.seconds), clock.for_engines():
             if side_by_side:
                 mine = clock.share(1 + len(others)) if others else clock
-                _side_by_side(market, fastest_first, tolerance, search, processes, mine, add)
+                _side_by_side(market, fastest_first, tolerance, search, processes, mine, tell)
             left = [*([] if side_by_side else fastest_first), *others]
             for place, name in enumerate(left):
+                tell(name)
                 each = _share(search, clock, len(left) - place)
-                add(compare_one(market, name, tolerance, each, others.get(name)))
+                tell(ended=compare_one(market, name, tolerance, each, others.get(name)))
     except KeyboardInterrupt:
         if not rows:
             raise
@@ -223,22 +226,23 @@ def _side_by_side(
     search: Search,
     processes: int,
     clock: Deadline,
-    add: Callable[[ComparedMechanism], None],
+    tell: Callable[..., None],
 ) -> None:
     """Audit in worker processes, which Ctrl-C ends at once."""
     before = {child.pid for child in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
     try:
-        waiting, running = list(names), set[Future[tuple[ComparedMechanism, float]]]()
+        waiting, running = list(names), dict[Future[tuple[ComparedMechanism, float]], str]()
         while waiting or running:
             while waiting and len(running) < processes:
-                each = _share(search, clock, math.ceil(len(waiting) / processes))
-                running.add(pool.submit(_compare_elsewhere, market, waiting.pop(0), tolerance, each))
-            ended, running = wait(running, return_when=FIRST_COMPLETED)
-            for job in ended:
+                each, name = _share(search, clock, math.ceil(len(waiting) / processes)), waiting.pop(0)
+                running[pool.submit(_compare_elsewhere, market, name, tolerance, each)] = name
+            tell(*running.values())
+            for job in wait(running, return_when=FIRST_COMPLETED)[0]:
+                del running[job]
                 row, compiled = job.result()
                 clock = replace(clock, start=clock.start + compiled / processes)
-                add(row)
+                tell(*running.values(), ended=row)
     except BaseException:
         for child in multiprocessing.active_children():
             if child.pid not in before:
@@ -270,9 +274,9 @@ def compare_one(
 ) -> ComparedMechanism:
     """Audit one mechanism for all agents, and compute the regret without and with the best attack.
 
-    The search's `seconds` are for this one; exact engines may take twice as long.
+    The search's `seconds` are for this one, of counted work `SECONDS`; exact engines may take twice as long.
     """
-    with Deadline(None if search.seconds is None else 2 * search.seconds).for_engines():
+    with Deadline(2 * (search.seconds or SECONDS)).for_engines():
         return _compared(market, name, tolerance, search, own)
 
 

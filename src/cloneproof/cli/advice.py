@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof._files import check_place, write_whole
-from cloneproof.advice.comparison import ComparedMechanism
 from cloneproof.advice.recommendation import Recommendation, terms_toml
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
@@ -21,7 +20,7 @@ from cloneproof.cli.options import (
     option,
     own_by_name,
 )
-from cloneproof.cli.output import command_progress, note, print_json, print_result, working
+from cloneproof.cli.output import note, print_json, print_result, working
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.toml import load_market
 from cloneproof.report.page import html_page, write_page
@@ -42,28 +41,23 @@ def compare(
     """Audit every mechanism in a market, side by side.
 
     The table shows verdict, best attack, gain, regret without and with that attack, and time. Each mechanism has its
-    theorem's parameters; `recommend` tunes them. The first run on a machine also compiles.
+    theorem's parameters; `recommend` tunes them. Work is counted, so that one seed gives one answer; --seconds limits
+    wall-clock time for all of them together instead. The first run on a machine also compiles.
 
     Exit codes: 0 done, 3 no time was left for some of them, 2 bad input.
     """
     from cloneproof.advice.comparison import compare as run_compare
-    from cloneproof.mechanisms.catalogue import CATALOGUE
 
     search, market = Search(seconds=seconds, seed=seed), load_market(market_file)
-    names, own = mechanism or list(CATALOGUE), own_by_name(rule, policy)
-    with command_progress() as bar:
-        task = bar.add_task("auditing", total=len(names) + len(own))
-
-        def tell(rows: list[ComparedMechanism]) -> None:
-            bar.advance(task, len(rows))
-
-        rows = run_compare(market, names, tolerance=tolerance, search=search, processes=2, own=own, done=tell)
+    own = own_by_name(rule, policy)
+    with working("auditing") as tell:
+        rows = run_compare(market, mechanism, tolerance=tolerance, search=search, processes=2, own=own, progress=tell)
     if as_json:
         print_json([row.to_dict() for row in rows])
     else:
         print_result(rows)
     if rows.interrupted:
-        note(f"interrupted: {len(rows)} of {len(names) + len(own)} mechanisms")
+        note(f"interrupted after {len(rows)} mechanisms")
         raise typer.Exit(130)
     if rows.left:
         raise typer.Exit(UNANSWERED)

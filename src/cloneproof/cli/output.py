@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,6 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from cloneproof._sections import Result, Section
 from cloneproof.report.text import text
+
+PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is no terminal
 
 
 def print_json(data: Any) -> None:  # noqa: ANN401
@@ -62,10 +65,18 @@ def command_progress() -> Iterator[Progress]:
 
 @contextmanager
 def working(description: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar for one piece of work; yields a callback (done, total, what)."""
+    """Show a progress bar for one piece of work, or a line now and then; yields a callback (done, total, what)."""
     with command_progress() as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda done, total, what: bar.update(task, total=total, completed=done, description=what)
+        task, last = bar.add_task(description, total=None), time.monotonic()
+
+        def tell(done: int, total: int, what: str) -> None:
+            nonlocal last
+            bar.update(task, total=total, completed=done, description=what)
+            if bar.disable and time.monotonic() - last >= PAUSE:
+                last = time.monotonic()
+                note(f"{what}; {done:,} of {total:,} done")
+
+        yield tell
 
 
 def note(text: str) -> None:

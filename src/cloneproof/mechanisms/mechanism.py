@@ -287,6 +287,25 @@ class Mechanism:
             return f"the agent rule {_describe(agent)}"
         return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
 
+    def no_joiners(self, ends: str) -> str | None:
+        """Return why agents cannot join while it runs, as a sentence; None if they can.
+
+        They can where the slots of all agents are in one timetable, or in one index until a random end: there nobody
+        gains by waiting (docs/textbook/seasons.md).
+        """
+        rule = self.arm
+        if (
+            self.agent is not None
+            or self.clearing.planned_epochs
+            or not (rule.draws and (rule.commits or rule.slots.falling))
+        ):
+            return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
+        if not rule.commits and ends != "at-random":
+            return (
+                f"mechanism {self.name!r} takes agents while it runs only if it ends at random; register for the next"
+            )
+        return None
+
     def flat_epochs(self, horizon: int) -> list[tuple[int, int]]:
         """Return the rounds and the rounds per arm of each epoch of a flat mechanism, the last one cut at the horizon.
 

@@ -57,6 +57,11 @@ def register_arm(name: str, agent: str, arm: str) -> Call[m.Registered]:
     return Call("POST", _market(name, "agents", agent, "arms"), m.Registered, m.ArmRequest(arm))
 
 
+def join(name: str, agent: str, beacon: str | None = None) -> Call[m.Registered]:
+    """Let an agent join the season that runs."""
+    return Call("POST", _market(name, "agents", agent, "join"), m.Registered, m.JoinRequest(beacon))
+
+
 def withdraw_arm(name: str, agent: str, arm: str) -> Call[m.WithdrawalReply]:
     """Show an arm no more."""
     return Call("DELETE", _market(name, "agents", agent, "arms", arm), m.WithdrawalReply)

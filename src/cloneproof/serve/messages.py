@@ -55,6 +55,12 @@ class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     beacon: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
 
 
+class JoinRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Let an agent join the season that runs; with a new value of the beacon, where the terms name one."""
+
+    beacon: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+
+
 class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settle a season; with a reason if it is not over, which agents and auditors can read."""
 

@@ -19,7 +19,7 @@ from cloneproof.analysis.properties.conformance import (
     reservoir,
 )
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online import state
+from cloneproof.mechanisms.online import running
 from cloneproof.mechanisms.online.levels import Level
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
@@ -328,6 +328,6 @@ class LaterChampion(TwoLevelState):
     ],
 )
 def test_a_state_that_peeks_is_caught(monkeypatch, name, peeking, mechanism):
-    monkeypatch.setattr(state, name, peeking)
+    monkeypatch.setattr(running, name, peeking)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
     assert [result.name for result in cp.check_mechanism(mechanism).failed] == ["reservoir"]

@@ -108,3 +108,13 @@ def test_a_list_that_changes_between_draws_pays():
         sum(pay(FIRST_PASS, HONEST, means, 10, slots) for means in orders) / 2 for slots in (drawn, changing)
     )
     assert (frozen, changed) == (Fraction(29, 4), Fraction(19, 2))
+
+
+def test_whoever_expects_another_item_may_wait_for_it():
+    """The second item comes after round 1 of ten: the first one at once, or both for the nine rounds that are left."""
+    orders = list(permutations((ZERO, ONE)))
+    at_once, later = (
+        sum(pay(FIRST_PASS, listed, means, rounds) for means in orders) / 2
+        for listed, rounds in ((ALONE, 10), (HONEST, 9))
+    )
+    assert (at_once, later) == (5, Fraction(13, 2))

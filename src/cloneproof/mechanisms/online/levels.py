@@ -4,11 +4,6 @@ A `Level` that explores keeps the candidates that are owed rounds in a heap. If 
 its rounds are neutral: agents take turns in an order drawn at the start, and an arm is drawn uniformly from those that
 the agent registered. Such a round counts in no comparison, and averaged over which original has which mean it pays an
 agent the average of its means, whatever copies are registered (docs/textbook/delays.md).
-
-The candidates of a `SlotLevel` are uniform draws with replacement from an agent's arms, or draws by their weights. The
-draws, the order of tests and their lengths do not depend on how many arms are registered; the scan theorem rests on
-this. A test ends when the rewards of all its pulls are in. If they are late, the next slot is tested meanwhile. Tests
-count in the order in which their results are known, ties in the order of the schedule.
 """
 
 from __future__ import annotations
@@ -20,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof._randomness import MASK, Stream, substream, uniform, word
 from cloneproof._schedules import next_update
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.registration import Registration, Withdrawals, nobody_left
@@ -29,7 +24,6 @@ from cloneproof.mechanisms.online.streams import (
     DRAW_STREAM,
     EXPLORE_STREAM,
     NEUTRAL_STREAM,
-    SLOT_STREAM,
     TIE_STREAM,
 )
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule, checked_chances
@@ -104,18 +98,31 @@ class NeutralRounds:
     shared   rounds that all agents shared in turn
     drawn    draws so far, in shared rounds and in an agent's own turns
 
-    A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left.
+    A draw of a withdrawn arm that still has its share passes the turn on; if all agents' draws do, nobody is left. Who
+    joins is last in the queue: all others have a turn first.
     """
 
-    __slots__ = ("_known", "_order", "_pools", "_registration", "_streams", "_withdrawals", "drawn", "shared")
+    __slots__ = (
+        "_base", "_begun", "_known", "_order", "_pools", "_registration", "_streams", "_withdrawals", "drawn", "shared",
+    )  # fmt: skip
 
     def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
         self._registration, self._withdrawals, self._known = registration, withdrawals, (0, 0)
-        base = substream(stream, NEUTRAL_STREAM)
-        self._streams: Any = [substream(base, key) for key in registration.agent_keys]
-        self._order = sorted(range(len(self._streams)), key=self._streams.__getitem__)
+        self._base = substream(stream, NEUTRAL_STREAM)
+        self._streams: Any = [substream(self._base, key) for key in registration.agent_keys]
+        self._order = sorted(range(registration.first), key=self._streams.__getitem__)
         self._pools = list(registration.pools)
         self.shared = self.drawn = 0
+        self._begun = 0  # shared rounds before the queue was last changed by who joined
+
+    def join(self, registration: Registration) -> None:
+        """Go on with the last agent of this registration too."""
+        self._leave_out()
+        self._registration, agent = registration, len(self._streams)
+        self._streams.append(substream(self._base, registration.agent_keys[agent]))
+        self._pools.append(registration.pools[agent])
+        turn = (self.shared - self._begun) % max(1, len(self._order))
+        self._order, self._begun = [*self._order[turn:], *self._order[:turn], agent], self.shared
 
     def turn(self) -> tuple[int, int, float]:
         """Return the agent and the arm of the next shared round, and the probability of the arm."""
@@ -123,7 +130,7 @@ class NeutralRounds:
         order, passed = self._order, 1.0
         self.drawn += 1
         for step in range(len(order)):
-            i = order[(self.shared + step) % len(order)]
+            i = order[(self.shared - self._begun + step) % len(order)]
             arm, chance = self._draw(i)
             if not self._withdrawals.ends(i, arm):
                 self.shared += 1
@@ -152,11 +159,14 @@ class NeutralRounds:
                 self._pools[i] = self._registration.pool(i, [arm for arm in range(arms) if not gone.skips(i, arm)])
             self._order = [i for i in self._order if self._pools[i]]
 
-    def to_data(self) -> list[int]:
-        return [self.shared, self.drawn]
+    def to_data(self) -> list[Any]:
+        queue = [self._begun, self._order] if self._registration.joined else []
+        return [self.shared, self.drawn, *queue]
 
-    def restore(self, data: Sequence[int]) -> None:
-        self.shared, self.drawn = data
+    def restore(self, data: Sequence[Any]) -> None:
+        self.shared, self.drawn, *queue = data
+        if queue:
+            self._begun, self._order = queue
 
 
 class Candidates:
@@ -364,7 +374,8 @@ class FallingLevel(Level):
     lowest    the priority of each slot, infinite before its first reward
     look      the number of rewards at which a slot's priority is next updated
 
-    The order of slots that breaks ties is drawn once and hidden, so picks have no known probability.
+    The order of slots that breaks ties is drawn once and hidden, so picks have no known probability. Slots of agents
+    that join come last in it: if newcomers came first, waiting would pay (docs/textbook/seasons.md).
     """
 
     __slots__ = ("look", "lowest", "order")
@@ -373,6 +384,24 @@ class FallingLevel(Level):
         super().__init__(rule, explore, stream, keys)
         self.lowest, self.look = [math.inf] * len(keys), [next_update(0)] * len(keys)
         self.order = [word(self._streams[TIE_STREAM], key) for key in keys]
+
+    def extend(self, keys: Sequence[int]) -> None:
+        """Go on with further slots."""
+        count, more = len(self.keys), len(keys)
+        self.keys, self.left = [*self.keys, *keys], [*self.left, *range(count, count + more)]
+        for numbers in (self.decided, self.judged, self.arrived, self.total):
+            numbers.extend([0] * more)
+        self.means += [0.0] * more
+        self.lowest += [math.inf] * more
+        self.look += [next_update(0)] * more
+        self.order += self.last_places(count, more)
+        self._orders += [substream(self._streams[EXPLORE_STREAM], key) for key in keys]
+        self._explore_anew()
+
+    @staticmethod
+    def last_places(count: int, more: int) -> Sequence[int]:
+        """Return places after those of all slots so far in the order that breaks ties."""
+        return range(MASK + 1 + count, MASK + 1 + count + more)
 
     def _best(self, clock: int) -> int:
         self.chance = None
@@ -412,82 +441,3 @@ def ticks(value: float) -> int:
 def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:
     """Return the random stream of a level, new after each restart, and named by a key that travels with the agent."""
     return substream(seed_stream, version, key)
-
-
-class SlotLevel(Candidates):
-    """Slots in the order of their tests, what each has counted, and the champion, which is the `choice`.
-
-    decided   pulls of each slot that belong to its test
-    test      the slot that is pulled now; the number of tests when all have been pulled
-    passed    slots whose tests are known to have passed, before one of them is champion
-    """
-
-    __slots__ = ("arms", "openings", "passed", "test")
-    numbers = ("rounds", "missing", "test", "choice")
-
-    def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
-        super().__init__(rule, rule.explore, range(len(slots)))
-        self.arms, self.openings, self.test = slots, openings, 0
-        self.passed: list[int] = []
-
-    @property
-    def tested(self) -> int:
-        """Number of slots tested; one more is held in reserve if the fallback is a fresh draw."""
-        return len(self.arms) - (self.rule.slots.fallback == "draw")
-
-    def _passes(self, k: int) -> bool:
-        """Whether the test of slot k is known to have passed."""
-        threshold = self.rule.slots.threshold
-        return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
-
-    def pick(self, clock: int) -> int:
-        """Return the slot to play, or WAIT while only rewards are missing."""
-        while self.test < self.tested and self.decided[self.test] >= self.explore:
-            self.test += 1
-        if self.choice is None and self.passed:
-            self.choice, self.test = min(self.passed), self.tested
-        elif self.choice is None and self.test == self.tested:
-            if self.missing:
-                return WAIT
-            left = [k for k in range(len(self.arms)) if k not in self.gone]
-            if not left:
-                raise nobody_left()
-            self.choice = self.tested if left[-1] == self.tested else max(left, key=lambda k: (self.total[k], -k))
-        k = self.test if self.choice is None else self.choice
-        opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
-        self.chance = self.openings[k] if opens else 1.0
-        return k
-
-    def take(self, k: int, counts: bool) -> None:
-        """Enter a decision for slot k; `counts` says whether its reward belongs to a test."""
-        self.rounds += 1
-        self.decided[k] += 1
-        self.missing += counts
-
-    def counts(self, k: int) -> bool:
-        """Whether the reward of a decision for slot k now belongs to its test."""
-        return self.choice is None and self.decided[k] < self.explore
-
-    def add(self, k: int, ticks: int) -> None:
-        super().add(k, ticks)
-        if self._passes(k) and k not in self.gone:
-            self.passed.append(k)
-
-    def leave_out(self, gone: Collection[int]) -> None:
-        """Test no further the slots that are left out; after a champion the tests go on where they were."""
-        self.test = 0 if self.choice in gone else self.test
-        super().leave_out(gone)
-        for k in gone:
-            self.decided[k] = max(self.decided[k], self.explore)
-        self.passed = [k for k in self.passed if k not in gone]
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.passed = [k for k in range(self.tested) if self._passes(k)]
-
-
-def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
-    """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
-    draws = substream(stream, SLOT_STREAM)
-    count = rule.draws + (rule.slots.fallback == "draw")
-    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(count)]

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,7 @@ from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
 
 MOST_WEIGHT: Final = 1000  # of an arm
+JOINED_KEYS: Final = 1 << 31  # of agents whose draws have a value mixed in; a key has 32 bits
 
 
 class WeightedArms(Sequence[int]):
@@ -40,7 +42,8 @@ class WeightedArms(Sequence[int]):
 class Registration:
     """All that a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key.
 
-    `weights` has those of the agents that declared some.
+    `weights` has those of the agents that declared some. The last agents `joined` while the session ran, each in the
+    pass of slots that it has there, counted from 0.
     """
 
     names: tuple[str, ...]
@@ -48,6 +51,12 @@ class Registration:
     agent_keys: tuple[int, ...]
     arm_keys: tuple[tuple[int, ...], ...]
     weights: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    joined: tuple[int, ...] = ()
+
+    @property
+    def first(self) -> int:
+        """Number of the agents that were there from the start."""
+        return len(self.names) - len(self.joined)
 
     @cached_property
     def _shares(self) -> list[tuple[int, ...] | None]:
@@ -75,13 +84,14 @@ class Registration:
         return 1 if shares is None else shares[arm]
 
     def to_data(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value or name != "weights"}
+        return {name: value for name, value in asdict(self).items() if value or name not in ("weights", "joined")}
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Registration:
         weights = {name: tuple(own) for name, own in data.get("weights", {}).items()}
         arm_keys = tuple(tuple(keys) for keys in data["arm_keys"])
-        return cls(tuple(data["names"]), tuple(data["arms"]), tuple(data["agent_keys"]), arm_keys, weights)
+        names, arms, keys = (tuple(data[name]) for name in ("names", "arms", "agent_keys"))
+        return cls(names, arms, keys, arm_keys, weights, tuple(data.get("joined", ())))
 
 
 @dataclass
@@ -149,6 +159,27 @@ def open_registration(
     arm_keys = tuple(tuple(range(arms)) for arms in counts)
     declared = _checked_weights({} if weights is None else weights, dict(zip(registered, counts, strict=True)))
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys, declared)
+
+
+def with_joiner(before: Registration, joiner: Registration, turn: int, mixed: bytes) -> Registration:
+    """Return a registration with one more agent, which joins in this pass; `mixed` names it to random numbers."""
+    (name,) = joiner.names
+    if name in before.names:
+        raise SessionError(f"expected an agent that is not in the session yet, got {name!r}; its list stays as it is")
+    count(sum(before.arms) + sum(joiner.arms), "the arms in a session", 1, MOST_ARMS, SessionError)
+    key = len(before.names)
+    if mixed:
+        key = JOINED_KEYS + int.from_bytes(blake2b(mixed, digest_size=4, person=b"cloneproof join").digest()) // 2
+    while key in before.agent_keys:
+        key += 1
+    return Registration(
+        (*before.names, name),
+        before.arms + joiner.arms,
+        (*before.agent_keys, key),
+        before.arm_keys + joiner.arm_keys,
+        {**before.weights, **joiner.weights},
+        (*before.joined, turn),
+    )
 
 
 def _checked_weights(weights: object, arms: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

@@ -11,11 +11,11 @@ from typing import Any, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of, real, whole
 from cloneproof._randomness import Stream, substream, uniform
-from cloneproof.errors import CloneproofError, NobodyLeftError, SessionError, brief
+from cloneproof.errors import CloneproofError, MechanismError, NobodyLeftError, SessionError, brief
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
-from cloneproof.mechanisms.online.levels import ONE, NeutralRounds, ticks
+from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import (
     Allocation,
     Registration,
@@ -25,7 +25,9 @@ from cloneproof.mechanisms.online.registration import (
     checked_window,
     nobody_left,
     open_registration,
+    with_joiner,
 )
+from cloneproof.mechanisms.online.running import MechanismState, UniformTraffic, initial_state
 from cloneproof.mechanisms.online.session_file import (
     Decision,
     SessionEntry,
@@ -36,7 +38,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.state import MechanismState, StateSetup, initial_state
+from cloneproof.mechanisms.online.state import StateSetup
 from cloneproof.mechanisms.online.streams import (
     COINS_STREAM,
     END_STREAM,
@@ -47,57 +49,6 @@ from cloneproof.mechanisms.online.streams import (
     coins_of,
     last_round,
 )
-
-
-class UniformTraffic:
-    """A mechanism that gets all rounds but a share, which goes to agents in turn and a draw from their arms.
-
-    Coins choose these rounds, and no statistics count their rewards. So they are worth the average of an agent's prior,
-    however many copies it registers, and the mechanism plays as it would in a shorter season.
-    """
-
-    def __init__(
-        self,
-        state: MechanismState,
-        share: float,
-        registration: Registration,
-        stream: Stream,
-        withdrawals: Withdrawals,
-    ) -> None:
-        self.state, self.share, self.coins = state, share, substream(stream, 0)
-        self.draws = NeutralRounds(registration, substream(stream, 1), withdrawals)
-        self._chance: float | None = None  # of the last round, if it was a uniform draw
-        self._next = 0  # all rounds before it that are still to come are the mechanism's
-
-    @property
-    def chance(self) -> float | None:
-        return self.state.chance if self._chance is None else self._chance
-
-    def leave_out(self) -> None:
-        self.state.leave_out()
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        self._next, end = max(self._next, round_), round_ + most
-        while self._next < end and uniform(self.coins, self._next) >= self.share:
-            self._next += 1
-        if self._next == round_:
-            agent, arm, self._chance = self.draws.turn()
-            return Allocation(agent, arm, "uniform", False, False, 0), 1
-        self._chance = None
-        return self.state.next_run(round_ - self.draws.shared, min(self._next, end) - round_)
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        return self.state.place(allocation)
-
-    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        self.state.add(allocation, ticks, coin)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"draws": self.draws.to_data(), "state": self.state.to_dict()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.draws.restore(state["draws"])
-        self.state.restore(state["state"])
 
 
 class Session:
@@ -230,6 +181,45 @@ class Session:
         if (i, number) not in self._withdrawals.arms:
             self._withdrawals.arms.add((i, number))
             self.state.leave_out()
+
+    def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
+        """Let an agent that is not in the session join it, with arms that then stay as they are.
+
+        Parameters
+        ----------
+        agent : str
+            Its name.
+        arms : int
+            How many it registers.
+        weights : sequence of int, optional
+            Of its arms, as in `cp.session`.
+        mixed : bytes, optional
+            A value that nobody knew when the agent's list was fixed. Its draws follow from it and from the seed, so
+            that who knows the seed cannot choose a list by what it would draw.
+
+        Notes
+        -----
+        If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
+        end of the next. Under an index its slots take part at once, and ties go to those that were there. So with a
+        given list nobody gains by waiting (docs/textbook/seasons.md). Raises `MechanismError` if the mechanism takes no
+        agents while it runs, and `SessionError` if a champion has all later rounds.
+        """
+        refusal = self.mechanism.no_joiners(self.ends)
+        if refusal is not None:
+            raise MechanismError(refusal)
+        if self.decided or self.round >= self.last:
+            raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
+        joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
+        self.registration = with_joiner(self.registration, joiner, self.state.turn, mixed)
+        self.state.join(self.registration)
+        self.sums.append(0)
+        if self._coins is not None:
+            self._coins.agent_keys = self.registration.agent_keys
+
+    @property
+    def decided(self) -> bool:
+        """Whether one draw has all later rounds, under a mechanism that takes agents while it runs."""
+        return self.state.decided
 
     @property
     def withdrawn(self) -> dict[str, list[int]]:

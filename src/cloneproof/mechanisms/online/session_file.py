@@ -18,14 +18,15 @@ from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSIONS: Final = (2, 3, 4)  # with withdrawals 3, with weights 4, so that nothing older ignores them
+VERSIONS: Final = (2, 3, 4, 5)  # with withdrawals 3, with weights 4, with joiners 5: nothing older ignores them
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
     """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
-    version = VERSIONS[2 if "weights" in body["registration"] else "withdrawn" in body]
+    known = body["registration"]
+    version = VERSIONS[3 if "joined" in known else 2 if "weights" in known else "withdrawn" in body]
     return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
 
 

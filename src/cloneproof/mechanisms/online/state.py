@@ -16,17 +16,16 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, word
-from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import (
     WAIT,
     FallingLevel,
     Level,
     NeutralRounds,
-    SlotLevel,
-    agent_slots,
     level_stream,
 )
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
+from cloneproof.mechanisms.online.slots import SlotLevel, agent_slots, timetable
 from cloneproof.mechanisms.online.streams import (
     CONTEST_PLACE,
     FALLBACK_STREAM,
@@ -49,7 +48,27 @@ class StateSetup(NamedTuple):
     first: int = 0
 
 
-class FlatState:
+class RunningState:
+    """What a session asks of a state if the mechanism takes joiners; other states never are asked.
+
+    decided         whether a champion has all later rounds, so that nobody can join
+    turn            the pass of slots that runs or comes next, from 0, in which an agent joins
+    """
+
+    @property
+    def decided(self) -> bool:
+        return False
+
+    @property
+    def turn(self) -> int:
+        return 0
+
+    def join(self, registration: Registration) -> None:
+        """Go on with the last agent of this registration too."""
+        raise NotImplementedError(f"{type(self).__name__} takes no joiners")
+
+
+class FlatState(RunningState):
     """One level over the candidates of all agents. A commitment waits for the rewards of exploration in neutral rounds.
 
     `candidates` has the agent and the arm of each, `position` the inverse if a candidate is an arm. A session uses
@@ -75,6 +94,9 @@ class FlatState:
     @property
     def chance(self) -> float | None:
         return known_chance(self.level.chance, self.withdrawals)
+
+    def join(self, registration: Registration) -> None:
+        self.neutral.join(registration)
 
     def leave_out(self) -> None:
         gone = self.withdrawals
@@ -129,30 +151,47 @@ class OneLevelState(FlatState):
 
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
-        mechanism, registration, horizon, stream, _, first = setup
+        mechanism, registration, horizon, stream, *_ = setup
         self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
-        arms: list[tuple[Any, ...]] = []
-        for agent, keys in enumerate(registration.arm_keys):
-            key = registration.agent_keys[agent]
-            held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
-            if mechanism.arm.draws:
-                own = level_stream(self.stream, first, key + 1)
-                held = enumerate(agent_slots(mechanism.arm, own, registration.pools[agent]))
-            arms += [((key << 32) + own, agent, arm) for own, arm in held]
+        arms = [each for agent in range(registration.first) for each in self._held(registration, agent)]
         if mechanism.sample is not None:
             lots = substream(stream, SAMPLE_STREAM)
             arms = sampled(arms, mechanism.sample.kept(len(arms), horizon, lots), lots)
+        self.first = len(arms)  # candidates that were there from the start
+        for agent in range(registration.first, len(registration.names)):
+            arms += self._held(registration, agent)
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
         self.level = self._level()
         self.leave_out()
 
+    def _held(self, registration: Registration, agent: int) -> list[tuple[Any, ...]]:
+        """Return the candidates of an agent, each as its key, the agent and the arm."""
+        key, keys = registration.agent_keys[agent], registration.arm_keys[agent]
+        held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
+        if self.mechanism.arm.draws:
+            slots = level_stream(self.stream, self.version, key + 1)
+            held = enumerate(agent_slots(self.mechanism.arm, slots, registration.pools[agent]))
+        return [((key << 32) + own, agent, arm) for own, arm in held]
+
+    def join(self, registration: Registration) -> None:
+        super().join(registration)
+        assert isinstance(self.level, FallingLevel)
+        held = self._held(registration, len(registration.names) - 1)
+        self.candidates += [(agent, arm) for _, agent, arm in held]
+        self.keys += [key for key, _, _ in held]
+        self.level.extend([key for key, _, _ in held])
+        self.leave_out()
+
     def _level(self) -> Level:
         arm = self.mechanism.arm
         explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
         kind = FallingLevel if arm.slots.falling else Level
-        return kind(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
+        level = kind(arm, explore, level_stream(self.stream, self.version, 0), self.keys[: self.first])
+        if isinstance(level, FallingLevel):
+            level.extend(self.keys[self.first :])
+        return level
 
     def next(self, round_: int) -> Allocation:
         if self.epochs is not None and self.epochs.epoch(round_) != self.version:
@@ -181,31 +220,59 @@ class OneLevelState(FlatState):
 class SlotState(FlatState):
     """First draws of all agents, then second draws of all, and so on; the first that passes gets every later round.
 
-    The order of the agents is drawn at the start. Late rewards delay nothing until every draw has been pulled; after
-    that, rounds are neutral. The version of the level never changes.
+    The order of the agents is drawn at the start; who joins comes after them, with first draws in the pass that runs.
+    Late rewards delay nothing until every draw has been pulled; after that, rounds are neutral. The version of the
+    level never changes.
     """
 
     level: SlotLevel
 
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
-        registration, first = setup.registration, setup.first
-        rule, keys, pools = setup.mechanism.arm, registration.agent_keys, registration.pools
-        timetable, agents = level_stream(self.stream, first, 0), len(keys)
-        self.order = sorted(range(agents), key=lambda i: word(substream(timetable, ORDER_STREAM), keys[i]))
-        streams = [level_stream(self.stream, first, key + 1) for key in keys]
-        slots = [agent_slots(rule, streams[i], pools[i]) for i in range(agents)]
-        self.candidates = [(i, slots[i][draw]) for draw in range(rule.draws) for i in self.order]
-        share = registration.share
-        openings = [share(i, arm) / (len(pools[i]) * max(1, agents - k)) for k, (i, arm) in enumerate(self.candidates)]
+        self.lots, keys = level_stream(self.stream, setup.first, 0), setup.registration.agent_keys
+        first = range(setup.registration.first)
+        self.order = sorted(first, key=lambda i: word(substream(self.lots, ORDER_STREAM), keys[i]))
+        self.slots: list[list[int]] = []  # the arms that the slots of each agent hold
+        self.level = SlotLevel(setup.mechanism.arm, *self._seat(setup.registration))
+        self.leave_out()
+
+    def _seat(self, registration: Registration) -> tuple[list[tuple[int, int]], list[float]]:
+        """Draw for agents that are new, and seat all slots: the candidates, and the chance of each when it opens."""
+        rule, first = self.mechanism.arm, len(self.order)
+        keys, pools, share = registration.agent_keys, registration.pools, registration.share
+        for i in range(len(self.slots), len(keys)):
+            self.slots.append(agent_slots(rule, level_stream(self.stream, self.version, keys[i] + 1), pools[i]))
+        self.starts = [0] * first + list(registration.joined)  # the pass of each agent's first slot
+        self.places = timetable(rule.draws, self.order, registration.joined)
+        self.candidates = [(i, self.slots[i][draw]) for i, draw in self.places]
+        openings = [share(i, arm) / (len(pools[i]) * max(1, first - k)) for k, (i, arm) in enumerate(self.candidates)]
         self.reserves: list[tuple[int, int]] = []  # fresh draws: the one that counts, then those of the next agents
         if rule.slots.fallback == "draw":
-            first_place = word(substream(timetable, FALLBACK_STREAM), 0) % agents
-            self.reserves = [(i, slots[i][rule.draws]) for i in self.order[first_place:] + self.order[:first_place]]
+            lots = substream(self.lots, FALLBACK_STREAM)
+            turn = word(lots, 0) % first
+            queue = self.order[turn:] + self.order[:turn]
+            for i in range(first, len(keys)):  # so that each agent is as likely as any other to be at the front
+                queue.insert(word(lots, keys[i]) % (len(queue) + 1), i)
+            self.reserves = [(i, self.slots[i][rule.draws]) for i in queue]
             self.candidates.append(self.reserves[0])
             i, arm = self.reserves[0]
-            openings.append(share(i, arm) / (len(pools[i]) * agents))
-        self.level = SlotLevel(rule, self.candidates, openings)
+            openings.append(share(i, arm) / (len(pools[i]) * len(keys)))
+        return self.candidates, openings
+
+    @property
+    def decided(self) -> bool:
+        return self.level.choice is not None or bool(self.level.passed)
+
+    @property
+    def turn(self) -> int:
+        k = min(self.level.next_test(), len(self.places) - 1)
+        agent, draw = self.places[k]
+        return self.starts[agent] + draw + (k < self.level.test)
+
+    def join(self, registration: Registration) -> None:
+        super().join(registration)
+        seated = self._seat(registration)
+        self.level.extend(*seated, self.places.index((len(registration.names) - 1, 0)))
         self.leave_out()
 
     def leave_out(self) -> None:
@@ -228,10 +295,10 @@ class SlotState(FlatState):
         return allocation, most
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
-        return 1 + allocation.slot // len(self.order), self.level.decided[allocation.slot]
+        return 1 + self.places[allocation.slot][1], self.level.decided[allocation.slot]
 
 
-class TwoLevelState:
+class TwoLevelState(RunningState):
     """A hierarchical mechanism: an agent first, then one of its arms.
 
     While agents are tried, an agent's turns come in stages of equal length: the m rounds of an arm, up to the arms that
@@ -413,66 +480,3 @@ class TwoLevelState:
         self.neutral.restore(state["neutral"])
         self.outstanding = list(state["outstanding"])
         self.leave_out()
-
-
-def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
-    """Return the class of the state, by the structure of the mechanism."""
-    if mechanism.agent is not None:
-        return TwoLevelState
-    return SlotState if mechanism.arm.draws and mechanism.arm.commits else OneLevelState
-
-
-class EpochState:
-    """Mechanisms one after the other, each with its own statistics; rewards of past epochs do not count.
-
-    The levels of epoch e have the versions 2e and, after an award, 2e + 1.
-    """
-
-    def __init__(self, setup: StateSetup) -> None:
-        self.setup = setup
-        self._start(1)
-
-    @property
-    def chance(self) -> float | None:
-        return self.running.chance
-
-    def _start(self, epoch: int) -> None:
-        mechanism = self.setup.mechanism
-        self.epoch, self.end = epoch, mechanism.clearing.epoch_end(epoch)
-        planned = epoch_mechanism(mechanism, epoch, len(self.setup.registration.names))
-        self.running = level_state(planned)(self.setup._replace(mechanism=planned, first=2 * epoch))
-
-    def leave_out(self) -> None:
-        self.running.leave_out()
-
-    def next(self, round_: int) -> Allocation:
-        if round_ > self.end:
-            self._start(self.epoch + 1)
-        return self.running.next(round_)
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        return self.next(round_), 1  # an epoch may end at any round
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        return self.running.place(allocation)
-
-    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        if allocation.version // 2 == self.epoch:
-            self.running.add(allocation, ticks, coin)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"epoch": self.epoch, "running": self.running.to_dict()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._start(state["epoch"])
-        self.running.restore(state["running"])
-
-
-MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
-
-
-def initial_state(setup: StateSetup) -> MechanismState:
-    """Return the state before the first round of the mechanism for this horizon."""
-    running = setup.mechanism.at_horizon(len(setup.registration.names), setup.horizon)
-    made = EpochState if running.clearing.planned_epochs else level_state(running)
-    return made(setup._replace(mechanism=running))

@@ -108,6 +108,7 @@ ROUTES: Final = (
     Route("GET", f"{MARKET}/agents/{{agent}}", h.show_agent, ALL, None, m.AgentView),
     Route("POST", f"{MARKET}/agents/{{agent}}/arms", h.register_arm, OWNERS, m.ArmRequest, m.Registered, (200, 201)),
     Route("DELETE", f"{MARKET}/agents/{{agent}}/arms/{{arm}}", h.withdraw_arm, OWNERS, None, m.WithdrawalReply),
+    Route("POST", f"{MARKET}/agents/{{agent}}/join", h.join, PLATFORM, m.JoinRequest, m.Registered, (200, 201)),
     Route("POST", f"{MARKET}/start", h.start, PLATFORM, m.StartRequest, m.MarketView),
     Route("POST", f"{MARKET}/settle", h.settle, PLATFORM, m.SettleRequest, m.MarketView),
     Route("POST", f"{MARKET}/seasons", h.open_season, PLATFORM, m.SeasonRequest, m.MarketView, (200, 201)),

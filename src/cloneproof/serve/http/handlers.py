@@ -20,7 +20,7 @@ from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
-from cloneproof.serve.market import live
+from cloneproof.serve.market import limits
 from cloneproof.serve.market.dice import season_keys
 from cloneproof.serve.market.entries import Ended, Entry, decode
 from cloneproof.serve.market.live import LiveMarket
@@ -110,8 +110,8 @@ def agent_view(record: AgentRecord, out: frozenset[str]) -> m.AgentView:
 
 async def create_market(service: Service, caller: KeyRecord, params: Params, body: MarketSpec) -> HttpAnswer:
     """Declare a market, whose mechanism and terms are public and fixed."""
-    live.check_declaration(body)  # before waiting for the thread
-    declared = await service.writer.threads.compute(lambda: live.declared_market(body))
+    limits.check_declaration(body)  # before waiting for the thread
+    declared = await service.writer.threads.compute(lambda: limits.declared_market(body))
 
     def work(markets: ServedMarkets, now: int) -> tuple[m.MarketView, bool]:
         market, fresh = markets.create(body, now, declared)
@@ -187,7 +187,7 @@ async def register_agent(service: Service, caller: KeyRecord, params: Params, bo
 
     def work(market: LiveMarket, now: int) -> m.Registered:
         if body.agent not in market.registry:
-            live.check_room_for_agent(market)
+            limits.check_room_for_agent(market)
         entry = market.register_agent(body.agent, now)
         return _registered(market, body.agent, None, market.registry.agent(body.agent).season, entry is None)
 
@@ -201,7 +201,7 @@ async def register_arm(service: Service, caller: KeyRecord, params: Params, body
 
     def work(market: LiveMarket, now: int) -> m.Registered:
         if market.registry.check_room_for_arm(agent, body.arm):
-            live.check_room(market, agent)
+            limits.check_room(market, agent)
         entry = market.register_arm(agent, body.arm, now)
         return _registered(market, agent, body.arm, market.registry.arm(agent, body.arm).season, entry is None)
 
@@ -217,6 +217,21 @@ def _registered(market: LiveMarket, agent: str, arm: str | None, season: int, du
     else:
         effect = f"it takes part in season {market.season}, which is {market.state}"
     return m.Registered(agent, arm, season, duplicate, effect)
+
+
+async def join(service: Service, caller: KeyRecord, params: Params, body: m.JoinRequest) -> HttpAnswer:
+    """Let an agent that is registered but takes no part join the season that runs, with the arms that it has now."""
+    agent = params["agent"]
+
+    def work(market: LiveMarket, now: int) -> m.Registered:
+        entry = market.join(agent, now, body.beacon)
+        effect = "at once" if market.mechanism.arm.slots.falling else "at the end of the pass of tests that runs"
+        if entry is None:
+            effect = f"it takes part in season {market.season}, which is {market.state}"
+        return m.Registered(agent, None, market.season, entry is None, effect)
+
+    reply = await _on_market(service, caller, params, work)
+    return 200 if reply.duplicate else 201, reply
 
 
 async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:

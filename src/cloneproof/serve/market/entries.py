@@ -25,7 +25,7 @@ FORMAT: Final = 2
 
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
 2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why. Arms can be withdrawn.
+   has an entry that says why. Arms can be withdrawn, and agents can join a season that runs.
 """
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
@@ -77,6 +77,15 @@ class ArmWithdrawn(_Entry, tag="withdrawn"):
 class Started(_Entry, tag="started", omit_defaults=True):
     """Registration closed, with this digest of who takes part with what; the mechanism runs."""
 
+    season: int
+    registered: Digest
+    beacon: str | None = None
+
+
+class AgentJoined(_Entry, tag="joined", omit_defaults=True):
+    """An agent that joins the season that runs, with this digest of its arms; the hash before is part of its dice."""
+
+    agent: str
     season: int
     registered: Digest
     beacon: str | None = None
@@ -158,6 +167,7 @@ Entry = (
     | ArmRegistered
     | ArmWithdrawn
     | Started
+    | AgentJoined
     | Decided
     | Rewarded
     | Defaulted

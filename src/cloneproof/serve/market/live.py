@@ -11,22 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final, Literal, TypeVar
 
-import msgspec
-
 from cloneproof.errors import NobodyLeftError, Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.session import session
-from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.dice import MarketDice, make_secret, registration_digest, session_key
+from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
 from cloneproof.serve.market.registry import Registry, WaitWindows
-from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, complete, invalid
+from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
 E = TypeVar("E", bound=ledger.Entry)
-MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
-MOST_REGISTERED: Final = 100_000  # arms of all agents together
-MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
 
 class LiveMarket:
@@ -190,9 +184,7 @@ class LiveMarket:
         registered = self.registry.participants(self.season)
         if not registered:
             raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
-        if (beacon is None) != (self.spec.beacon is None):
-            named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
-            raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
+        self._check_beacon(beacon)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
         if prepared is not None and digest is None and self.format > 1:  # other arms, as many, may be registered now
             fits = fits and prepared[2].seed == self._seed(registered, beacon)
@@ -202,6 +194,43 @@ class LiveMarket:
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
         return self._append(ledger.Started, at, self.season, digest, beacon)
+
+    def _check_beacon(self, beacon: str | None) -> None:
+        if (beacon is None) != (self.spec.beacon is None):
+            named = "no beacon, as the terms name none" if beacon else f"the value of {self.spec.beacon!r}"
+            raise Refused(422, "beacon", f"expected {named}, got {beacon!r}; dice must not be anybody's choice")
+
+    def join(
+        self, agent: str, at: int, beacon: str | None = None, digest: str | None = None
+    ) -> ledger.AgentJoined | None:
+        """Let a registered agent join the season that runs, with the arms that it has now; None if it takes part.
+
+        Its draws mix in the hash of the whole ledger, and the beacon's value if the terms name one. `digest` is that of
+        what it registered, if the key that it needs is not known.
+        """
+        arms, live = len(self.registry.arms(agent)), self.session
+        if live is None or self.state != "running":
+            raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}; join one that runs")
+        if self.registry.plays(agent):
+            return None
+        refusal = self.mechanism.no_joiners(self.spec.ends)
+        if refusal is not None:
+            raise Refused(409, "no_joiners", refusal)
+        if live.decided or self.over:
+            raise Refused(409, "decided", f"season {self.season} is decided; {agent!r} takes part in the next one")
+        if self.format == 1:
+            raise Refused(409, "old_format", "a ledger of format 1 has no joiners; declare a new market for them")
+        if not arms:
+            raise Refused(409, "no_arms", f"expected an arm of {agent!r}, got none; register arms first")
+        self._check_beacon(beacon)
+        mixed = b""
+        if digest is None:
+            digest = self._digest({agent: arms})
+            before = digest + self.chain.hash.hex()
+            mixed = session_key(self._season_key(), self.spec.market, self.season, before, beacon)
+        live.join(agent, arms, mixed=mixed)
+        self.registry.join(agent, self.season)
+        return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)
 
     def decide(self, request: str, at: int) -> ledger.Decided:
         """Make the next decision, for a request that has none yet."""
@@ -441,56 +470,3 @@ class LiveMarket:
         self.season, self.state = season, "open"
         self.registry.forget_withdrawn()
         return self._append(ledger.SeasonOpened, at, season)
-
-
-def check_declaration(spec: MarketSpec) -> None:
-    """Refuse a declaration that is out of bounds for every mechanism."""
-    for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
-        if gap is not None and gap < SMALLEST_GAP:
-            raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
-    originals = spec.max_agents * (spec.max_originals or 1)
-    if originals > MOST_DECLARED:
-        raise invalid(
-            f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less"
-        )
-
-
-def declared_market(spec: MarketSpec) -> LiveMarket:
-    """Return the market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
-    check_declaration(spec)
-    try:
-        terms = msgspec.structs.replace(complete(spec), seed=None)
-        market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
-        market.dice.key(0)  # takes milliseconds here instead of in the opening
-    except ArithmeticError as problem:
-        raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
-    slots = spec.max_agents * max(rule.draws for rule in market.mechanism.rules)
-    if slots > MOST_DECLARED:
-        raise invalid(f"expected max_agents times draws of at most {MOST_DECLARED}, got {slots}; declare less")
-    return market
-
-
-def check_room(market: LiveMarket, agent: str) -> None:
-    """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
-    registry, mechanism = market.registry, market.mechanism
-    own, others = len(registry.agent(agent).arms), registry.arm_count
-    compares = not (mechanism.arm.commits or mechanism.arm.draws)
-    if compares and mechanism.agent is not None:
-        _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
-    most = MOST_COMPARED if compares and mechanism.agent is None else MOST_REGISTERED
-    what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
-    _check_quota(others, most, what)
-    _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
-
-
-def _check_quota(count: int, most: int, what: str) -> None:
-    if count >= most:
-        raise Refused(409, "quota", f"expected at most {most} {what}, got one more; leave some out")
-
-
-def check_room_for_agent(market: LiveMarket) -> None:
-    """Refuse an agent if decisions would take too long with it."""
-    rule = market.mechanism.agent
-    if rule is not None and not rule.commits:
-        what = f"agents that {market.mechanism.name!r} compares in every decision"
-        _check_quota(len(market.registry.agents), MOST_COMPARED, what)

@@ -97,6 +97,18 @@ class Registry:
         own = next((arms for record, arms in self._playing if record.agent == agent), [])
         return next((number for number, each in enumerate(own) if each is arm), None)
 
+    def plays(self, agent: str) -> bool:
+        """Return whether an agent takes part in the season that runs."""
+        return any(record.agent == agent for record, _ in self._playing)
+
+    def join(self, agent: str, season: int) -> None:
+        """Let an agent take part in the season that runs, with all its arms."""
+        record, arms = self.agents[agent], self.arms(agent)
+        self._playing.append((record, arms))
+        record.season = min(record.season, season)
+        for arm in arms:
+            arm.season = min(arm.season, season)
+
     def forget_withdrawn(self) -> None:
         """Forget withdrawn arms, as a new season has nothing of them."""
         self._playing = []
@@ -113,9 +125,9 @@ class Registry:
         }
         return {name: count for name, count in counts.items() if count}
 
-    def arms(self, name: str, count: int) -> list[RegistryArm]:
-        """Return the `count` arms with which a participant takes part."""
-        return [arm for arm in self.agents[name].arms if arm.until is None][:count]
+    def arms(self, name: str, count: int | None = None) -> list[RegistryArm]:
+        """Return the `count` arms with which a participant takes part; all that are not withdrawn if left out."""
+        return [arm for arm in self.agent(name).arms if arm.until is None][:count]
 
     def names_digest(self, registered: dict[str, int]) -> str:
         """Hash the participants' and their arms' names (SHA-256), in the order of registration."""

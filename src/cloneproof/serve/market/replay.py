@@ -20,7 +20,8 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.mechanisms import Session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket, declared_market
+from cloneproof.serve.market.limits import declared_market
+from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.market.told import ToldSession
 
@@ -87,12 +88,18 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
     return market.start(entry.at, entry.beacon, (market.season, registered, ToldSession(market, registered)), told)
 
 
+def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
+    known = market.dice.key(market.season) is not None
+    return market.join(entry.agent, entry.at, entry.beacon, None if known else entry.registered)
+
+
 _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Opened: lambda market, entry: None,  # a second opening
     ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
     ledger.ArmRegistered: lambda market, entry: market.register_arm(entry.agent, entry.arm, entry.at),
     ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(entry.agent, entry.arm, entry.at),
     ledger.Started: _start,
+    ledger.AgentJoined: _join,
     ledger.Decided: _decide,
     ledger.Rewarded: _reward,
     ledger.Late: _reward,

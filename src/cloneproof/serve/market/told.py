@@ -4,8 +4,8 @@ Without the dice, nobody else knows the order of agents in a timetable, the arms
 fell, or when a season that ends at random is over. Known are the arms that each agent registered, the phases that a
 mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
 passed, and that an award stays where it is. A decision that contradicts these is refused; one that does not may still
-be false. After a withdrawal agents may be out, and turns pass to others: from then on only what is shown is
-checked.
+be false. After a withdrawal agents may be out, and after an agent has joined the turns are others: from then on only
+what is shown is checked.
 """
 
 from __future__ import annotations
@@ -39,12 +39,10 @@ class ToldSession(Session):
         spec = market.spec
         fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
-        self._arms = {
-            (name, arm.arm): (agent, number)
-            for agent, (name, count) in enumerate(registered.items())
-            for number, arm in enumerate(market.registry.arms(name, count))
-        }
-        self._names = list(registered)
+        self._arms, self._names = dict[tuple[str, str], tuple[int, int]](), list[str]()
+        self._registry, self.joined = market.registry, False
+        for name, arms in registered.items():
+            self._enter_agent(name, arms)
         mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
         self._uniform = Rotation("uniform traffic", self._names) if spec.uniform_traffic else None
         if mechanism.clearing.planned_epochs:  # each has phases of its own
@@ -56,6 +54,19 @@ class ToldSession(Session):
         else:
             self._phases = ToldPhases(mechanism, registered)
         self.told: ledger.Decided | None = None
+
+    def _enter_agent(self, name: str, arms: int) -> None:
+        for number, arm in enumerate(self._registry.arms(name, arms)):
+            self._arms[name, arm.arm] = len(self._names), number
+        self._names.append(name)
+
+    @property
+    def decided(self) -> bool:
+        return isinstance(self._phases, Trials) and self._phases.award is not None
+
+    def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
+        self._enter_agent(agent, arms)
+        self._phases, self.joined = None, True
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
         told, gone = self.told, self._withdrawals
@@ -74,7 +85,7 @@ class ToldSession(Session):
         if told.phase == "uniform":
             if self._uniform is None:
                 raise _impossible("there is no uniform traffic under these terms")
-            if not gone.arms:
+            if not gone.arms and not self.joined:
                 self._uniform.take(agent)
         elif self._phases is not None:
             slot = self._phases.take(told.phase, agent, arm)

@@ -9,7 +9,8 @@ from itertools import islice
 from cloneproof.errors import Refused
 from cloneproof.serve.market.dice import make_secret
 from cloneproof.serve.market.entries import Appended, Known
-from cloneproof.serve.market.live import LiveMarket, declared_market
+from cloneproof.serve.market.limits import declared_market
+from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.storage.sql import Storage

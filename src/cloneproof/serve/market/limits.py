@@ -1,0 +1,70 @@
+"""Limits of markets: declarations and registrations that a service could not decide with in time are refused."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from cloneproof.errors import Refused
+from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
+from cloneproof.serve.market.dice import MarketDice, make_secret
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.terms import MarketSpec, complete, invalid
+
+MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
+MOST_REGISTERED: Final = 100_000  # arms of all agents together
+MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
+
+
+def check_declaration(spec: MarketSpec) -> None:
+    """Refuse a declaration that is out of bounds for every mechanism."""
+    for name, gap in (("gap", spec.gap), ("agent_gap", spec.agent_gap)):
+        if gap is not None and gap < SMALLEST_GAP:
+            raise invalid(f"expected {name} of at least {SMALLEST_GAP:g}, got {gap!r}; no horizon tells them apart")
+    originals = spec.max_agents * (spec.max_originals or 1)
+    if originals > MOST_DECLARED:
+        raise invalid(
+            f"expected max_agents times max_originals of at most {MOST_DECLARED}, got {originals}; declare less"
+        )
+
+
+def declared_market(spec: MarketSpec) -> LiveMarket:
+    """Return the market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
+    check_declaration(spec)
+    try:
+        terms = msgspec.structs.replace(complete(spec), seed=None)
+        market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
+        market.dice.key(0)  # takes milliseconds here instead of in the opening
+    except ArithmeticError as problem:
+        raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
+    slots = spec.max_agents * max(rule.draws for rule in market.mechanism.rules)
+    if slots > MOST_DECLARED:
+        raise invalid(f"expected max_agents times draws of at most {MOST_DECLARED}, got {slots}; declare less")
+    return market
+
+
+def check_room(market: LiveMarket, agent: str) -> None:
+    """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
+    registry, mechanism = market.registry, market.mechanism
+    own, others = len(registry.agent(agent).arms), registry.arm_count
+    compares = not (mechanism.arm.commits or mechanism.arm.draws)
+    if compares and mechanism.agent is not None:
+        _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
+    most = MOST_COMPARED if compares and mechanism.agent is None else MOST_REGISTERED
+    what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
+    _check_quota(others, most, what)
+    _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
+
+
+def _check_quota(count: int, most: int, what: str) -> None:
+    if count >= most:
+        raise Refused(409, "quota", f"expected at most {most} {what}, got one more; leave some out")
+
+
+def check_room_for_agent(market: LiveMarket) -> None:
+    """Refuse an agent if decisions would take too long with it."""
+    rule = market.mechanism.agent
+    if rule is not None and not rule.commits:
+        what = f"agents that {market.mechanism.name!r} compares in every decision"
+        _check_quota(len(market.registry.agents), MOST_COMPARED, what)

@@ -1,0 +1,335 @@
+"""Agents that join a session that runs: with a given list nobody gains by waiting (docs/textbook/seasons.md)."""
+
+import random
+from fractions import Fraction
+from unittest.mock import patch
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import MechanismError, SessionError
+from cloneproof.mechanisms.online.levels import FallingLevel
+from support.late_by_hand import Script
+from support.sizes import LONG
+
+HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
+FIRST_PASS = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1)
+TWO_PULLS = cp.mechanism("reservoir", rounds=2, draws=2, threshold=2)
+BEST = cp.mechanism("reservoir", rounds=1, draws=2, choose="best")
+FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
+INDEX = cp.mechanism("reservoir-index", draws=2, constant=0.5)
+ONE_SLOT = cp.mechanism("reservoir-index", draws=1, constant=0.5)
+STATE = "cloneproof.mechanisms.online.state"
+START = -1  # there from the start, in a random place of the order; 0 joins before the first round
+
+
+class Tapes:
+    """What slots hold and what their pulls bring, by agent and draw: the same whenever the agent joins."""
+
+    def __init__(self, script):
+        self.script, self.known = script, {}
+
+    def slots(self, names):
+        order = iter(names)
+
+        def drawn(rule, stream, pool):
+            name = next(order)
+            count = rule.draws + (rule.slots.fallback == "draw")
+            return [pool[self.take((name, draw), [Fraction(1, len(pool))] * len(pool))] for draw in range(count)]
+
+        return patch(f"{STATE}.agent_slots", drawn)
+
+    def take(self, key, chances):
+        """The choice of this name, which is made once."""
+        if key not in self.known:
+            self.known[key] = self.script.choose(chances)
+        return self.known[key]
+
+    def reward(self, name, draw, pull, mean):
+        return self.take((name, draw, pull), [1 - mean, mean]) if 0 < mean < 1 else int(mean)
+
+
+def own_draw(live, allocation):
+    """Which of its agent's draws a decision was about."""
+    return live.state.place(allocation)[0] - 1
+
+
+def pay(mechanism, means, others, horizon, when, tapes, seed):
+    """What Ana is paid, in mean rewards, if she joins before round `when` + 1, with the rewards of these tapes."""
+    names = [*(["ana"] if when == START else []), *others]
+    with tapes.slots([*names, "ana"]):
+        live = cp.session(mechanism, {name: len((others | {"ana": means})[name]) for name in names}, horizon, seed=seed)
+        earned, pulls = ZERO, {}
+        for number in range(horizon):
+            if number == when and not live.decided:
+                live.join("ana", len(means))
+            decision = live.decide()
+            allocation = live.pending[decision.id]
+            mean = (others | {"ana": means})[decision.agent][decision.arm]
+            reward = 0
+            if allocation.arm_counts:
+                draw = own_draw(live, allocation)
+                pulls[decision.agent, draw] = pulls.get((decision.agent, draw), 0) + 1
+                reward = tapes.reward(decision.agent, draw, pulls[decision.agent, draw], mean)
+            live.reward(decision.id, float(reward))
+            earned += mean * (decision.agent == "ana")
+    return earned
+
+
+def paths(mechanism, means, others, horizon, seeds=(0, 1, 2, 3) if LONG else (0, 1)):
+    """On every path what Ana is paid, by when she joins, with the chance of the path."""
+    for seed in seeds:
+        script = Script()
+        while True:
+            tapes = Tapes(script)
+            paid = [pay(mechanism, means, others, horizon, when, tapes, seed) for when in range(START, horizon)]
+            yield script.weight, paid
+            if not script.advance():
+                break
+
+
+MARKETS = [
+    (FIRST_PASS, (ZERO, ONE), {"bo": (HALF,)}, 7),
+    (FIRST_PASS, (HALF,), {"bo": (HALF,), "cy": (HALF,)}, 8),
+    (cp.mechanism("reservoir", rounds=2, draws=1, threshold=2), (HALF,), {"bo": (HALF,)}, 6),
+    (BEST, (HALF, ONE), {"bo": (HALF,)}, 6),
+]
+
+
+def waiting_pays(paid):
+    """Whether a later entry is more than an earlier one; the first is of who was there from the start."""
+    return list(paid) != sorted(paid, reverse=True)
+
+
+@pytest.mark.parametrize(("mechanism", "means", "others", "horizon"), MARKETS)
+def test_whoever_joins_earlier_is_paid_at_least_as_much_on_every_path(mechanism, means, others, horizon):
+    totals = [ZERO] * (horizon + 1)
+    for weight, paid in paths(mechanism, means, others, horizon):
+        assert not waiting_pays(paid)
+        totals = [total + weight * one for total, one in zip(totals, paid, strict=True)]
+    assert len(set(totals)) >= 3
+
+
+def newcomers_first(draws, order, joined):
+    """A planted fault: in a pass the slots of who joins come before those of the others."""
+    seats = [*enumerate(joined, len(order)), *((agent, 0) for agent in order)]
+    passes = range(draws + max(joined, default=0))
+    return [(agent, turn - start) for turn in passes for agent, start in seats if 0 <= turn - start < draws]
+
+
+def all_slots_at_once(draws, order, joined):
+    """A planted fault: all slots of who joins come before the next pass."""
+    places = [(agent, draw) for draw in range(draws) for agent in order]
+    for agent, start in enumerate(joined, len(order)):
+        at = min(start + 1, draws) * len(order)
+        places[at:at] = [(agent, draw) for draw in range(draws)]
+    return places
+
+
+@pytest.mark.parametrize("fault", [newcomers_first, all_slots_at_once])
+def test_slots_that_come_before_those_of_others_would_be_worth_waiting_for(fault):
+    with patch(f"{STATE}.timetable", fault):
+        found = list(paths(FIRST_PASS, (HALF,), {"bo": (HALF,), "cy": (HALF,)}, 8))
+    assert any(waiting_pays(paid) for _, paid in found)
+
+
+def test_whenever_she_joins_each_original_once_is_best():
+    """Items of 0 and 1 in unknown order, and every time of joining."""
+    totals = {}
+    for listed in ((0, 1), (0, 0, 1), (0,), (0, 1, 1)):
+        for items in ((ZERO, ONE), (ONE, ZERO)):
+            for weight, paid in paths(FIRST_PASS, [items[item] for item in listed], {"bo": (HALF,)}, 4):
+                before = totals.get(listed, [ZERO] * 5)
+                totals[listed] = [total + weight * one for total, one in zip(before, paid, strict=True)]
+    honest = totals.pop((0, 1))
+    for deviation in totals.values():
+        assert all(one <= best for one, best in zip(deviation, honest, strict=True))
+
+
+LAST_PULL = 3  # of a slot: then its ring is certain
+
+
+def winner(when, tapes, seed):
+    """Whose slot rings first if Ana joins after `when` rounds: a season that ends at random ends with a ring."""
+    names = ["ana", "bo", "cy"] if when == START else ["bo", "cy"]
+    with tapes.slots(["ana", "bo", "cy"] if when == START else ["bo", "cy", "ana"]):
+        live = cp.session(ONE_SLOT, dict.fromkeys(names, 1), 10, seed=seed, ends="at-random")
+        live.last, pulls = 100, dict.fromkeys(("ana", "bo", "cy"), 0)
+        while True:
+            if live.round == when:
+                live.join("ana", 1)
+            decision = live.decide()
+            pulls[decision.agent] += 1
+            pull = (decision.agent, pulls[decision.agent])
+            if pull[1] == LAST_PULL or tapes.take(("ring", *pull), [Fraction(9, 10), Fraction(1, 10)]):
+                return decision.agent
+            live.reward(decision.id, float(tapes.take(pull, [HALF, HALF])))
+
+
+def wins():
+    """On every path, whether Ana wins, by when she joins; with the chance of the path."""
+    for seed in range(6 if LONG else 2):
+        script = Script()
+        while True:
+            tapes = Tapes(script)
+            won = [winner(when, tapes, seed) == "ana" for when in range(START, 2 * LAST_PULL)]
+            yield script.weight, won
+            if not script.advance():
+                break
+
+
+def test_under_the_index_whoever_joins_earlier_wins_wherever_she_would_later():
+    """The season pays T times the value of the slot that rings first, so this is her pay, in fractions."""
+    totals = [ZERO] * (2 * LAST_PULL + 1)
+    for weight, won in wins():
+        assert not waiting_pays(won)
+        totals = [total + weight * one for total, one in zip(totals, won, strict=True)]
+    assert totals[0] >= totals[1] >= totals[2] > totals[4] > totals[-1]
+
+
+def test_ties_to_newcomers_would_be_worth_waiting_for():
+    with patch.object(FallingLevel, "last_places", staticmethod(lambda count, more: range(-count - more, -count))):
+        assert any(waiting_pays(won) for _, won in wins())
+
+
+def test_all_slots_of_others_keep_what_they_hold_and_what_is_mixed_in_counts():
+    for mechanism in (FIRST_PASS, INDEX):
+        held = set()
+        for mixed in (b"", b"one", b"another"):
+            live = opened(mechanism)
+            before = list(live.state.candidates)
+            live.join("eve", 50, mixed=mixed)
+            assert [slot for slot in live.state.candidates if slot[0] != 3] == before
+            held.add(tuple(arm for agent, arm in live.state.candidates if agent == 3))
+        assert len(held) == 3
+
+
+def opened(mechanism, uniform_traffic=0.0, seed=0, window=None):
+    ends = "at-random" if mechanism is INDEX else "at-horizon"
+    live = cp.session(
+        mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed, window=window, ends=ends, uniform_traffic=uniform_traffic
+    )
+    live.last = 60
+    return live
+
+
+def run(mechanism, seed, saves, uniform_traffic):
+    """Whom each round serves, with joiners, withdrawals and late rewards; saved again and again if asked for."""
+    live, draw, served, due = opened(mechanism, uniform_traffic, seed), random.Random(seed), [], []
+    joins = {draw.randrange(6): "eve", draw.randrange(6, 12): "fay"}
+    gone = {draw.randrange(20): ("ana", 0), draw.randrange(20, 40): ("bo", 1)}
+    for number in range(60):
+        for entry in [entry for entry in due if entry[0] <= number]:
+            due.remove(entry)
+            live.reward(*entry[1:])
+        if number in gone:
+            live.withdraw(*gone[number])
+        if number in joins and not live.decided:
+            live.join(joins[number], 2, (2, 1), mixed=bytes([number]))
+        if saves:
+            last, live = live.last, cp.Session.from_json(live.to_json(), mechanism)
+            live.last = last
+        decision = live.decide()
+        served.append((decision.agent, decision.arm, decision.phase, live.probability))
+        reward = float(draw.random() < (decision.arm + 1) / 6)
+        due.append((number + 1 + draw.randrange(5), decision.id, reward))
+    return served, live.to_json()
+
+
+@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, BEST, FRESH_DRAW, INDEX])
+def test_a_saved_session_goes_on_with_its_joiners(mechanism):
+    shown = set()
+    for seed in range(4):
+        traffic = 0.3 * (seed % 2)
+        plain = run(mechanism, seed, False, traffic)
+        assert run(mechanism, seed, True, traffic) == plain
+        shown |= {agent for agent, *_ in plain[0]}
+    assert {"eve", "fay"} <= shown
+
+
+def turns(joins, seed, rounds=24):
+    """Who has each round of uniform traffic; `joins` has the agents before each round."""
+    live, served = opened(FIRST_PASS, 1.0, seed), []
+    for number in range(rounds):
+        for name in joins.get(number, ()):
+            live.join(name, 1)
+        served.append(live.decide().agent)
+    return served
+
+
+def test_in_shared_rounds_who_joins_is_last_in_the_queue_and_nobody_gains_by_waiting():
+    for seed, other in ((0, 0), (1, 4), (2, 7)):
+        before = None
+        for when in range(12):
+            joins = {other: ["fay"]}
+            joins[when] = [*joins.get(when, []), "eve"]
+            served = turns(joins, seed)
+            there = 3 + (other <= when)
+            assert "eve" not in served[: when + there]
+            assert served[when + there] == "eve"
+            assert sorted(set(served[when : when + there])) == sorted(served[when : when + there]) or other > when
+            count = [served[:number].count("eve") for number in range(25)]
+            assert before is None or all(now <= was for now, was in zip(count, before, strict=True))
+            before = count
+
+
+def test_once_a_draw_has_passed_the_session_is_decided():
+    live = opened(FIRST_PASS)
+    live.join("eve", 1)
+    first = live.decide()
+    assert not live.decided
+    live.reward(first.id, 1.0)
+    assert live.decided
+    with pytest.raises(SessionError, match="not decided, got one more agent"):
+        live.join("fay", 1)
+    assert live.registration.names == ("ana", "bo", "cy", "eve")
+
+
+def test_her_first_slot_ends_the_pass_that_runs():
+    live, served = opened(FIRST_PASS), []
+    for number in range(10):
+        if number == 1:
+            live.join("eve", 4)
+        if number == 4:
+            live.join("fay", 5)
+        decision = live.decide()
+        live.reward(decision.id, 0.0)
+        served.append((decision.agent, live.probability))
+    names = [name for name, _ in served]
+    assert names[3] == "eve"
+    assert names[7:9] == ["eve", "fay"]
+    assert names[9] == "fay"
+    assert sorted(names[:3]) == sorted(names[4:7]) == ["ana", "bo", "cy"]
+    assert [served[place][1] for place in (3, 8)] == [1 / 4, 1 / 5]
+
+
+CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
+HOLD_OUT = cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=4)
+MARKET = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in ("ana", "bo")], horizon=60)
+EPOCHS = cp.mechanism("reservoir", market=MARKET, horizon="unknown")
+
+
+@pytest.mark.parametrize(
+    "mechanism", [CONTEST, HOLD_OUT, EPOCHS, cp.mechanism("ucb1"), cp.mechanism("etc", arm_rounds=2)]
+)
+def test_other_mechanisms_refuse_joiners_in_a_sentence(mechanism):
+    live = cp.session(mechanism, {"ana": 1}, 60)
+    with pytest.raises(MechanismError, match=r"takes no agents while it runs; register for the next"):
+        live.join("eve", 1)
+
+
+def test_the_index_takes_joiners_only_until_a_random_end():
+    with pytest.raises(MechanismError, match="only if it ends at random"):
+        cp.session(INDEX, {"ana": 1}, 60).join("eve", 1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "arms", "weights"),
+    [("ana", 1, None), ("eve", 0, None), ("eve", 10**9, None), ("", 1, None), ("eve", 2, (0, 0))],
+)
+def test_who_cannot_join(agent, arms, weights):
+    live = opened(FIRST_PASS)
+    before = live.to_json()
+    with pytest.raises(SessionError, match="expected"):
+        live.join(agent, arms, weights)
+    assert live.to_json() == before

@@ -1,0 +1,230 @@
+"""Agents that join a season that runs, by the API: when, with which draws, what is recorded and replayed."""
+
+import json
+from itertools import count
+
+import pytest
+
+from cloneproof.errors import Refused
+from cloneproof.serve.market.dice import MarketDice, season_keys
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, recover, replay, restore, snapshot_difference, take_snapshot
+from cloneproof.serve.market.terms import complete
+from cloneproof.serve.offline import replay_all
+from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+
+VIEWS = count()
+SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
+INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
+CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2}}
+
+
+@pytest.fixture
+def desk():
+    with Desk() as made:
+        yield made
+
+
+def register(desk, agent, *arms):
+    desk.post("agents", {"agent": agent})
+    return [desk.post(f"agents/{agent}/arms", {"arm": arm}).json() for arm in arms]
+
+
+def join(desk, agent="eve", body=None, key=None):
+    return desk.post(f"agents/{agent}/join", {} if body is None else body, key)
+
+
+def shown(desk, number, value=0.0):
+    """Whom the next decisions show, each rewarded at once."""
+    served = []
+    for _ in range(number):
+        made = desk.decide(f"view {next(VIEWS)}")
+        desk.reward(f"click {made['decision']}", made["decision"], value)
+        served.append((made["agent"], made["arm"]))
+    return served
+
+
+def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(desk):
+    open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
+    shown(desk, 1)
+    assert register(desk, "eve", "eve-0", "eve-1")[1]["season"] == 2
+    reply = join(desk)
+    assert (reply.status_code, reply.json()) == (201, {
+        "agent": "eve", "arm": None, "season": 1, "duplicate": False,
+        "takes_effect": "at the end of the pass of tests that runs",
+    })  # fmt: skip
+    again = join(desk)
+    assert (again.status_code, again.json()["duplicate"]) == (200, True)
+    (late,) = register(desk, "eve", "eve-2")  # frozen, like every list
+    assert late["takes_effect"].startswith("when season 2 starts")
+    first, rest = shown(desk, 3), shown(desk, 14)
+    assert {agent for agent, _ in first} <= {"ana", "bo"}
+    assert rest[0][0] == "eve"
+    assert [agent for agent, _ in rest].count("eve") == 6
+    assert {arm for agent, arm in rest if agent == "eve"} <= {"eve-0", "eve-1"}
+    view = desk.get("agents/eve").json()
+    assert [(arm["arm"], arm["season"]) for arm in view["arms"]] == [("eve-0", 1), ("eve-1", 1), ("eve-2", 2)]
+    own = desk.call("GET", "/v1/markets/feed/ledger", key=desk.make_key("agent", "eve")).json()["lines"]
+    assert [line["entry"]["kind"] for line in own][:4] == ["agent", "arm", "arm", "joined"]
+    desk.post("settle", {"reason": "a test"})
+    desk.post("seasons", {"season": 2})
+    desk.post("start")
+    assert "eve" in {agent for agent, _ in shown(desk, 6)}
+
+
+def test_under_the_index_who_joins_takes_part_at_once(desk):
+    open_market(desk, {"ana": 1}, **INDEX)
+    shown(desk, 4)
+    register(desk, "eve", "eve-0")
+    assert join(desk).json()["takes_effect"] == "at once"
+    assert shown(desk, 3) == [("eve", "eve-0")] * 3
+
+
+def refusal(reply):
+    return reply.status_code, reply.json()["error"]
+
+
+def test_after_a_pass_the_season_is_decided(desk):
+    open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
+    register(desk, "eve", "eve-0")
+    shown(desk, 2, 1.0)
+    reply = join(desk)
+    assert refusal(reply) == (409, "decided")
+    assert reply.json()["message"] == "season 1 is decided; 'eve' takes part in the next one"
+
+
+@pytest.mark.parametrize("terms", [{}, CONTEST])
+def test_other_mechanisms_refuse_joiners(desk, terms):
+    open_market(desk, {"ana": 1, "bo": 1}, **terms)
+    register(desk, "eve", "eve-0")
+    reply = join(desk)
+    assert refusal(reply) == (409, "no_joiners")
+    assert reply.json()["message"].endswith("takes no agents while it runs; register for the next season or session")
+
+
+def test_who_cannot_join(desk):
+    desk.post("/v1/markets", {"market": "feed", "horizon": 100, "beacon": "a beacon", **SLOTS})
+    register(desk, "ana", "a")
+    assert refusal(join(desk, "ana")) == (409, "season_open")
+    desk.post("start", {"beacon": "first"})
+    assert refusal(join(desk, "nobody")) == (404, "unknown_agent")
+    register(desk, "eve")
+    assert refusal(join(desk, body={"beacon": "second"})) == (409, "no_arms")
+    register(desk, "eve", "e")
+    assert refusal(join(desk)) == (422, "beacon")
+    assert refusal(join(desk, key=desk.make_key("agent", "eve"))) == (403, "forbidden")
+    assert join(desk, body={"beacon": "second"}).status_code == 201
+    desk.post("settle", {"reason": "a test"})
+    assert refusal(join(desk)) == (409, "season_settled")
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_a_market_with_joiners_goes_on_after_a_restart(orderly, tmp_path):
+    """From a snapshot or from the ledger, as if nothing had happened."""
+
+    def season(place, restarts):
+        desk, made = Desk(sqlite(place, interval=5)), []
+        open_market(desk, {"ana": 3, "bo": 2}, **SLOTS, uniform_traffic=0.2)
+        for part in range(5):
+            made += [desk.decide(f"{part} {number}") for number in range(5)]
+            for one in made[-5:]:
+                desk.reward(f"e{one['decision']}", one["decision"], float(one["decision"] % 2))
+            if part < 2:
+                register(desk, f"new-{part}", "x", "y", "z")
+                assert join(desk, f"new-{part}").status_code == 201
+            if restarts:
+                desk.close() if orderly else desk.crash()
+                desk = Desk(sqlite(place, interval=5))
+        desk.close()
+        return [(one["agent"], one["arm"], one["probability"]) for one in made]
+
+    plain = season(tmp_path / "plain.db", False)
+    assert season(tmp_path / "restarted.db", True) == plain
+    assert {"new-0", "new-1"} <= {agent for agent, _, _ in plain}
+    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
+
+
+def played(settled=False, reward=0.0, **terms):
+    """A market in which Eve registers, somebody is rewarded, and she joins; with its lines."""
+    market = LiveMarket.open(complete(spec(seed=None, **(terms or SLOTS))), 0, MarketDice(SECRET))
+    with_arms(market, {"ana": 2, "bo": 1}).start(1000)
+    first = market.decide("first", 1000)
+    with_arms(market, {"eve": 50}, 1500)
+    market.reward("first", first.id, reward, 1500, None)
+    market.join("eve", 2000)
+    for number in range(12):
+        entry = market.decide(f"r{number}", 2000)
+        market.reward(f"e{number}", entry.id, 0.0, 2000, None)
+    if settled:
+        market.end(3000, "a test")
+        market.settle(3000)
+    return market, market.chain.take().lines
+
+
+def listed(lines):
+    return [(line, None) for line in lines]
+
+
+def changed(line, **fields):
+    return json.dumps(json.loads(line) | fields, separators=(",", ":")).encode()
+
+
+def test_the_draws_of_who_joins_follow_from_all_that_came_before():
+    """So nobody knows them when she registers: another reward in between, and they are others."""
+    held = []
+    for reward in (0.0, 1.0, 0.0):
+        market, _ = played(reward=reward)
+        held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
+        assert market.session.registration.agent_keys[2] >= 1 << 31
+    assert held[0] == held[2] != held[1]
+
+
+@pytest.mark.parametrize("terms", [SLOTS, INDEX])
+def test_a_replay_repeats_joiners_with_and_without_the_secret(terms):
+    market, lines = played(**terms)
+    assert "eve" in {json.loads(line).get("agent") for line in lines if b'"decision"' in line}
+    for dice in (MarketDice(SECRET), None):
+        found = replay(listed(lines), dice)
+        assert found.market.registry.to_dict() == market.registry.to_dict()
+        assert (found.told is None) == (dice is not None)
+    kept = take_snapshot(market)
+    assert restore(kept, SECRET).session.to_json() == market.session.to_json()
+    assert snapshot_difference(kept, replay(listed(lines), MarketDice(SECRET)).market) is None
+    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
+    _, lines = played(settled=True, **terms)
+    assert replay(listed(lines), MarketDice(None, season_keys(SECRET, 1))).told is None
+
+
+def test_a_replay_refuses_joiners_that_were_forged():
+    _, lines = played()
+    at = next(n for n, line in enumerate(lines) if b'"joined"' in line)
+    numbered = [changed(line, n=n) for n, line in enumerate(lines[:at] + lines[at + 1 :], 1)]
+    other_list = [*lines[:at], changed(lines[at], registered="0" * 64), *lines[at + 1 :]]
+    beacon = [*lines[:at], changed(lines[at], beacon="chosen"), *lines[at + 1 :]]
+    twice = [*lines[: at + 1], changed(lines[at], n=at + 2)]
+    for forged in (numbered, other_list, beacon, twice):
+        with pytest.raises(Misfit):
+            replay(listed(forged), MarketDice(SECRET))
+    for forged in (numbered, beacon, twice):
+        with pytest.raises(Misfit):
+            replay(listed(forged))
+
+
+def test_a_replay_without_the_dice_refuses_who_joins_after_the_award():
+    market = LiveMarket.open(complete(spec(seed=None, **SLOTS)), 0, MarketDice(SECRET))
+    with_arms(market, {"ana": 1}).start(1000)
+    for number in range(3):
+        market.reward(f"e{number}", market.decide(f"r{number}", 1000).id, 1.0, 1000, None)
+    with_arms(market, {"eve": 1}, 1500)
+    lines = market.chain.take().lines
+    joined = {"kind": "joined", "n": len(lines) + 1, "at": 2000, "agent": "eve", "season": 1, "registered": "0" * 64}
+    with pytest.raises(Misfit, match="season 1 is decided"):
+        replay(listed([*lines, json.dumps(joined, separators=(",", ":")).encode()]))
+
+
+def test_a_ledger_of_the_first_format_has_no_joiners():
+    market = with_arms(LiveMarket.open(complete(spec(seed=None, **SLOTS)), 0, MarketDice(SECRET), 1), {"ana": 2})
+    market.start(1000)
+    with_arms(market, {"eve": 1}, 1500)
+    with pytest.raises(Refused, match="format 1 has no joiners; declare a new market"):
+        market.join("eve", 2000)
