@@ -36,6 +36,29 @@ def test_the_season_costs_least_and_is_longer_where_rates_stay_longer():
         cp.bounds.season_cost(10, 1.0, 0.1, 0)
 
 
+def test_items_that_wait_shorten_the_season_to_where_the_formula_has_its_least():
+    """R = r H^p and waiting w: the least is at (r (1 - p) / (w / 2))^(1 / (2 - p)), within a step of the lengths."""
+    scale, power, waiting = 1.36, 0.46, 1e-4 * 0.00114
+    best = (scale * (1 - power) / (waiting / 2)) ** (1 / (2 - power))
+    length, cost = cp.bounds.season_length(lambda rounds: scale * rounds**power, 10**6, 0.1, waiting=waiting)
+    assert 1 / 1.25 < length / best < 1.25
+    assert round(best, -3) == 41_000
+    assert cost == pytest.approx(0.0044 + 0.0024, abs=1e-4)
+    assert cp.bounds.season_length(lambda rounds: rounds**0.5, 10**6, 0.1)[0] == 10**6
+
+
+def test_waiting_costs_at_most_what_the_model_says():
+    """Items arrive at random; until the season ends the best of those that wait is missed."""
+    rng, length, rate, runs = np.random.default_rng(9), 40, 0.1, 4_000
+    best, arrived = rng.random((runs, 5)).max(1), np.zeros(runs)
+    excess, lost = np.maximum(rng.random((100_000, 1)) - rng.random((100_000, 5)).max(1, keepdims=True), 0).mean(), 0.0
+    for _ in range(length):
+        lost += np.maximum(arrived - best, 0).mean()
+        arrived = np.maximum(arrived, np.where(rng.random(runs) < rate, rng.random(runs), 0))
+    model = length * cp.bounds.season_cost(length, 0.0, 0.1, waiting=rate * excess)
+    assert 0.7 * model < lost < model
+
+
 def test_a_recommendation_names_the_season(ticking_clock):
     market = cp.Market(
         [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5

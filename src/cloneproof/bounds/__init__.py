@@ -31,6 +31,7 @@ The arguments mean the same everywhere::
     density        f, the most that the density of a prior is
     length         H, the rounds of a season
     lifetime       D, the rounds after which a rate is drawn anew, on average
+    waiting        w, the items that arrive in a round, on average, times what one is better than the best by
     holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 

@@ -50,7 +50,7 @@ CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(COUNTS, whole_number),
     **dict.fromkeys(("gap", "agent_gap"), partial(_number, 0, math.inf, low_open=True, endless=True)),
     **dict.fromkeys(
-        ("spread", "power", "factor", "pot", "regret", "density", "lifetime"),
+        ("spread", "power", "factor", "pot", "regret", "density", "lifetime", "waiting"),
         partial(_number, 0, math.inf, low_open=True),
     ),
     **dict.fromkeys(("holds", "trial"), _callable),
