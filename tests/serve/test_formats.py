@@ -153,7 +153,10 @@ def started(arms, secret=SECRET):
 
 def test_the_start_covers_everything_that_agents_declared():
     """Each field of a registration, those that later versions add too, is in what is hashed."""
-    _, market = started({"ana": 2, "bo": 1})
+    slots = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
+    market = with_arms(LiveMarket.open(complete(spec(seed=None, **slots)), 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
+    market.register_arm("ana", "ana-0", 1000, 3)  # as defaults are left out
+    market.start(1000)
     (agent, _), fields = market.registry.declared({"ana": 2, "bo": 1}), set[str]()
     for kind in (ledger.AgentRegistered, ledger.ArmRegistered):
         fields |= {field.name for field in msgspec.structs.fields(kind)} - {"n", "at"}

@@ -47,6 +47,7 @@ class Market(RuleBasedStateMachine):
         super().__init__()
         self.desk = Desk(self.new_storage())
         self.arms: dict[str, list[list]] = {}  # by agent: arm, the season it plays from, and whether it is withdrawn
+        self.weights: dict[tuple[str, str], int] = {}  # by agent and arm, where one is declared
         self.shown: dict[str, list[str]] = {}  # the arms of the season that runs
         self.state, self.season, self.before = "open", 1, 0
         self.plain = None
@@ -102,10 +103,26 @@ class Market(RuleBasedStateMachine):
         else:
             season = self.season + (self.state != "open")
             assert (reply.status_code, reply.json()["season"]) == (201, season)
+            self.weights.pop((agent, arm), None)
             if (known := self.known(agent, arm)) is None:
                 self.arms[agent].append([arm, season, False])
             else:
                 known[1:] = season, False
+
+    @precondition(lambda self: self.withdraws)
+    @rule(agent=names, arm=st.sampled_from("wx"), weight=st.integers(0, 3))
+    def declare_weight(self, agent, arm, weight):
+        known = self.known(agent, arm)
+        if known is None or known[2]:
+            return
+        reply, before = self.post(f"/agents/{agent}/arms", {"arm": arm, "weight": weight}), (agent, arm)
+        if self.spec.mechanism != "reservoir":
+            assert (reply.status_code, reply.json()["error"]) == (422, "invalid")
+        elif self.weights.get(before, 1) == weight:
+            assert (reply.status_code, reply.json()["season"]) == (200, known[1])
+        else:
+            assert (reply.status_code, reply.json()["season"]) == (201, self.season + (self.state != "open"))
+            self.weights[before] = weight
 
     def known(self, agent, arm):
         return next((each for each in self.arms.get(agent, []) if each[0] == arm), None)
@@ -150,7 +167,10 @@ class Market(RuleBasedStateMachine):
             agent: [arm for arm, since, withdrawn in arms if since <= self.season and not withdrawn]
             for agent, arms in self.arms.items()
         }
-        return {agent: arms for agent, arms in found.items() if arms}
+        return {agent: arms for agent, arms in found.items() if any(self.weights_of(agent, arms))}
+
+    def weights_of(self, agent, arms):
+        return [self.weights.get((agent, arm), 1) for arm in arms]
 
     @rule()
     def start(self):
@@ -159,9 +179,11 @@ class Market(RuleBasedStateMachine):
             seed = self.desk.app._service.writer.markets.market("feed").session.seed
             self.shown, self.state = self.playing(), "running"
             counts = {agent: len(arms) for agent, arms in self.shown.items()}
+            weights = {agent: self.weights_of(agent, arms) for agent, arms in self.shown.items()}
             self.plain = session(
-                build_mechanism(self.spec), counts, 20, seed=seed, share=0.4, rewards=self.spec.rewards
-            )
+                build_mechanism(self.spec), counts, 20, seed=seed, share=0.4, rewards=self.spec.rewards,
+                weights=weights if self.weights else None,
+            )  # fmt: skip
         assert reply.status_code == (200 if self.state == "running" else 409)
 
     @rule(number=ids)

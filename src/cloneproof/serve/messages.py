@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cloneproof.serve.market.terms import MOST_ITEMS, CallerId, MarketSpec, Name, Role, SeasonState
+from cloneproof.serve.market.terms import MOST_ITEMS, CallerId, MarketSpec, Name, Role, SeasonState, Weight
 
 
 class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
@@ -44,9 +44,10 @@ class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ArmRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Register an arm."""
+    """Register an arm; or declare another weight of one, from the next season's start on."""
 
     arm: Name
+    weight: Weight | None = None
 
 
 class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,10 +171,14 @@ class MarketView(msgspec.Struct):
 
 
 class ArmView(msgspec.Struct):
-    """An arm, with its statistics in the running season, and whether it was withdrawn."""
+    """An arm, with its statistics in the running season, and whether it was withdrawn.
+
+    `weight` is what was declared last: for the season that is open, or for the next one.
+    """
 
     arm: str
     season: int
+    weight: int
     withdrawn: bool
     decisions: int
     rewards: int

@@ -202,12 +202,11 @@ def _checked_weights(weights: object, arms: Mapping[str, int]) -> dict[str, tupl
     return declared
 
 
-def check_weights(mechanism: Mechanism, registration: Registration, horizon: int) -> None:
-    """Refuse weights that the mechanism, or what runs instead at this horizon, has no draws for."""
-    running = mechanism.at_horizon(len(registration.names), horizon)
-    if registration.weights and not running.arm.draws:
+def check_takes_weights(mechanism: Mechanism) -> None:
+    """Refuse a mechanism that has no draws for weights to go by."""
+    if not mechanism.arm.draws:
         raise MechanismError(
-            f"weights expect a mechanism that draws from arms, such as 'reservoir', got {running.name!r}; "
+            f"weights expect a mechanism that draws from arms, such as 'reservoir', got {mechanism.name!r}; "
             "leave them out, or use another mechanism"
         )
 

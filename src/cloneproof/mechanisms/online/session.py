@@ -21,7 +21,7 @@ from cloneproof.mechanisms.online.registration import (
     Registration,
     Withdrawals,
     check_rewards,
-    check_weights,
+    check_takes_weights,
     checked_window,
     nobody_left,
     open_registration,
@@ -100,7 +100,8 @@ class Session:
         self.share = number_in(share, "share", 0, 1, SessionError, low_open=True)
         self.rewards = BOUNDED if rewards is None else reward_family(rewards)
         check_rewards(mechanism, self.rewards)
-        check_weights(mechanism, registration, self.horizon)
+        if registration.weights:
+            check_takes_weights(mechanism.at_horizon(len(registration.names), self.horizon))
         self.window = None if window is None else checked_window(window, self.rewards)
         self._oldest = 1  # no decision before it awaits a reward
         stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)

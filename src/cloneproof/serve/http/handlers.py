@@ -100,7 +100,7 @@ def agent_view(record: AgentRecord, out: frozenset[str]) -> m.AgentView:
     """Return an agent with its arms."""
     arms = [
         m.ArmView(
-            arm.arm, arm.season, arm.until is not None, arm.decisions, arm.rewards,
+            arm.arm, arm.season, arm.weight, arm.until is not None, arm.decisions, arm.rewards,
             arm.total / (arm.rewards << TICK_BITS) if arm.rewards else None,
         )
         for arm in record.arms
@@ -196,14 +196,15 @@ async def register_agent(service: Service, caller: KeyRecord, params: Params, bo
 
 
 async def register_arm(service: Service, caller: KeyRecord, params: Params, body: m.ArmRequest) -> HttpAnswer:
-    """Register an arm of an agent: for this season while it is open, else for the next."""
+    """Register an arm of an agent, or another weight of one: for this season while it is open, else for the next."""
     agent = params["agent"]
 
     def work(market: LiveMarket, now: int) -> m.Registered:
         if market.registry.check_room_for_arm(agent, body.arm):
             limits.check_room(market, agent)
-        entry = market.register_arm(agent, body.arm, now)
-        return _registered(market, agent, body.arm, market.registry.arm(agent, body.arm).season, entry is None)
+        entry = market.register_arm(agent, body.arm, now, body.weight)
+        season = market.registry.arm(agent, body.arm).season if entry is None else entry.season
+        return _registered(market, agent, body.arm, season, entry is None)
 
     reply = await _on_market(service, caller, params, work)
     return 200 if reply.duplicate else 201, reply

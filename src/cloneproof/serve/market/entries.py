@@ -18,14 +18,14 @@ from msgspec import Meta
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.serve.market.terms import MarketSpec, Name
+from cloneproof.serve.market.terms import MarketSpec, Name, Weight
 
 FORMAT: Final = 2
 """The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
 
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
 2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why. Arms can be withdrawn, and agents can join a season that runs.
+   has an entry that says why. Arms can be withdrawn and have weights, and agents can join a season that runs.
 """
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
@@ -58,12 +58,13 @@ class AgentRegistered(_Entry, tag="agent"):
     season: int
 
 
-class ArmRegistered(_Entry, tag="arm"):
-    """An arm of an agent, from a season on."""
+class ArmRegistered(_Entry, tag="arm", omit_defaults=True):
+    """An arm of an agent, from a season on; or a weight of it, if one is declared."""
 
     agent: Name
     arm: Name
     season: int
+    weight: Weight | None = None
 
 
 class ArmWithdrawn(_Entry, tag="withdrawn"):

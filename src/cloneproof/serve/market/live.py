@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final, Literal, TypeVar
 
-from cloneproof.errors import NobodyLeftError, Refused
+from cloneproof.errors import MechanismError, NobodyLeftError, Refused
 from cloneproof.mechanisms import Session
+from cloneproof.mechanisms.online.registration import check_takes_weights
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
 from cloneproof.serve.market.registry import Registry, WaitWindows
-from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism
+from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, invalid
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
 E = TypeVar("E", bound=ledger.Entry)
@@ -120,12 +121,23 @@ class LiveMarket:
         self.registry.add_agent(agent, self.next_registration)
         return self._append(ledger.AgentRegistered, at, agent, self.next_registration)
 
-    def register_arm(self, agent: str, arm: str, at: int) -> ledger.ArmRegistered | None:
-        """Register an arm of a registered agent, or nothing if it is known already."""
-        if not self.registry.check_room_for_arm(agent, arm):
+    def register_arm(self, agent: str, arm: str, at: int, weight: int | None = None) -> ledger.ArmRegistered | None:
+        """Register an arm of a registered agent, or another weight of one; nothing if both are known already."""
+        new = self.registry.check_room_for_arm(agent, arm)
+        if weight is not None:
+            self._check_takes_weights()
+        if not new and weight in (None, self.registry.arm(agent, arm).weight):
             return None
-        self.registry.add_arm(agent, arm, self.next_registration)
-        return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration)
+        self.registry.add_arm(agent, arm, self.next_registration, 1 if weight is None else weight)
+        return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration, weight)
+
+    def _check_takes_weights(self) -> None:
+        if self.format == 1:
+            raise Refused(409, "old_format", "a ledger of format 1 has no weights; declare a new market for them")
+        try:
+            check_takes_weights(self.mechanism)
+        except MechanismError as problem:
+            raise invalid(str(problem)) from None
 
     def withdraw_arm(self, agent: str, arm: str, at: int) -> ledger.ArmWithdrawn | None:
         """Show an arm no more, from the next decision on and in later seasons; None if it is withdrawn already."""
@@ -158,6 +170,7 @@ class LiveMarket:
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
             history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
+            weights=self.registry.weights(registered),
         )  # fmt: skip
 
     def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:
@@ -220,7 +233,7 @@ class LiveMarket:
             raise Refused(409, "decided", f"season {self.season} is decided; {agent!r} takes part in the next one")
         if self.format == 1:
             raise Refused(409, "old_format", "a ledger of format 1 has no joiners; declare a new market for them")
-        if not arms:
+        if not any(arm.weight for arm in self.registry.arms(agent)):
             raise Refused(409, "no_arms", f"expected an arm of {agent!r}, got none; register arms first")
         self._check_beacon(beacon)
         mixed = b""
@@ -228,7 +241,7 @@ class LiveMarket:
             digest = self._digest({agent: arms})
             before = digest + self.chain.hash.hex()
             mixed = session_key(self._season_key(), self.spec.market, self.season, before, beacon)
-        live.join(agent, arms, mixed=mixed)
+        live.join(agent, arms, self.registry.weights({agent: arms}).get(agent), mixed)
         self.registry.join(agent, self.season)
         return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)
 

@@ -22,12 +22,14 @@ _NEAR: Final = 64  # rounds that are looked at one by one for the next that awai
 class RegistryArm(msgspec.Struct, omit_defaults=True):
     """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60.
 
-    `season` is the first that it takes part in, and `until` the last one if it was withdrawn.
+    `season` is the first that it takes part in, and `until` the last one if it was withdrawn. `weight` is what was
+    declared last; a season that runs has the weights of its start, in its session.
     """
 
     arm: str
     season: int
     until: int | None = None
+    weight: int = 1
     decisions: int = 0
     rewards: int = 0
     total: int = 0
@@ -78,13 +80,16 @@ class Registry:
             raise Refused(409, "quota", f"expected at most {self.max_agents} agents, got {agent!r} as one more")
         self.agents[agent] = AgentRecord(agent, season, [])
 
-    def add_arm(self, agent: str, arm: str, season: int) -> None:
-        withdrawn = next((record for record in self.agents[agent].arms if record.arm == arm), None)
-        if withdrawn is not None:
-            withdrawn.season, withdrawn.until = season, None
-            return
-        self.agents[agent].arms.append(RegistryArm(arm, season))
-        self.arm_count += 1
+    def add_arm(self, agent: str, arm: str, season: int, weight: int) -> None:
+        """Add an arm, or one that was withdrawn, from a season on; of one that is there only the weight changes."""
+        known = next((record for record in self.agents[agent].arms if record.arm == arm), None)
+        if known is None:
+            known = RegistryArm(arm, season)
+            self.agents[agent].arms.append(known)
+            self.arm_count += 1
+        elif known.until is not None:
+            known.season, known.until = season, None
+        known.weight = weight
 
     def arm(self, agent: str, arm: str) -> RegistryArm:
         for record in self.agent(agent).arms:
@@ -117,13 +122,21 @@ class Registry:
         self.arm_count = sum(len(record.arms) for record in self.agents.values())
 
     def participants(self, season: int) -> dict[str, int]:
-        """Return the agents that take part in the season that is open, with their numbers of arms."""
+        """Return the agents that take part in the season that is open, with their numbers of arms.
+
+        Who has only arms of weight 0 takes no part.
+        """
         counts = {
             record.agent: sum(arm.season <= season and arm.until is None for arm in record.arms)
             for record in self.agents.values()
             if record.season <= season
         }
-        return {name: count for name, count in counts.items() if count}
+        return {name: count for name, count in counts.items() if any(arm.weight for arm in self.arms(name, count))}
+
+    def weights(self, registered: dict[str, int]) -> dict[str, tuple[int, ...]]:
+        """Return the weights of the participants that do not have a weight of 1 for each of their arms."""
+        found = {name: tuple(arm.weight for arm in self.arms(name, count)) for name, count in registered.items()}
+        return {name: own for name, own in found.items() if set(own) != {1}}
 
     def arms(self, name: str, count: int | None = None) -> list[RegistryArm]:
         """Return the `count` arms with which a participant takes part; all that are not withdrawn if left out."""

@@ -19,6 +19,7 @@ from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.mechanisms import Mechanism, known_mechanism
+from cloneproof.mechanisms.online.registration import MOST_WEIGHT
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]
@@ -45,6 +46,9 @@ WaitRounds = Annotated[
 ]
 LeastReward = Annotated[
     float, Meta(ge=-1e9, le=1e9, description="entered for one that does not come: the least a reward can be")
+]
+Weight = Annotated[
+    int, Meta(ge=0, le=MOST_WEIGHT, description="how often the arm is drawn, beside its agent's others; 1 if left out")
 ]
 Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 

@@ -40,7 +40,7 @@ class ToldSession(Session):
         fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
         self._arms, self._names = dict[tuple[str, str], tuple[int, int]](), list[str]()
-        self._registry, self.joined = market.registry, False
+        self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
         for name, arms in registered.items():
             self._enter_agent(name, arms)
         mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
@@ -58,6 +58,8 @@ class ToldSession(Session):
     def _enter_agent(self, name: str, arms: int) -> None:
         for number, arm in enumerate(self._registry.arms(name, arms)):
             self._arms[name, arm.arm] = len(self._names), number
+            if not arm.weight:
+                self._never.add((name, arm.arm))
         self._names.append(name)
 
     @property
@@ -81,6 +83,8 @@ class ToldSession(Session):
         agent, arm = self._arms[told.agent, told.arm]
         if (agent, arm) in gone.arms:
             raise _impossible(f"{told.arm!r} of {told.agent!r} is shown no more, as it was withdrawn")
+        if (told.agent, told.arm) in self._never:
+            raise _impossible(f"{told.arm!r} of {told.agent!r} is never shown, as its weight is 0")
         slot = -1
         if told.phase == "uniform":
             if self._uniform is None:

@@ -1,0 +1,219 @@
+"""Weights by the API: what is drawn, recorded, hashed and replayed, and when a change takes effect."""
+
+import json
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import Refused
+from cloneproof.serve import calls
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.registry import Registry
+from cloneproof.serve.market.replay import Misfit, replay, restore, take_snapshot
+from cloneproof.serve.market.terms import complete
+from cloneproof.serve.offline import replay_all
+from support.service import SECRET, Desk, spec, sqlite
+
+SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 9, "threshold": 2}, "horizon": 30}
+TERMS = complete(spec(seed=None, uniform_traffic=0.3, **SLOTS))
+WEIGHTS = {"ana": {"hit": 5, "new": 1, "dud": 0}, "bo": {"song": 1}}
+LATER = {"ana": {"hit": 0, "new": 1, "dud": 7}, "bo": {"song": 1}}
+
+
+def opened(weights=WEIGHTS, terms=TERMS):
+    market = LiveMarket.open(terms, 0, MarketDice(SECRET))
+    for agent, arms in weights.items():
+        market.register_agent(agent, 1000)
+        for arm, weight in arms.items():
+            market.register_arm(agent, arm, 1000, None if weight == 1 else weight)
+    return market
+
+
+def played(market, season):
+    """The arms that a season shows, with their probabilities; rewards of 0 come at once."""
+    entries = [market.decide(f"view {season}.{number}", 2000) for number in range(30)]
+    market.reward_many([(f"click {entry.id}", entry.id, 0.0) for entry in entries], 2000)
+    return [(entry.agent, entry.arm, entry.probability) for entry in entries]
+
+
+def by_hand(market, weights):
+    """The same by a session that was opened with these weights."""
+    names = {agent: list(arms) for agent, arms in weights.items()}
+    live = cp.session(
+        market.mechanism, {agent: len(arms) for agent, arms in names.items()}, 30, market.session.seed,
+        TERMS.share, uniform_traffic=0.3, weights={"ana": tuple(weights["ana"].values())},
+    )  # fmt: skip
+    made = [(live.decide(), live.probability) for _ in range(30)]
+    return [(one.agent, names[one.agent][one.arm], chance) for one, chance in made]
+
+
+def two_seasons():
+    """Weights of a first season, changed while it runs, and the second season; the market's lines, and both."""
+    market = opened()
+    market.start(1500)
+    expected = by_hand(market, WEIGHTS)
+    changes = [market.register_arm("ana", arm, 1600, weight) for arm, weight in LATER["ana"].items()]
+    assert [change and change.season for change in changes] == [2, None, 2]
+    assert played(market, 1) == expected
+    market.settle(3000)
+    market.open_season(2, 3000)
+    market.start(3000)
+    assert played(market, 2) == by_hand(market, LATER)
+    lines = market.chain.take().lines
+    again = replay([(line, None) for line in lines], MarketDice(SECRET)).market
+    assert again.chain.hash == market.chain.hash
+    assert again.session.registration == market.session.registration
+    return lines
+
+
+def test_a_season_is_drawn_by_the_weights_of_its_start_and_changes_wait_for_the_next():
+    lines = [json.loads(line) for line in two_seasons()]
+    declared = [(line["arm"], line["season"], line.get("weight")) for line in lines if line["kind"] == "arm"]
+    assert declared == [("hit", 1, 5), ("new", 1, None), ("dud", 1, 0), ("song", 1, None), ("hit", 2, 0), ("dud", 2, 7)]
+
+
+FAULTS = {
+    "weights that no session gets": ("weights", lambda self, registered: {}),
+    "weights for the arms in another order": (
+        "weights", lambda self, registered: {name: own[::-1] for name, own in original(self, registered).items()},
+    ),
+}  # fmt: skip
+original = Registry.weights
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_weights_are_noticed(fault, monkeypatch):
+    monkeypatch.setattr(Registry, *FAULTS[fault])
+    with pytest.raises(AssertionError):
+        two_seasons()
+
+
+def test_forged_weights_fit_no_replay():
+    """Neither with the dice nor without: the start has hashed what was declared."""
+    lines = two_seasons()
+    forged = [line.replace(b'"weight":5', b'"weight":4') for line in lines]
+    silent = [line.replace(b',"weight":5', b"") for line in lines]
+    in_season = [line.replace(b'"season":2,"weight":7', b'"season":1,"weight":7') for line in lines]
+    for changed in (forged, silent, in_season):
+        assert changed != lines
+        with pytest.raises(Misfit):
+            replay([(line, None) for line in changed], MarketDice(SECRET))
+
+
+def test_without_the_dice_an_arm_of_weight_0_is_impossible():
+    market = opened()
+    market.start(1500)
+    played(market, 1)
+    lines = market.chain.take().lines
+    commitment = MarketDice(None, [bytes.fromhex(json.loads(lines[0])["commitment"])])
+    assert replay([(line, None) for line in lines], commitment).told is not None
+    at = next(n for n, line in enumerate(lines) if b'"decision"' in line and b'"ana"' in line)
+    shown = json.loads(lines[at]) | {"arm": "dud"}
+    lines[at] = json.dumps(shown, separators=(",", ":")).encode()
+    with pytest.raises(Misfit, match="'dud' of 'ana' is never shown, as its weight is 0"):
+        replay([(line, None) for line in lines], commitment)
+
+
+def test_the_start_hashes_weights_and_a_weight_of_1_is_none():
+    def digest(hit):
+        market = opened(WEIGHTS | {"ana": {"hit": 1, "new": 1}})
+        market.register_arm("ana", "hit", 1000, hit)
+        return market.start(1500).registered
+
+    assert len({digest(hit) for hit in (None, 0, 2, 3)}) == 4
+    assert digest(1) == digest(None)
+
+
+def test_a_session_that_was_prepared_for_other_weights_is_not_used():
+    market = opened()
+    registered = market.registry.participants(1)
+    prepared = (1, registered, market.open_session(registered))
+    market.register_arm("ana", "hit", 1000, 6)
+    market.start(2000, None, prepared)
+    assert market.session.registration.weights == {"ana": (6, 1, 0)}
+
+
+def test_who_joins_a_season_brings_its_weights():
+    market = opened(terms=complete(spec(seed=None, **SLOTS)))
+    market.start(1500)
+    market.register_agent("cy", 1600)
+    market.register_arm("cy", "film", 1600, 0)
+    with pytest.raises(Refused, match="expected an arm of 'cy', got none"):
+        market.join("cy", 1600)
+    market.register_arm("cy", "art", 1600, 4)
+    market.join("cy", 1600)
+    assert market.session.registration.weights == {"ana": (5, 1, 0), "cy": (0, 4)}
+    assert {arm for agent, arm, _ in played(market, 1) if agent == "cy"} == {"art"}
+    lines = market.chain.take().lines
+    assert replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.registration.weights == {
+        "ana": (5, 1, 0), "cy": (0, 4),
+    }  # fmt: skip
+    with pytest.raises(Misfit):
+        replay([(line.replace(b'"weight":4', b'"weight":1'), None) for line in lines], MarketDice(SECRET))
+
+
+def test_who_has_only_arms_of_weight_0_takes_no_part():
+    market = opened({"ana": {"hit": 0}, "bo": {"song": 1}})
+    assert market.registry.participants(1) == {"bo": 1}
+    with pytest.raises(Refused, match="expected at least one agent with an arm"):
+        opened({"ana": {"hit": 0}}).start(1500)
+
+
+def test_a_snapshot_keeps_weights_declared_and_running():
+    market = opened()
+    market.start(1500)
+    market.register_arm("ana", "hit", 1600, 9)
+    again = restore(take_snapshot(market), SECRET)
+    assert again.registry.arm("ana", "hit").weight == 9
+    assert again.session.registration.weights == {"ana": (5, 1, 0)}
+    assert played(again, 1) == played(market, 1)
+
+
+def test_a_ledger_of_the_first_format_has_no_weights():
+    market = LiveMarket.open(TERMS, 0, MarketDice(SECRET), 1)
+    market.register_agent("ana", 1000)
+    with pytest.raises(Refused, match="format 1 has no weights; declare a new market"):
+        market.register_arm("ana", "hit", 1000, 2)
+
+
+def served(desk):
+    """Weights through the whole service: replies, refusals, a restart, and the next season."""
+    arm = "agents/ana/arms"
+    assert desk.post("/v1/markets", {"market": "feed", **SLOTS}).status_code == 201
+    desk.post("agents", {"agent": "ana"})
+    for name, weight in WEIGHTS["ana"].items():
+        assert desk.post(arm, {"arm": name, "weight": weight}).status_code == 201
+    assert desk.post(arm, {"arm": "hit"}).json()["duplicate"]  # says nothing of its weight
+    again = desk.post(arm, {"arm": "hit", "weight": 5})
+    assert (again.status_code, again.json()["duplicate"]) == (200, True)
+    for wrong in (-1, 1001, 0.5, "2", [1]):
+        reply = desk.post(arm, {"arm": "hit", "weight": wrong})
+        assert (reply.status_code, reply.json()["error"]) == (422, "invalid"), wrong
+        assert "weight" in reply.json()["message"]
+    desk.post("start")
+    shown = {made["arm"]: made["probability"] for made in desk.decide_batch(f"view {n}" for n in range(30))}
+    assert shown.keys() <= {"hit", "new"}
+    changed = desk.post(arm, {"arm": "hit", "weight": 2})
+    assert changed.status_code == 201
+    assert changed.json()["takes_effect"].startswith("when season 2 starts: season 1 is running")
+    assert [each["weight"] for each in desk.get("agents/ana").json()["arms"]] == [2, 1, 0]
+
+
+def test_weights_are_served(tmp_path):
+    place = str(tmp_path / "market.db")
+    with Desk(sqlite(place)) as desk:
+        served(desk)
+        assert desk.post("/v1/markets", {"market": "plain", "mechanism": "ucb1", "horizon": 9}).status_code == 201
+        desk.post("/v1/markets/plain/agents", {"agent": "ana"})
+        refusal = desk.post("/v1/markets/plain/agents/ana/arms", {"arm": "hit", "weight": 1})
+        assert (refusal.status_code, refusal.json()["message"]) == (
+            422, "weights expect a mechanism that draws from arms, such as 'reservoir', got 'ucb1'; "
+            "leave them out, or use another mechanism",
+        )  # fmt: skip
+        assert desk.get("/v1/markets/plain/agents/ana").json()["arms"] == []
+    assert [found.fits for found in replay_all(place)] == [True, True]
+
+
+def test_the_client_declares_them():
+    assert calls.register_arm("feed", "ana", "hit", 3).body.weight == 3
