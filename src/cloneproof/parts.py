@@ -1,4 +1,4 @@
-"""Parts of a mechanism other than rules, for `cp.Mechanism(agent=.., arm=.., restart=.., score=..)`.
+"""Types from which rules and mechanisms are built, for `cp.Mechanism(agent=.., arm=.., restart=.., score=..)`.
 
 >>> import cloneproof as cp
 >>> ours = cp.Mechanism(agent=cp.rule("etc", rounds=50), arm=cp.rule("etc", rounds=20), restart="award",

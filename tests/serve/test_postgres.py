@@ -271,7 +271,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 FAULTS = {
     "without the news": ("cloneproof.serve.writer.shared.apply_block", lambda markets, block: None),
-    "ids that are not stored": ("cloneproof.serve.storage.sql.id_rows", lambda *of_it: []),
+    "ids that are not stored": ("cloneproof.serve.storage.storage.id_rows", lambda *of_it: []),
 }
 
 

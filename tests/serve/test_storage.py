@@ -88,7 +88,9 @@ def test_a_restart_goes_on_as_if_nothing_had_happened(tmp_path, interval):
 
 def test_colliding_hashes_do_not_confuse_ids(tmp_path, monkeypatch):
     """With hashes of two bits nearly everything collides, and the entries have the last word."""
-    monkeypatch.setattr("cloneproof.serve.storage.sql.hash_keys", lambda market, keys: [len(key) % 4 for key in keys])
+    monkeypatch.setattr(
+        "cloneproof.serve.storage.storage.hash_keys", lambda market, keys: [len(key) % 4 for key in keys]
+    )
     storage = sqlite(tmp_path / "a.db", 40)
     played(storage, 120)
     found = storage.find({1: Wanted(requests=[f"r{n}" for n in range(200)])})[1]

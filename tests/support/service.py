@@ -28,7 +28,7 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
-from cloneproof.serve.storage.sql import SharedStorage
+from cloneproof.serve.storage.storage import SharedStorage
 from cloneproof.serve.writer.shared import make_writer
 from cloneproof.serve.writer.writer import Writer
 

@@ -35,7 +35,7 @@ def sweep(
     After Ctrl-C, run the same command again: it computes only what is missing. The store's sweep.log shows progress.
     """
     if status is not None:
-        _show_status(status, as_json)
+        _print_store_status(status, as_json)
         return
     if grid is None or store is None:
         raise SweepError("expected GRID.toml and --store DIR, or --status DIR; give them")
@@ -73,7 +73,8 @@ def sweep(
         note(f"{table.summary.computed} chunks computed, {table.summary.reused} were there already")
 
 
-def _show_status(folder: str, as_json: bool) -> None:
+def _print_store_status(folder: str, as_json: bool) -> None:
+    """Print what a store has, and whether this version of the code can use it."""
     from cloneproof._sources import code_version
     from cloneproof.sweeps.store import store_status
 

@@ -1,50 +1,9 @@
 """Why no copies pay one agent at one horizon: the list of arguments, asked once before and once after a search.
 
-`ARGUMENTS` has them in the order in which they are asked. Those of `theorems` need the case alone; those
-here need what a search found: sampled worlds that stand for all vectors; a complete search (no vector of fewer than k
-arms pays, and vectors of k or more cannot because of their ceiling); for a rule on slots, the concavity check.
-
-*A ceiling.* While an ETC (or any rule that gives every arm m rounds first) explores k arms of exchangeable originals, a
-round is worth the prior's mean, whatever is registered. After km rounds it is worth at most the best original. So H
-rounds with at least k arms are worth at most
-
-    ceiling(H, k) = mean min(H, km) + E[best] max(0, H - km),
-
-which falls in k. It is the payoff of a commitment that never errs, so it is computed, in ball arithmetic, as the payoff
-in the same market with deterministic rewards. If honesty earns as much as the ceiling of k arms, no vector of k or more
-arms pays, and only finitely many remain.
-
-*Concavity.* Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over the means' order;
-others are honest. If k -> g(k, K - k, rest) is concave for all K and rest, neither copies nor withholding pay
-(docs/textbook/reservoir.md, section 10). This is sufficient, not necessary. If second differences are at most e instead
-of 0, no registration gains more than e s^2 / 4: g minus e/4 times the sum of k[a]^2 is concave, and that sum is between
-0 and s^2. The numbers come from the state tree with a thousandfold margin for rounding, so a gain within that margin
-needs a tolerance to be decided.
-
-*Lemma.* Suppose that an agent that registers s or more arms affects the run only through a uniformly random set of s of
-them, and that agents are chosen without regard to how many arms they registered. Then the payoff of every vector c of s
-or more arms is an average of payoffs of vectors n <= c of exactly s arms, where n may have zeros.
-
-*Proof.* Given that the set has n_i arms of original i, the run is distributed as if the agent registered n. So the
-payoff of c is the average of the payoffs of n over the multivariate hypergeometric law of s draws without replacement
-from c.
-
-*Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more than
-x.
-
-Two kinds of mechanisms have such a set, if every reward of an agent counts and nothing is cleared:
-
-- those that keep a uniform sample of s arms of each agent from the start (RH-UCB);
-- those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T or more
-  arms and T rounds only new arms are pulled, so s = T.
-
-*Limit of many copies.* With k copies of original i and one of each other, a set of s arms contains another original
-with probability at most (l - 1) s / (k + l - 1), for l originals. So as k grows, the payoff tends to that of
-registering i alone; the difference is at most share T (l - 1) s / (k + l - 1).
-
-If many arms flood a flat mechanism, the probability that every round serves a new copy tends to 1, and the payoff to
-share T E[mean of the original], whatever the others are. This holds if the rule explores each arm once in a random
-order, if the rule `floods`, and if a sample of all arms is kept.
+`ARGUMENTS`, at the end, has them in the order in which they are asked. Those of `theorems` need the case alone; those
+here need what a search found: sampled worlds that stand for all vectors (`sampled_worlds`); a complete search, where no
+vector of fewer than k arms pays, and vectors of k or more cannot because of their `ceiling` (`complete_search`); for a
+rule on slots, `slot_concavity`. The proof that a function rests on is in its docstring.
 """
 
 from __future__ import annotations
@@ -89,6 +48,16 @@ ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
 
 def ceiling(case: AuditCase, arms: int) -> float:
     """Bound the agent's payoff with at least this many arms against honest others from above; infinite if unknown.
+
+    While an ETC (or any rule that gives every arm m rounds first) explores k arms of exchangeable originals, a round is
+    worth the prior's mean, whatever is registered. After km rounds it is worth at most the best original. So H rounds
+    with at least k arms are worth at most
+
+        ceiling(H, k) = mean min(H, km) + E[best] max(0, H - km),
+
+    which falls in k. It is the payoff of a commitment that never errs, so it is computed, in ball arithmetic, as the
+    payoff in the same market with deterministic rewards. If honesty earns as much as the ceiling of k arms, no vector
+    of k or more arms pays, and only finitely many remain.
 
     >>> from cloneproof import Agent, Discrete, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -160,7 +129,15 @@ def _alone(case: AuditCase, copies: CopyVector, rounds: int) -> float:
 
 
 def slot_concavity(evidence: Evidence) -> Argument | None:
-    """Run the concavity check; return an argument if it proves that no registration gains more than the tolerance."""
+    """Run the concavity check; return an argument if it proves that no registration gains more than the tolerance.
+
+    Let g(k) be the agent's payoff if k[a] of its s slots hold original a, averaged over the means' order; others are
+    honest. If k -> g(k, K - k, rest) is concave for all K and rest, neither copies nor withholding pay
+    (docs/textbook/reservoir.md, section 10). This is sufficient, not necessary. If second differences are at most e
+    instead of 0, no registration gains more than e s^2 / 4: g minus e/4 times the sum of k[a]^2 is concave, and that
+    sum is between 0 and s^2. The numbers come from the state tree with a thousandfold margin for rounding, so a gain
+    within that margin needs a tolerance to be decided.
+    """
     case, honest, tolerance = evidence.case, evidence.honest, evidence.tolerance
     mechanism, market = case.running, case.market
     if honest is None:
@@ -211,7 +188,24 @@ def _moved(held: tuple[int, ...], i: int, j: int, slots: int) -> tuple[int, ...]
 
 
 def arms_in_play(case: AuditCase) -> int | None:
-    """Return s of the lemma; None if the mechanism has no such set.
+    """Return s of the following lemma; None if it does not apply to the mechanism.
+
+    *Lemma.* Suppose that an agent that registers s or more arms affects the run only through a uniformly random set of
+    s of them, and that agents are chosen without regard to how many arms they registered. Then the payoff of every
+    vector c of s or more arms is an average of payoffs of vectors n <= c of exactly s arms, where n may have zeros.
+
+    *Proof.* Given that the set has n_i arms of original i, the run is distributed as if the agent registered n. So the
+    payoff of c is the average of the payoffs of n over the multivariate hypergeometric law of s draws without
+    replacement from c.
+
+    *Corollary.* If no n >= 0 of s arms and no replication of fewer than s gains more than x, no replication gains more
+    than x.
+
+    Two kinds of mechanisms have such a set, if every reward of an agent counts and nothing is cleared:
+
+    - those that keep a uniform sample of s arms of each agent from the start (RH-UCB);
+    - those whose arm level pulls every arm once, in a random order, before any a second time (UCB, KL-UCB): with T or
+      more arms and T rounds only new arms are pulled, so s = T.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -231,7 +225,12 @@ def arms_in_play(case: AuditCase) -> int | None:
 
 
 def limit_worlds(case: AuditCase) -> dict[int, CopyVector]:
-    """Return, for one original of each kind, the limit of ever more copies of it: that original alone."""
+    """Return, for one original of each kind, the limit of ever more copies of it: that original alone.
+
+    With k copies of original i and one of each other, the set of s arms in play contains another original with
+    probability at most (l - 1) s / (k + l - 1), for l originals. So as k grows, the payoff tends to that of registering
+    i alone; the difference is at most share T (l - 1) s / (k + l - 1).
+    """
     if arms_in_play(case) is None or case.kinds.count == 1:
         return {}
     return {k: alone(case, k) for k in case.kinds.first_of_each()}
@@ -243,7 +242,9 @@ def alone(case: AuditCase, original: int) -> CopyVector:
 
 
 def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
-    """Return the worlds of the corollary, an original alone in place of s copies of it; None if there are too many.
+    """Return the worlds of the corollary of `arms_in_play`; None if there are too many.
+
+    An original alone stands in place of s copies of it.
 
     >>> from cloneproof import Agent, Discrete, Market, mechanism
     >>> from cloneproof.analysis.audit.question import audit_case
@@ -358,7 +359,12 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
 
 
 def is_flooded(case: AuditCase) -> bool:
-    """Return whether ever more arms of one agent are served in every round, each at most once."""
+    """Return whether ever more arms of one agent are served in every round, each at most once.
+
+    The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
+    original], whatever the others are. This holds if the rule explores each arm once in a random order, if the rule
+    `floods`, and if a sample of all arms is kept.
+    """
     running, rule = case.running, case.running.arm
     if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
         return False

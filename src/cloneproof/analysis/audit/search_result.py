@@ -170,7 +170,8 @@ class FoundDeviations:
     """What a strategy of the audit found for one agent of each kind.
 
     notes    remarks for the reader
-    by_scan  whether the scan theorem covers everything, so that only a few deviations were evaluated
+    by_scan  whether a theorem on slots speaks about every agent and horizon, so that at most a few deviations were
+             evaluated
     """
 
     results: tuple[SearchResult, ...]

@@ -1,8 +1,8 @@
 """Three strategies of the audit: `by_theorem`, `exact` and `sampled`.
 
-If the scan theorem covers everything, a few deviations show what copies cost. The exact strategy computes honest
-payoffs at all horizons, then every vector of copies in floats, then the best and the doubtful ones in ball arithmetic.
-Sampling answers everything if no exact engine applies, or confirms the best find of a quadrature.
+If a theorem on slots speaks about every agent and horizon, a few deviations show what copies cost. The exact strategy
+computes honest payoffs at all horizons, then every vector of copies in floats, then the best and the doubtful ones in
+ball arithmetic. Sampling answers everything if no exact engine applies, or confirms the best find of a quadrature.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from cloneproof.market.market import full_copies
 
 HONEST_PART = 0.5  # Honest payoffs may take this part of the budget; what takes longer is sampled.
 DRAFT = "the search is done; there was no time to enclose the best deviation in ball arithmetic"
-LONG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds than this,
-PART = 0.05  # or more than this part of the budget.
+LONGEST_RUNG = {"closed-form": 0.5, "tree": 2.0, "auto": 0.5}  # A ladder ends at a rung that takes more seconds.
+LONGEST_RUNG_PART = 0.05  # A rung may take this part of the budget even if it is longer than that.
 MOST_DIGITS = 10.0  # The tree is not asked about a number of states with more digits.
 MOST_REFINED = 40  # At most this many deviations too near the tolerance are enclosed in balls.
-AFTER = 1.0  # Enclosing the best deviation of all may take this many seconds beyond the budget.
+SECONDS_TO_ENCLOSE = 1.0  # Enclosing the best deviation of all may take this many seconds beyond the budget.
 NOT_ENCLOSED = (
     "the budget was spent before the best deviation was enclosed in ball arithmetic: its error is a count of roundings"
 )
@@ -52,8 +52,8 @@ MANY_COPIES = 1000  # Under the scan theorem this many copies of one original ar
 MOST_EVALUATED = 1000  # So are at most this many horizons of an agent; at earlier ones the theorem speaks alone.
 MOST_SAMPLED_HORIZONS = 50  # A race takes at most this many horizons.
 MOST_STEPPED = 10**8  # Longer runs are not stepped through: the table of their logarithms takes 0.8 GB.
-CHECKED = 0.1  # Samples that only check an argument have this part of the budget.
-TRIED = 64  # A black box plays this many rounds before processes are started.
+CHECKING_PART = 0.1  # Samples that only check arguments, which settle every case, have this part of the budget.
+FIRST_ROUNDS = 64  # A black box plays this many rounds in this process, so that its errors show before others start.
 FASTEST = 10**8  # No kernel plays more rounds a second.
 
 
@@ -122,7 +122,7 @@ def search_vectors(
 ) -> ExactResult:
     """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
     every = [*vectors, *chain(*rungs)]
-    long = max(LONG[start.engine], PART * (clock.budget or 0.0))
+    long = max(LONGEST_RUNG[start.engine], LONGEST_RUNG_PART * (clock.budget or 0.0))
 
     def evaluate_vector(vector: CopyVector) -> list[Witness]:
         """Return the witnesses of one vector at every horizon."""
@@ -181,7 +181,7 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     listed = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
     wanted = {(each.agent, each.copies, each.horizon): (result.cases, each) for result, each in listed}
     honest: dict[int, dict[str, Estimate]] = {}
-    after = Deadline(None if clock.left is None else clock.left + AFTER)
+    after = Deadline(None if clock.left is None else clock.left + SECONDS_TO_ENCLOSE)
     answers = Answers[Any, Witness | None](lambda key: enclose(*wanted[key], honest), after)
     run_search(answers, (key for number, key in enumerate(wanted) if number == 0 or not clock.spent))
     enclosed = [witness for witness in answers.evaluated.values() if witness is not None]
@@ -212,9 +212,11 @@ def enclose(
 
 
 def by_theorem(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
-    """Strategy: a few deviations, if the scan theorem covers every agent and horizon, against any opponents.
+    """Strategy: a few deviations, if a theorem on slots bounds what copies gain for every agent and horizon.
 
-    The verdict rests on the theorem. The deviations show what copies cost; one that pays would be a bug.
+    That is the scan theorem, by which they gain nothing, or the ceiling of the index on slots, proven or computed; both
+    hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are evaluated if they
+    have a closed form and show what copies cost; one that pays would be a bug.
     """
     if question.opponents == "any" and question.also - {"withholding"}:
         return None
@@ -260,7 +262,7 @@ def sampled(question: Question, known: KnownArguments, search: Search, clock: De
     """Strategy: one race of all agents and horizons, except those that an elementary argument covers."""
     agents = question.searched
     if question.box is not None:
-        short = question.market.with_horizon(min(TRIED, question.market.horizon))
+        short = question.market.with_horizon(min(FIRST_ROUNDS, question.market.horizon))
         evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
         with black_box_runs(available_threads(), clock.left) as play:
             return FoundDeviations(tuple(sampled_results(agents, known, question.tolerance, search, clock, play)))
@@ -304,7 +306,7 @@ def sampled_results(
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.budget is None or clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(entry.case in known and known[entry.case].settles for entry in candidates):
-        budget *= CHECKED  # the verdict rests on arguments, which the samples only check
+        budget *= CHECKING_PART
     raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))
     return [*argued, *(_with_argument(result, known, complete) for result in raced)]
 
@@ -328,7 +330,7 @@ def _with_argument(
 
 
 def _elementary(known: KnownArguments) -> KnownArguments:
-    """Return the arguments that no evaluation is preferred to."""
+    """Return the elementary arguments, which make a search unnecessary."""
     return {case: argument for case, argument in known.items() if argument.basis is Basis.ELEMENTARY}
 
 

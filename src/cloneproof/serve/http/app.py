@@ -26,7 +26,7 @@ from cloneproof.serve.http import handlers as h
 from cloneproof.serve.http.monitoring import log_call
 from cloneproof.serve.http.service import MOST_BYTES, Service
 from cloneproof.serve.market.terms import MarketSpec, Role, invalid
-from cloneproof.serve.storage.sql import KeyRecord
+from cloneproof.serve.storage.storage import KeyRecord
 
 Header = tuple[bytes, bytes]
 Handler = Callable[..., Awaitable[tuple[int, Any]]]

@@ -26,7 +26,7 @@ from cloneproof.serve.market.entries import Ended, Entry, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
-from cloneproof.serve.storage.sql import KeyRecord, Line
+from cloneproof.serve.storage.storage import KeyRecord, Line
 from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds

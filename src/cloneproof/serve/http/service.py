@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.http.monitoring import Metrics
 from cloneproof.serve.market.terms import Role, invalid
-from cloneproof.serve.storage.sql import KeyRecord, Storage
+from cloneproof.serve.storage.storage import KeyRecord, Storage
 from cloneproof.serve.writer.writer import Writer
 
 log = logging.getLogger("cloneproof.serve")

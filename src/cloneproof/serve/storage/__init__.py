@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cloneproof.errors import ServeError
-from cloneproof.serve.storage.sql import Storage
 from cloneproof.serve.storage.sqlite import SqliteStorage
+from cloneproof.serve.storage.storage import Storage
 
 
 def is_postgres(place: str) -> bool:

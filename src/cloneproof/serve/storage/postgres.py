@@ -25,7 +25,7 @@ import psycopg
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Entry, decode
-from cloneproof.serve.storage.sql import (
+from cloneproof.serve.storage.storage import (
     ENTRIES_PER_CHECKPOINT,
     PAGE,
     RemoteBlock,

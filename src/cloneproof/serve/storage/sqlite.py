@@ -20,7 +20,7 @@ import numpy as np
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Appended, Head, decode
-from cloneproof.serve.storage.sql import (
+from cloneproof.serve.storage.storage import (
     ENTRIES_PER_CHECKPOINT,
     SHIFT,
     IdRow,

@@ -12,7 +12,7 @@ from functools import partial
 
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import take_snapshot
-from cloneproof.serve.storage.sql import Storage
+from cloneproof.serve.storage.storage import Storage
 from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.markets import ServedMarkets
 

@@ -13,7 +13,7 @@ from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.storage.sql import Storage
+from cloneproof.serve.storage.storage import Storage
 
 KnownEntries = defaultdict[int, Known]  # by the number of a market
 

@@ -15,7 +15,7 @@ from cloneproof.errors import ServeError
 from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on
-from cloneproof.serve.storage.sql import Line, Storage
+from cloneproof.serve.storage.storage import Line, Storage
 from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.markets import ServedMarkets
 

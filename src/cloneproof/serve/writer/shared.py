@@ -13,7 +13,7 @@ from typing import Any
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on
-from cloneproof.serve.storage.sql import RemoteBlock, SharedStorage, Storage
+from cloneproof.serve.storage.storage import RemoteBlock, SharedStorage, Storage
 from cloneproof.serve.writer.commands import Command
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.writer.queue import Group

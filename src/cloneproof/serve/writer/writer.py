@@ -22,7 +22,7 @@ from typing import Any, Final
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.entries import Known, Wanted
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.storage.sql import Storage
+from cloneproof.serve.storage.storage import Storage
 from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.checkpoints import Checkpoints
 from cloneproof.serve.writer.commands import Command, Settle
@@ -139,7 +139,7 @@ class Writer:
         return known, {self.markets.names[market]: of for market, of in found.items() if isinstance(of, Refused)}
 
     def _end_windows(self, commands: Joined, known: KnownEntries) -> tuple[int, set[str]]:
-        """End wait windows that are over; the time, and the markets that have more of them and must wait."""
+        """End wait windows that are over; return (now, markets with expired windows left)."""
         names = {command.market for command, _ in commands if command.market in self.markets.by_name}
         if self._look_at_all or self._expiring or not commands:
             names |= self.markets.awaiting
