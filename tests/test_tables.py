@@ -36,8 +36,8 @@ def test_every_result_is_json(results):
     data = results["audit"].to_dict()
     assert list(data) == [
         "verdict", "state", "tried_at_most", "about_tried", "scope", "tolerance", "mechanism", "worst", "tried",
-        "by_horizon", "thresholds", "also", "limits", "informed", "not_computed", "notes", "seconds", "interrupted",
-        "gain_at_most",
+        "by_horizon", "thresholds", "also", "limits", "informed", "variants", "not_computed", "notes", "seconds",
+        "interrupted", "gain_at_most",
     ]  # fmt: skip
     assert list(data["worst"]) == [
         "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies",

@@ -10,7 +10,7 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 
 from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.gained import CopyLimit, InformedGain
+from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
@@ -23,6 +23,21 @@ from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.sweeps.table import SweepTable
 
 __all__ = [
-    "Audit", "Comparison", "Conformance", "CopyLimit", "Decision", "Equilibrium", "Estimate", "Evaluation", "Gain",
-    "InformedGain", "Recommendation", "Record", "SweepTable", "Verification", "Witness", "write_replay",
+    "Audit",
+    "Comparison",
+    "Conformance",
+    "CopyLimit",
+    "Decision",
+    "Equilibrium",
+    "Estimate",
+    "Evaluation",
+    "Gain",
+    "InformedGain",
+    "NearCopyGain",
+    "Recommendation",
+    "Record",
+    "SweepTable",
+    "Verification",
+    "Witness",
+    "write_replay",
 ]  # fmt: skip

@@ -22,6 +22,8 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.streams import checked_seed
 
 MOST_COPIES = 10**6
+MOST_VARIANTS, MOST_SPREAD = 1000, 10.0
+SPREAD = 0.05  # of variants, in log-odds
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,19 @@ class Search:
         of many runs only, and are several times narrower while runs are few. Estimates say which they are.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
+    variants : int, default 5
+        How many variants an agent registers in place of each original, for audits with also="variants".
+    spread : float, optional
+        The standard deviation of the log-odds of a variant's mean, around those of its original: 0.05 makes click rates
+        differ by about 5 %. That is the default, unless `new` is given.
+    new : float, optional
+        Instead of a spread, the chance that a variant is a new item; else it is an exact copy.
 
     Examples
     --------
     >>> from cloneproof import Search
-    >>> Search(copies=2, seconds=30)
-    Search(copies=2, seconds=30.0, runs=None, seed=0, bounds='distribution-free', device='auto')
+    >>> Search(copies=2, seconds=30)  # doctest: +ELLIPSIS
+    Search(copies=2, seconds=30.0, runs=None, seed=0, ...)
     """
 
     copies: int = 4
@@ -58,6 +67,9 @@ class Search:
     seed: int = 0
     bounds: BoundsName = "distribution-free"
     device: DeviceName = "auto"
+    variants: int = 5
+    spread: float | None = None
+    new: float | None = None
 
     def __post_init__(self) -> None:
         check_sampling(bounds=self.bounds)
@@ -66,7 +78,15 @@ class Search:
             "runs": None if self.runs is None else count(self.runs, "runs", 1, MOST_RUNS, EngineError),
             "seed": checked_seed(self.seed),
             "device": checked_device(self.device),
+            "variants": count(self.variants, "variants", 1, MOST_VARIANTS, EngineError),
         }
+        if self.spread is not None and self.new is not None:
+            raise EngineError("expected variants with a spread or a chance to be new, got both; leave one out")
+        if self.new is None:
+            spread = SPREAD if self.spread is None else self.spread
+            checked["spread"] = number_in(spread, "the spread of variants", 0, MOST_SPREAD, EngineError)
+        else:
+            checked["new"] = number_in(self.new, "the chance that a variant is new", 0, 1, EngineError)
         if self.seconds is not None:
             checked["seconds"] = number_in(self.seconds, "seconds", 0, error=EngineError, low_open=True)
         for name, value in checked.items():

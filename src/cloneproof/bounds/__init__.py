@@ -7,7 +7,7 @@ The arguments mean the same everywhere::
     originals      L, the largest number of originals of an agent; l, the arms that one ETC compares
     max_arms       K, the arms up to which an agent has a score; as many as originals if left out
     horizon        T, the number of rounds
-    arm_rounds     m, the rounds that an ETC explores each arm for
+    arm_rounds     m, the rounds that an ETC explores each arm for; n, of a test of a draw
     agent_rounds   M, the trial of an agent
     score_rounds   W, the fresh rewards that a hold-out score counts
     rounds         m of each of two arms that are compared
@@ -32,6 +32,11 @@ The arguments mean the same everywhere::
     length         H, the rounds of a season
     lifetime       D, the rounds after which a rate is drawn anew, on average
     waiting        w, the items that arrive in a round, on average, times what one is better than the best by
+    payoffs        H_l, H_(l+1), .., honest payoffs with as many originals
+    new            the chance that a variant is a new item
+    distance       eps, the most that a variant's mean differs from its original's
+    tests          M, the most tests of an agent's own draws that are to be expected
+    varied         omega, the part of a list that is not exact copies
     holds, trial   functions of a whole number: a property that stays true, and the rounds of all trials at a horizon
 """
 

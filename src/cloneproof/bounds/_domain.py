@@ -56,7 +56,9 @@ CHECKS: dict[str, DomainCheck] = {
     **dict.fromkeys(("holds", "trial"), _callable),
     **dict.fromkeys(("gaps", "weights"), partial(_several, _distance)),
     **dict.fromkeys(("means", "values"), partial(_several, _mean)),
-    **dict.fromkeys(("low", "high"), _mean),
+    **dict.fromkeys(("low", "high", "new", "distance", "varied"), _mean),
+    "payoffs": partial(_several, partial(_number, -math.inf, math.inf)),
+    "tests": _distance,
     "season_cost.regret": _distance,
     "variant_inflation_ceiling.spread": _mean,  # 0 for copies
     "season_length.regret": _callable,

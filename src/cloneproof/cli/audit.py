@@ -64,7 +64,16 @@ def audit(
     horizons: Annotated[str | None, option("FIRST:LAST", "Audit every horizon from FIRST to LAST.")] = None,
     also: Annotated[
         list[str] | None,
-        option("NAME", "Also report what withholding, splitting, informed or copy-cost is worth; repeatable."),
+        option(
+            "NAME", "Also report what withholding, splitting, informed, variants or copy-cost is worth; repeatable."
+        ),
+    ] = None,
+    variants: Annotated[int, option("N", "With --also variants: register N variants of each original.")] = 5,
+    spread: Annotated[
+        float | None, option("SD", "With --also variants: how much their log-odds differ; default 0.05.")
+    ] = None,
+    new: Annotated[
+        float | None, option("CHANCE", "Instead of --spread: the chance that a variant is a new item.")
     ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     seconds: Seconds = None,
@@ -86,7 +95,7 @@ def audit(
         check_page(html)  # before the work, not after it
     if certificate is not None:
         check_place(certificate)
-    search = Search(max_copies, seconds, runs, seed, bounds, device)  # type: ignore[arg-type]
+    search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
             "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
-from cloneproof.analysis.audit.gained import CopyLimit, InformedGain
+from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
@@ -29,6 +29,7 @@ from cloneproof.report.words import (
 )
 
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
+Apart = Witness | CopyLimit | InformedGain | NearCopyGain
 MOST_NAMED = 6  # opponents that get a sentence of their own
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
 COLUMNS = ("copies", "T", "honest", "deviating", "gain", "± error", "relative")
@@ -50,7 +51,7 @@ def sections(audit: Audit) -> Iterable[Section]:
     yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
-    if audit.also or audit.informed or audit.limits or audit.not_computed:
+    if audit.also or audit.informed or audit.variants or audit.limits or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
     yield Section("Scope", _scope(audit))
     yield Section("To play it again", _again(audit), background=True)
@@ -174,8 +175,9 @@ def _deviations(audit: Audit) -> list[SectionPart]:
 
 def _apart(audit: Audit) -> list[SectionPart]:
     """Other deviations, an agent that knows its means, ever more copies; and what was asked for in vain."""
-    found: list[tuple[str, Witness | CopyLimit | InformedGain]] = [*audit.also.items()]
+    found: list[tuple[str, Apart]] = [*audit.also.items()]
     found += [] if audit.informed is None else [("informed", audit.informed)]
+    found += [] if audit.variants is None else [("variants", audit.variants)]
     found += [("limit", limit) for limit in audit.limits]
     rows = [_row(audit, f"{kind} ({each.agent})", each) for kind, each in found]
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
@@ -183,9 +185,17 @@ def _apart(audit: Audit) -> list[SectionPart]:
     vain = audit.not_computed.items()
     return [
         *table,
+        *_ceiling_of_variants(audit),
         *_naming(audit),
         *(Paragraph(f"Asked for and not computed: {name} ({why}).", role="note") for name, why in vain),
     ]
+
+
+def _ceiling_of_variants(audit: Audit) -> list[SectionPart]:
+    if audit.variants is None or audit.variants.ceiling is None:
+        return []
+    most = regret_words(audit.variants.ceiling)
+    return [Paragraph(f"Such variants gain at most {most} on average, by a theorem (docs/textbook/variants.md).")]
 
 
 def _naming(audit: Audit) -> list[SectionPart]:
@@ -208,7 +218,7 @@ def _naming(audit: Audit) -> list[SectionPart]:
     return [Table.of(columns, rows), Paragraph(words, role="note")]
 
 
-def _row(audit: Audit, name: str, found: Witness | CopyLimit | InformedGain) -> tuple[str, ...]:
+def _row(audit: Audit, name: str, found: Apart) -> tuple[str, ...]:
     horizon = f"{found.horizon:,}" if len(audit.by_horizon) > 1 else ""
     if isinstance(found, Witness) and found.argued:
         most = f"at most {number(max(0.0, found.gain.high))}"
@@ -216,10 +226,18 @@ def _row(audit: Audit, name: str, found: Witness | CopyLimit | InformedGain) -> 
     if isinstance(found, InformedGain):
         how, other = "by its means", found.informed
     else:
-        how = f"ever more of original {found.original}" if isinstance(found, CopyLimit) else copies_words(found.copies)
-        other = found.copied
+        how, other = _how(found), found.copied
     gain = (number(found.gain, sign=True), error_number(found.gain))
     return name, how, horizon, number(found.honest), number(other), *gain, percent(found)
+
+
+def _how(found: Witness | CopyLimit | NearCopyGain) -> str:
+    if isinstance(found, CopyLimit):
+        return f"ever more of original {found.original}"
+    if isinstance(found, NearCopyGain):
+        differ = f"spread {found.spread:g}" if found.new is None else f"{100 * found.new:g}{NARROW}% new"
+        return f"{found.variants} of each, {differ}"
+    return copies_words(found.copies)
 
 
 def _scope(audit: Audit) -> list[SectionPart]:

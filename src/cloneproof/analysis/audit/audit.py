@@ -65,12 +65,13 @@ def audit(
         The gain, relative to the honest payoff, that counts as none.
     horizons : str or sequence of int, optional
         "1:500" or a list, in place of the market's own horizon.
-    also : iterable of {"withholding", "splitting", "informed", "copy-cost"}, optional
+    also : iterable of {"withholding", "splitting", "informed", "variants", "copy-cost"}, optional
         Further deviations, which do not change the verdict. "withholding" leaves originals out and "splitting" divides
         them among two accounts, both in `Audit.also` (with three and five accounts beside); "copy-cost" finds the fee
         per copy that would stop the best deviation, in the notes. "informed" finds what an agent gains on average if it
         knows its means before it registers, and what becomes of the regret if one agent or everybody names its best
-        original, rightly or not, in `Audit.informed`; where no exact engine applies, by half of the time.
+        original, rightly or not, in `Audit.informed`; "variants" what near-copies of each original gain (`cp.Search`
+        says how many and how near), in `Audit.variants`. What is sampled of these takes half of the time.
     search : Search, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
         counted, so that one seed gives one answer, and ends after about a minute), and how runs are sampled if no

@@ -125,7 +125,8 @@ def conclude(
     """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
     audit = _concluded(question, found, covered, copies)
     notes = (*found.notes, *also.notes, *audit.notes)
-    audit = replace(audit, also=also.deviations, informed=also.informed, not_computed=also.missing, notes=notes)
+    apart = {"also": also.deviations, "informed": also.informed, "variants": also.variants}
+    audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
     return audit if question.box is not None else under_delays(audit, question)
 
 

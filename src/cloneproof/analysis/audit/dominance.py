@@ -436,7 +436,7 @@ def by_dominance(question: Question, known: KnownArguments, search: Search, cloc
     if len(question.horizons) > 1 or question.also:
         raise EngineError(
             "opponents='any' expects one horizon and nothing else to be asked for (withholding, splitting, informed, "
-            "copy-cost); ask for those against the market"
+            "variants, copy-cost); ask for those against the market"
         )
     results: list[DominanceResult] = []
     with clock.for_engines():

@@ -1,4 +1,4 @@
-"""What is compared with honesty beside copies: their limit, and what an agent's knowledge is worth."""
+"""What is compared with honesty beside copies: their limit, variants, and what an agent's knowledge is worth."""
 
 from __future__ import annotations
 
@@ -162,4 +162,40 @@ class InformedGain(Gained):
     def to_dict(self) -> dict[str, Any]:
         """Return the gain as data for JSON; a relative gain over nothing is None."""
         parts = ("honest", "informed", "gain", "relative_gain", "complete", "regret", "naming", "responses")
+        return fields_of(self, "agent", "horizon", *parts)
+
+
+@dataclass(frozen=True)
+class NearCopyGain(Gained):
+    """What an agent gains that registers variants of each of its originals, against honest others.
+
+    Attributes
+    ----------
+    agent : str
+        Who registers variants.
+    horizon : int
+        The rounds of the market.
+    variants : int
+        How many in place of each original.
+    spread, new : float or None
+        How they differ: the standard deviation of their log-odds, or the chance that one is a new item (`cp.Search`).
+    honest, copied, gain : Estimate
+        Its honest payoff, its payoff with the variants, and the difference.
+    ceiling : Estimate or None
+        The most that a theorem lets them gain; None if none applies or no engine could compute it.
+    """
+
+    agent: str
+    horizon: int
+    variants: int
+    spread: float | None
+    new: float | None
+    honest: Estimate
+    copied: Estimate
+    gain: Estimate
+    ceiling: Estimate | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the gain as data for JSON; a relative gain over nothing is None."""
+        parts = ("variants", "spread", "new", "honest", "copied", "gain", "relative_gain", "ceiling")
         return fields_of(self, "agent", "horizon", *parts)

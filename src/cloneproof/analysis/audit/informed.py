@@ -249,7 +249,7 @@ def sampled_naming(case: AuditCase, search: Search, clock: Deadline) -> Informed
     lists = [((), 1.0), ((agent,), 1.0), ((agent,), 0.0), *((everybody, accuracy) for accuracy in ACCURACIES)]
     worlds = [_naming_world(market, namers, accuracy) for namers, accuracy in lists]
 
-    def observe(_: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
+    def observe(_: FloatArray, __: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
         honest, right, wrong, *named = played
         before, best, other = (each.served[:, agent] for each in (honest, right, wrong))
         gains = [accuracy * best + (1 - accuracy) * other - before for accuracy in ACCURACIES]

@@ -3,7 +3,7 @@
 *Withholding* leaves originals out. *Splitting* divides them among two accounts, or registers them in three or five. A
 *copy cost* is the fee per copy that would stop the best deviation.
 
-What *informed* agents gain is in `informed`.
+What *informed* agents gain is in `informed`, what *variants* gain in `variants`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from itertools import product
 from typing import Final, NamedTuple
 
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds, withholding_vectors
-from cloneproof.analysis.audit.gained import InformedGain
+from cloneproof.analysis.audit.gained import Gained, InformedGain, NearCopyGain
 from cloneproof.analysis.audit.informed import informed_gain, realised_means
 from cloneproof.analysis.audit.question import AgentCases, Question
 from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
 from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
+from cloneproof.analysis.audit.variants import variant_gain
 from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.errors import OutOfTimeError
+from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import Agent, Market, full_copies
 
 MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
 FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
 SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
-SAMPLED: Final = frozenset(("informed",))  # what is sampled if no exact engine applies
+SAMPLED: Final = frozenset(("informed", "variants"))  # what is sampled if no exact engine applies
 MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
 
 
@@ -151,12 +152,16 @@ class OtherDeviations:
 
     deviations: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
+    variants: NearCopyGain | None = None
     notes: tuple[str, ...] = ()
     missing: dict[str, str] = field(default_factory=dict)  # what was asked for and has no number, and why
 
     def __or__(self, other: OtherDeviations) -> OtherDeviations:
         return OtherDeviations(
-            self.deviations | other.deviations, self.informed or other.informed, (*self.notes, *other.notes)
+            self.deviations | other.deviations,
+            self.informed or other.informed,
+            self.variants or other.variants,
+            (*self.notes, *other.notes),
         )
 
 
@@ -182,7 +187,10 @@ def other_deviations(question: Question, found: FoundDeviations, search: Search,
         answer |= _scan_withholding(exact, question.tolerance)
     if "informed" in question.also:
         answer |= _informed(found.results, search, question.tolerance, clock)
-    computed = {*answer.deviations, *([] if answer.informed is None else ["informed"]), "copy-cost"}  # a note is one
+    if "variants" in question.also:
+        answer |= _variants(found.results, search, question.tolerance, clock)
+    apart = {"informed": answer.informed, "variants": answer.variants, "copy-cost": answer}  # the last is a note
+    computed = {*answer.deviations, *(name for name, each in apart.items() if each is not None)}
     left = sorted(question.also - computed)
     why = {name: next((note for note in answer.notes if name in note), "interrupted") for name in left}
     return replace(answer, missing={name: note.removeprefix(f"{name}: ") for name, note in why.items()})
@@ -254,7 +262,7 @@ def _copy_cost(results: Sequence[SearchResult]) -> OtherDeviations:
     return OtherDeviations({"copy cost": witness}, notes=(note,))
 
 
-def _change(found: Witness | InformedGain) -> str:
+def _change(found: Witness | NearCopyGain) -> str:
     gain, part = found.gain.value, found.relative_gain
     return f"changes the payoff by {gain:+.6g} ({part:+.2%}) at horizon {found.horizon}"
 
@@ -263,7 +271,7 @@ def _worth(witness: Witness, tolerance: float) -> str:
     return f"{_change(witness)}: {_judged(witness, tolerance)}"
 
 
-def _judged(found: Witness | InformedGain, tolerance: float) -> str:
+def _judged(found: Gained, tolerance: float) -> str:
     if pays(found, tolerance):
         return "it pays"
     return "it does not pay" if does_not_pay(found, tolerance) else "undecided"
@@ -273,6 +281,22 @@ def _informed(results: Sequence[SearchResult], search: Search, tolerance: float,
     best, notes = informed_gain(results, search, clock)
     said = [] if best is None else [_sentence(best, search.copies, tolerance)]
     return OtherDeviations(informed=best, notes=(*notes[:3], *said))
+
+
+def _variants(results: Sequence[SearchResult], search: Search, tolerance: float, clock: Deadline) -> OtherDeviations:
+    """Return the largest relative gain of an agent with variants at the last horizon, or who was not evaluated."""
+    gains, notes = [], []
+    for left, result in enumerate(results):
+        try:
+            gains.append(variant_gain(result.cases[-1], search, clock.share(len(results) - left)))
+        except EngineError as refusal:
+            notes.append(f"variants: {result.agent} was not evaluated: {refusal.reason}")
+    if not gains:
+        return OtherDeviations(notes=tuple(notes[:3]))
+    best = max(gains, key=lambda gain: gain.relative_gain)
+    how = f"of spread {best.spread:g}" if best.new is None else f"of which each is new with chance {best.new:g}"
+    said = f"variants: {best.variants} of each original {how}, as {best.agent}: {_change(best)}"
+    return OtherDeviations(variants=best, notes=(*notes[:3], f"{said}: {_judged(best, tolerance)}"))
 
 
 def _sentence(best: InformedGain, max_copies: int, tolerance: float) -> str:

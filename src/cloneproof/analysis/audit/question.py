@@ -134,7 +134,7 @@ def epoch_cases(case: AuditCase) -> list[AuditCase]:
 
 
 OpponentsName = Literal["market", "any"]
-AlsoName = Literal["withholding", "splitting", "informed", "copy-cost"]
+AlsoName = Literal["withholding", "splitting", "informed", "variants", "copy-cost"]
 
 
 @dataclass(frozen=True)
@@ -204,8 +204,8 @@ def checked_question(
         one_of(other, get_args(AlsoName), "what else is asked for", EngineError)
     if isinstance(mechanism, BlackBox) and (opponents == "any" or set(others) - {"copy-cost"}):
         raise EngineError(
-            "expected a mechanism made of rules for opponents='any', withholding, splitting and informed agents, got a "
-            "black box; leave them out"
+            "expected a mechanism made of rules for opponents='any', withholding, splitting, informed agents and "
+            "variants, got a black box; leave them out"
         )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from cloneproof._sections import report
 from cloneproof._tables import Tabular, fields_of, to_data
-from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain
+from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain, NearCopyGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -209,6 +209,8 @@ class Audit(Tabular):
         The best deviation of each further kind that was asked for (`also=`): withholding, splitting.
     informed : InformedGain or None
         What an agent would gain if it knew its means before it registers, if asked for.
+    variants : NearCopyGain or None
+        What an agent would gain by variants of its originals, if asked for.
     not_computed : dict of str to str
         What `also=` asked for and got no number, and why.
     notes : tuple of str
@@ -243,6 +245,7 @@ class Audit(Tabular):
     thresholds: ThresholdGains = ()
     also: dict[str, Witness] = field(default_factory=dict)
     informed: InformedGain | None = None
+    variants: NearCopyGain | None = None
     notes: tuple[str, ...] = ()
     samples: tuple[SampledDeviation, ...] = ()
     seconds: float = 0.0
@@ -286,7 +289,17 @@ class Audit(Tabular):
     def to_dict(self) -> dict[str, Any]:
         """Return the audit as data for JSON; over several horizons, `tried` is at the horizon of `worst`."""
         shown = ("verdict", "state", "tried_at_most", "about_tried")
-        further = ("also", "limits", "informed", "not_computed", "notes", "seconds", "interrupted", "gain_at_most")
+        further = (
+            "also",
+            "limits",
+            "informed",
+            "variants",
+            "not_computed",
+            "notes",
+            "seconds",
+            "interrupted",
+            "gain_at_most",
+        )
         return {
             **fields_of(self, *shown),
             "scope": str(self.scope),

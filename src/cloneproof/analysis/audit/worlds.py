@@ -45,12 +45,12 @@ def sample_worlds(
     mechanism: Mechanism,
     worlds: Sequence[World],
     numbers: int,
-    observe: Callable[[FloatArray, Sequence[Outcomes]], FloatArray],
+    observe: Callable[[FloatArray, FloatArray, Sequence[Outcomes]], FloatArray],
     bounds: Sequence[Bounds],
     search: Search,
     clock: Deadline,
 ) -> list[Estimate]:
-    """Return the means of the columns that `observe` makes of the drawn means and each world's outcomes.
+    """Return the means of the columns that `observe` makes of drawn means, uniform numbers and each world's outcomes.
 
     Intervals are asymptotic, at 99 % each: no verdict rests on them.
     """
@@ -69,7 +69,7 @@ def sample_worlds(
             strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
             job = Job(world.market, mechanism, world.copies, search.seed, strata)
             played.append(kernel_outcomes(job, first, count))
-        return observe(means, played)
+        return observe(means, levels, played)
 
     plan = RunPlan(
         limit=limit_of(search.runs, None, 1),
