@@ -17,13 +17,13 @@ from scipy.special import expit
 
 from cloneproof._checks import count
 from cloneproof.errors import BoardError, brief
+from cloneproof.mechanisms.online.registration import MOST_WEIGHT
 
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]
 ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
 LEAST: Final = 1e-9  # smallest information of a battle
 MOST_MODELS: Final = 5_000  # the matrix of battles grows with their square
-MOST_WEIGHT: Final = 1_000  # of a model in its producer's draws
 
 
 @dataclass(frozen=True)
