@@ -107,7 +107,7 @@ def test_without_the_dice_an_arm_of_weight_0_is_impossible():
     played(market, 1)
     lines = market.chain.take().lines
     commitment = MarketDice(None, [bytes.fromhex(json.loads(lines[0])["commitment"])])
-    assert replay([(line, None) for line in lines], commitment).told is not None
+    assert replay([(line, None) for line in lines], commitment).unverified_from is not None
     at = next(n for n, line in enumerate(lines) if b'"decision"' in line and b'"ana"' in line)
     shown = json.loads(lines[at]) | {"arm": "dud"}
     lines[at] = json.dumps(shown, separators=(",", ":")).encode()

@@ -186,13 +186,13 @@ def test_a_replay_repeats_joiners_with_and_without_the_secret(terms):
     for dice in (MarketDice(SECRET), None):
         found = replay(listed(lines), dice)
         assert found.market.registry.to_dict() == market.registry.to_dict()
-        assert (found.told is None) == (dice is not None)
+        assert (found.unverified_from is None) == (dice is not None)
     kept = take_snapshot(market)
     assert restore(kept, SECRET).session.to_json() == market.session.to_json()
     assert snapshot_difference(kept, replay(listed(lines), MarketDice(SECRET)).market) is None
     assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
     _, lines = played(settled=True, **terms)
-    assert replay(listed(lines), MarketDice(None, season_keys(SECRET, 1))).told is None
+    assert replay(listed(lines), MarketDice(None, season_keys(SECRET, 1))).unverified_from is None
 
 
 def test_a_replay_refuses_joiners_that_were_forged():

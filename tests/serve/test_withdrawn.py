@@ -199,7 +199,7 @@ def test_a_replay_refuses_a_withdrawal_that_was_not_heeded():
     _, champion, lines = played()
     withdrawn = replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.withdrawn
     assert withdrawn == {champion.agent: [int(champion.arm[-1])]}
-    assert told(lines).told is not None
+    assert told(lines).unverified_from is not None
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
     shown_again = [*lines[: at + 1], changed(lines[at + 1], at + 2, agent=champion.agent, arm=champion.arm)]
     left_out = lines[:at] + [changed(line, n) for n, line in enumerate(lines[at + 1 :], at + 1)]

@@ -115,8 +115,8 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
         return ReplayResult(name, False, misfit.n - 1, str(misfit))
     balances = {record.agent: record.balance for record in found.market.registry.agents.values()}
     entries, head = found.market.chain.n, found.market.chain.hash.hex()
-    if (told := found.market.spec.market) != name:
-        return ReplayResult(name, False, 0, f"entry 1: this is the ledger of market {told!r}, not of {name!r}")
+    if (named := found.market.spec.market) != name:
+        return ReplayResult(name, False, 0, f"entry 1: this is the ledger of market {named!r}, not of {name!r}")
     if at > entries:
         problems.append("it is of an entry that the ledger does not have")
     if problems:
@@ -128,11 +128,11 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
         for one in found.seasons
         if one.rounds < one.last and one.reason is None
     ]
-    if found.told is not None:
+    if found.unverified_from is not None:
         season, rounds = found.market.season, found.market.round
         unchecked.append(
-            f"season {season}, from entry {found.told} on: its {rounds:,} decisions are possible, but whether its dice "
-            "made them, and when it ends, shows when it is settled and its key published"
+            f"season {season}, from entry {found.unverified_from} on: its {rounds:,} decisions are possible, but "
+            "whether its dice made them, and when it ends, shows when it is settled and its key published"
         )
     words = "; ".join([f"{entries} entries fit, head {head}", *early, *(f"not checked: {one}" for one in unchecked)])
     seasons = [one._asdict() for one in found.seasons]

@@ -23,7 +23,7 @@ from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
-from cloneproof.serve.market.told import ToldSession
+from cloneproof.serve.market.unverified import UnverifiedSession
 
 _AT_ONCE: Final = 1000  # entries
 
@@ -46,22 +46,22 @@ class SettledSeason(NamedTuple):
 
 
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: its market, its settled seasons, and the entry from which decisions are told, if any."""
+    """A ledger that fits: its market, its settled seasons, and the first entry of an unverified season, if any."""
 
     market: LiveMarket
     seasons: list[SettledSeason]
-    told: int | None = None
+    unverified_from: int | None = None
 
 
 def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
-    if isinstance(market.session, ToldSession):
-        market.session.told = entry
+    if isinstance(market.session, UnverifiedSession):
+        market.session.entry = entry
     return market.decide(entry.request, entry.at)
 
 
 def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry | None:
-    if isinstance(market.session, ToldSession):
-        market.session.told = None
+    if isinstance(market.session, UnverifiedSession):
+        market.session.entry = None
     decided, refusal = market.decide_many(("",), entry.at)
     if refusal is not None and refusal.code != "nobody_left":
         raise refusal
@@ -84,8 +84,10 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
     if market.dice.key(market.season) is not None:
         return market.start(entry.at, entry.beacon)
     registered = market.registry.participants(market.season)
-    told = entry.registered if market.format > 1 else None  # a hash under the key that is not known
-    return market.start(entry.at, entry.beacon, (market.season, registered, ToldSession(market, registered)), told)
+    registration_hash = entry.registered if market.format > 1 else None  # under a key that is not known
+    return market.start(
+        entry.at, entry.beacon, (market.season, registered, UnverifiedSession(market, registered)), registration_hash
+    )
 
 
 def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
@@ -174,14 +176,14 @@ def replay(
     """Replay a whole ledger, given as lines with the hash stored after each (None if none is stored there).
 
     If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger if they
-    are possible (`told.py`). Nothing may be entered while a window is over, except for defaults. A season is settled
-    after its last round, or after an entry that says why it ends before. `check` is called after every entry.
+    are possible (`unverified.py`). Nothing may be entered while a window is over, except for defaults. A season is
+    settled after its last round, or after an entry that says why it ends before. `check` is called after every entry.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
     """
     market: LiveMarket | None = None
-    number, told = 0, None
+    number, unverified_from = 0, None
     seen: set[bytes] = set()
     seasons: list[SettledSeason] = []
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
@@ -193,15 +195,15 @@ def replay(
             if isinstance(entry, ledger.Settled):
                 seasons.append(_checked_end(market, number))
             _check_answer(market, entry, line, number)
-        if isinstance(market.session, ToldSession):
-            told = told or number
+        if isinstance(market.session, UnverifiedSession):
+            unverified_from = unverified_from or number
         _check_keys(entry, seen, number)
         market.chain.take()
         if check is not None:
             check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, seasons, told)
+    return ReplayedLedger(market, seasons, unverified_from)
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
@@ -385,14 +387,14 @@ def snapshot_difference(text: bytes, market: LiveMarket) -> str | None:
 
 
 def _parts(market: LiveMarket) -> dict[str, Any]:
-    """Return the parts of a market's state that a replay can check; a `ToldSession` has no state of the mechanism."""
+    """Return the parts of a market's state that a replay can check; an `UnverifiedSession` has none of a mechanism."""
     parts: dict[str, Any] = {
         "the terms": market.spec,
         "the season": (market.season, market.state, market.ends, market.starts, market.reasons),
         "balances and statistics": market.registry.to_dict(),
         "the requests": market.requests,
     }
-    if not isinstance(market.session, ToldSession):
+    if not isinstance(market.session, UnverifiedSession):
         parts["the mechanism's state"] = market.session and market.session.to_json()
     return parts
 

@@ -30,8 +30,8 @@ def _impossible(why: str) -> Refused:
     return Refused(409, "impossible", f"whatever the dice, {why}")
 
 
-class ToldSession(Session):
-    """A session that repeats the decisions that it is told, if they are possible."""
+class UnverifiedSession(Session):
+    """A session that takes each decision from an entry of the ledger (`entry`, set before), if it is possible."""
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pending = 0, {}
@@ -46,14 +46,14 @@ class ToldSession(Session):
         mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
         self._uniform = Rotation("uniform traffic", self._names) if spec.uniform_traffic else None
         if mechanism.clearing.planned_epochs:  # each has phases of its own
-            self._phases: ToldPhases | None = None
+            self._phases: PossiblePhases | None = None
         elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
             self._phases = Timetable(mechanism, registered)
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
             self._phases = Trials(mechanism, registered)
         else:
-            self._phases = ToldPhases(mechanism, registered)
-        self.told: ledger.Decided | None = None
+            self._phases = PossiblePhases(mechanism, registered)
+        self.entry: ledger.Decided | None = None
 
     def _enter_agent(self, name: str, arms: int) -> None:
         for number, arm in enumerate(self._registry.arms(name, arms)):
@@ -71,31 +71,31 @@ class ToldSession(Session):
         self._phases, self.joined = None, True
 
     def decide_run(self, most: int) -> tuple[Decision, int]:
-        told, gone = self.told, self._withdrawals
-        if told is None:
+        entry, gone = self.entry, self._withdrawals
+        if entry is None:
             if len({agent for agent, _ in gone.arms}) < len(self._names):
                 raise _impossible("somebody is left to serve, who has withdrawn nothing")
             gone.out.update(range(len(self._names)))
             self.last = self.round
             raise nobody_left()
-        if (told.agent, told.arm) not in self._arms:
-            raise Refused(409, "unknown_arm", f"{told.agent!r} has no arm {told.arm!r} in this season")
-        agent, arm = self._arms[told.agent, told.arm]
+        if (entry.agent, entry.arm) not in self._arms:
+            raise Refused(409, "unknown_arm", f"{entry.agent!r} has no arm {entry.arm!r} in this season")
+        agent, arm = self._arms[entry.agent, entry.arm]
         if (agent, arm) in gone.arms:
-            raise _impossible(f"{told.arm!r} of {told.agent!r} is shown no more, as it was withdrawn")
-        if (told.agent, told.arm) in self._never:
-            raise _impossible(f"{told.arm!r} of {told.agent!r} is never shown, as its weight is 0")
+            raise _impossible(f"{entry.arm!r} of {entry.agent!r} is shown no more, as it was withdrawn")
+        if (entry.agent, entry.arm) in self._never:
+            raise _impossible(f"{entry.arm!r} of {entry.agent!r} is never shown, as its weight is 0")
         slot = -1
-        if told.phase == "uniform":
+        if entry.phase == "uniform":
             if self._uniform is None:
                 raise _impossible("there is no uniform traffic under these terms")
             if not gone.arms and not self.joined:
                 self._uniform.take(agent)
         elif self._phases is not None:
-            slot = self._phases.take(told.phase, agent, arm)
+            slot = self._phases.take(entry.phase, agent, arm)
         self.round += 1
-        self.pending[self.round] = Allocation(agent, arm, told.phase, False, False, 0, slot)
-        return Decision(self.round, told.agent, arm, told.phase), 1
+        self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot)
+        return Decision(self.round, entry.agent, arm, entry.phase), 1
 
     def withdraw(self, agent: str, arm: int) -> None:
         self._withdrawals.arms.add((self._names.index(agent), arm))
@@ -110,7 +110,7 @@ class ToldSession(Session):
 
     @property
     def probability(self) -> float | None:
-        return None if self.told is None else self.told.probability
+        return None if self.entry is None else self.entry.probability
 
 
 class Rotation:
@@ -127,7 +127,7 @@ class Rotation:
             raise _impossible(f"it is not the turn of {self.names[agent]!r} in {self.what}")
 
 
-class ToldPhases:
+class PossiblePhases:
     """A mechanism without trials; while a commitment waits, all take turns.
 
     If all arms lie side by side, each is explored equally often before one is preferred. If slots do, those never
@@ -178,7 +178,7 @@ class ToldPhases:
         self.awaited -= 1
 
 
-class Trials(ToldPhases):
+class Trials(PossiblePhases):
     """Agents are tried, then one is awarded: by turns no agent is tried more than once more than any other."""
 
     possible = ("trial", "award")
@@ -225,7 +225,7 @@ class Timetable(Trials):
         self.arrived, self.least, self.most = list[int](), list[int](), list[int]()  # of rewards of each, in ticks
 
     def take(self, phase: str, agent: int, arm: int) -> int:
-        ToldPhases.take(self, phase, agent, arm)
+        PossiblePhases.take(self, phase, agent, arm)
         rule = self.mechanism.arm
         if phase == "waiting":
             return -1
