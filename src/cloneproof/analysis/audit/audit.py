@@ -2,8 +2,9 @@
 
 1. `question` turns the arguments into cases, one for each agent and horizon.
 2. `before_search` asks the list of `arguments` why no copies can pay in each case.
-3. The first strategy that applies finds deviations: `by_theorem` if the scan theorem covers everything, `by_dominance`
-   against any opponents, `exact` (vectors of copies by exact engines), or `sampled` (paired runs).
+3. The first strategy that applies finds deviations: `by_theorem` if a theorem on slots bounds what copies gain for
+   every agent and horizon, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
+   `sampled` (paired runs).
 4. `other_deviations` adds other deviations, which do not change the verdict.
 5. `after_search` asks the list again, with what was found.
 6. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an

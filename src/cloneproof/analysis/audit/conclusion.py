@@ -123,15 +123,18 @@ def conclude(
     question: Question, found: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
 ) -> Audit:
     """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
-    audit = _concluded(question, found, covered, copies)
+    audit = _decide_verdict(question, found, covered, copies)
     notes = (*found.notes, *also.notes, *audit.notes)
     apart = {"also": also.deviations, "informed": also.informed, "variants": also.variants}
     audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
-    return audit if question.box is not None else under_delays(audit, question)
+    return audit if question.box is not None else check_delays(audit, question)
 
 
-def _concluded(question: Question, found: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
-    """Return the verdict from the results of one agent of each kind."""
+def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
+    """Return the audit with the verdict of the search, from the results of one agent of each kind.
+
+    It is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, else `undecided`.
+    """
     results = _of_everybody(question, found.results)
     tried = [witness for result in results for witness in result.witnesses]
     bounds = [bounded for result in results for bounded in result.bounds()]
@@ -266,8 +269,10 @@ def _award_gain(case: AuditCase) -> float:
     return max(0.0, (1 + gap) * mistakes - m * gap / count, 2 * mistakes - m / count)
 
 
-def under_delays(audit: Audit, question: Question) -> Audit:
-    """Add a sentence on late rewards; not `clone-proof` if declared delays are not covered.
+def check_delays(audit: Audit, question: Question) -> Audit:
+    """Return the audit with what is known of late rewards, which may turn `clone-proof` into `undecided`.
+
+    That is so if the market declares delays and no bound shows that what copies gain by them is within the tolerance.
 
     References
     ----------
