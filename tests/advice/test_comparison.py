@@ -115,3 +115,14 @@ def test_an_agent_that_earns_nothing_has_no_infinite_gain(ticking_clock):
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.0)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=3000)
     (row,) = cp.compare(market, ["epsilon-greedy"], search=cp.Search(seconds=0.02))
     assert json.loads(json.dumps(row.to_dict(), allow_nan=False))["mechanism"] == "epsilon-greedy"
+
+
+def test_variants_stand_beside_copies():
+    """Five variants of a clip pay under UCB1, and not under a uniform draw of agents; a black box has no number."""
+    market = cp.Market([cp.Agent(name, 1, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=40)
+    made = {name: cp.mechanism(name, market=market) for name in ("ucb1", "uniform-etc")}
+    ucb, uniform = (comparison._variants(market, each, "ana", 0.5, seed=3) for each in made.values())
+    assert ucb.gain.low > 0 >= uniform.gain.low
+    assert (ucb.variants, ucb.spread) == (5, 0.05)
+    text = str(comparison.Comparison((replace(ROW, variants=ucb), ROW), 0.005))
+    assert text.count(f"{100 * ucb.relative_gain:+.0f} ±") == 1

@@ -11,7 +11,8 @@ from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.words import FIXED, sentence
 
-COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "regret", "attacked", "time")
+COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "variants, %", "regret", "attacked", "time")
+VARIANTS = f"Variants: the agent registers five of each item, whose odds differ by about 5{FIXED}%."
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
 
 
@@ -22,7 +23,7 @@ def sections(found: Comparison) -> Iterable[Section]:
     if given is not None:
         had = f"All mechanisms had {given:g} s together."
     none = f"Gains of up to {found.tolerance:.1%} count as none."
-    how = f"{none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {had}"
+    how = f"{none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {VARIANTS} {had}"
     remarks = tuple(Paragraph(sentence(remark), row.name) for row in found if (remark := _remark(row)))
     table = Table.of(COLUMNS, map(_cells, found), left=["verdict"])
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
@@ -33,7 +34,7 @@ def sections(found: Comparison) -> Iterable[Section]:
 def _cells(row: ComparedMechanism) -> tuple[str, ...]:
     time = f"{row.seconds:.1f} s"
     if row.verdict is None:
-        return row.name, "not audited", "", "", _number(row.regret, row.exact), "", time
+        return row.name, "not audited", "", "", "", _number(row.regret, row.exact), "", time
     gain = f"{100 * row.relative_gain:+.1f}" if math.isfinite(row.relative_gain) else "from nothing"
     copies, verdict = f"{row.agent} {','.join(map(str, row.copies))}", str(row.verdict)
     if row.verdict == "undecided":  # what the samples do not rule out
@@ -42,7 +43,16 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
         gain, copies = "none", "proven" if row.state == AuditState.PROOF else "at 99 %"
     if row.state == AuditState.NONE_TRIED_PAYS:
         copies, verdict = f"{row.tried} tried", "none pays"
-    return row.name, verdict, gain, copies, _number(row.regret, row.exact), _number(row.attacked, row.exact), time
+    regrets = _number(row.regret, row.exact), _number(row.attacked, row.exact)
+    return row.name, verdict, gain, copies, _variants(row), *regrets, time
+
+
+def _variants(row: ComparedMechanism) -> str:
+    """What five variants of each item gain, where enough runs were drawn to tell."""
+    found = row.variants
+    if found is None or found.honest.value <= 0 or found.gain.error > found.honest.value:
+        return ""
+    return f"{100 * found.relative_gain:+.0f} ± {100 * found.gain.error / found.honest.value:.0f}"
 
 
 def _number(estimate: Estimate | None, exact: bool) -> str:
