@@ -124,5 +124,6 @@ def test_variants_stand_beside_copies():
     ucb, uniform = (comparison._variants(market, each, "ana", 0.5, seed=3) for each in made.values())
     assert ucb.gain.low > 0 >= uniform.gain.low
     assert (ucb.variants, ucb.spread) == (5, 0.05)
-    text = str(comparison.Comparison((replace(ROW, variants=ucb), ROW), 0.005))
+    audited = replace(ROW, verdict="exploitable", agent="ana", copies=(4,))
+    text = str(comparison.Comparison((replace(audited, variants=ucb), audited), 0.005))
     assert text.count(f"{100 * ucb.relative_gain:+.0f} ±") == 1
