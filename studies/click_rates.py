@@ -17,9 +17,10 @@ from pathlib import Path
 
 import cloneproof as cp
 from cloneproof._sections import Section, Table
-from cloneproof.advice.assessment import SamplingBudget, tuned_mechanism
 from cloneproof.advice.declared import declared_market
-from cloneproof.advice.recommend import best_responses
+from cloneproof.advice.price import best_responses
+from cloneproof.advice.regret import SamplingBudget
+from cloneproof.advice.tuning import tuned_mechanism
 from cloneproof.analysis.audit.copy_vectors import kinds_of
 from cloneproof.analysis.equilibrium import Strategies, iterate, payoff_table
 from cloneproof.cli.output import print_sections
@@ -30,7 +31,7 @@ from resumable_rows import resume_rows
 
 HORIZONS = tuple(10**power for power in range(5, 10))
 MECHANISMS = ("etc", "h-etc-r", "uniform-etc", "holdout-h-etc", "reservoir")
-RATES, RATIO = (0.002, 0.05), 1.2  # five rates, each 2.2 times the one before
+RATES = [0.002 * 25 ** (k / 4) for k in range(5)]  # each 2.2 times the one before
 ORIGINALS, AGENTS = 3, 20
 
 
@@ -51,7 +52,7 @@ class Row:
 
 def evaluate_case(name: str, horizon: int) -> Row:
     """One point."""
-    market = declared_market(AGENTS, ORIGINALS, horizon, rates=RATES, relative_gap=RATIO)
+    market = declared_market(AGENTS, ORIGINALS, horizon, values=RATES)
     made = tuned(name, market)
     honest = cp.evaluate(market, made, engine="closed-form").regret
     copied = best_responses(market, made, SamplingBudget(), Deadline())

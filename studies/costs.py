@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof.advice.assessment import expected_best
+from cloneproof.advice.regret import expected_best
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes

@@ -3,8 +3,8 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingBudget
 from cloneproof.advice.assumptions import account_floor, second_account_gain
+from cloneproof.advice.regret import SamplingBudget
 from cloneproof.errors import CloneproofError
 from cloneproof.report.page import html_page
 from cloneproof.report.words import account_sentence

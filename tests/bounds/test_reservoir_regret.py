@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingBudget, regret_of
+from cloneproof.advice.regret import SamplingBudget, regret_of
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.bounds.reservoir_tuning import reservoir_numbers, tune_contest, tune_reservoir
 from cloneproof.engines.deadline import Deadline

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import SamplingBudget
-from cloneproof.advice.assumptions import season_words
+from cloneproof.advice.assumptions import drift_seasons
 from cloneproof.errors import CloneproofError
+from cloneproof.report.words import cost_words
+from support.advised import advised
 
 
 def test_the_cost_of_drift_is_that_of_a_choice_whose_rate_is_drawn_anew():
@@ -59,13 +60,18 @@ def test_waiting_costs_at_most_what_the_model_says():
     assert 0.7 * model < lost < model
 
 
-def test_a_recommendation_names_the_season(ticking_clock):
+def test_a_recommendation_names_the_season():
     market = cp.Market(
         [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], horizon=10**5
     )
-    found = cp.recommend(market, drift=20_000, search=cp.Search(seconds=0.3))
-    assert "seasons of about" in found.seasons
-    assert "neutral to copies" in found.seasons
-    assert "one season" in season_words(market, found.choice, 1e15, SamplingBudget(0.1))
+    found = advised(market, drift=20_000, declared=())
+    seasons, length = found.seasons, found.market.horizon
+    assert length == seasons.length < seasons.rounds == 10**5
+    assert found.cost.value > found.choice.regret.value * 10**5 / length  # drift costs something besides
+    lost = 10**5 * cp.bounds.season_cost(length, found.choice.regret.value, seasons.gap, 20_000)
+    assert found.cost.value == pytest.approx(lost)
+    assert cost_words(found) in str(found).replace("\n", " ")
+    assert "neutral to copies" in str(found).replace("\n", " ")
+    assert drift_seasons(market, 1e15).length == 10**5
     with pytest.raises(CloneproofError, match="drift"):
         cp.recommend(market, drift=0)

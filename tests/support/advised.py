@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 import cloneproof as cp
-from cloneproof.advice.assessment import DECLARED
+from cloneproof.advice.tuning import DECLARED
 from support.clocks import one_thread, ticking
 
 

@@ -4,7 +4,15 @@ from dataclasses import replace
 
 import cloneproof as cp
 from cloneproof.advice.comparison import ComparedMechanism, Comparison
-from cloneproof.advice.recommendation import AssessedMechanism, PriceOfHonesty, Recommendation, WrongDeclaration
+from cloneproof.advice.recommendation import (
+    AssessedMechanism,
+    CoursePoint,
+    PlatformOption,
+    PriceOfHonesty,
+    Recommendation,
+    Seasons,
+    WrongDeclaration,
+)
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.logs.backtest import Backtest, BacktestRow
 from cloneproof.logs.copy_worth import CopyWorth
@@ -25,7 +33,7 @@ def regret(value):
 
 
 def assessed(made, needs="", **more):
-    curve = tuple((10**k, regret(20.0 * k)) for k in (1, 2))
+    curve = tuple(CoursePoint(10**k, regret(20.0 * k), (0.6, 0.4)) for k in (1, 2))
     return AssessedMechanism(
         made, regret(60.0), "clone-proof", 0.0, 0.2, (80.0, 90.0), f"Copies do not pay under {made.name}.", needs,
         "Few items are shown.", curve, **more,
@@ -34,13 +42,15 @@ def assessed(made, needs="", **more):
 
 def recommendation():
     """With everything that one can say."""
-    wrong = (WrongDeclaration("rates are twice as high", regret(70.0), 0.3, "computed"),)
+    wrong = (WrongDeclaration("rates are twice as high", regret(70.0), 0.3, "computed", usual=True),)
     choice = assessed(cp.mechanism("reservoir", rounds=5, draws=3, threshold=4), wrong=wrong, account_gain=regret(9.0))
     cheaper = assessed(cp.mechanism("uniform-etc", arm_rounds=3), needs="the gap is right", wrong=wrong)
+    ends = [PlatformOption("the season ends", end, "reservoir", regret(60.0), 0.0, True) for end in ("here", "there")]
     price = PriceOfHonesty(MECHANISM, regret(50.0), regret(120.0), "8 / 8 8", "exact", choice.over_time)
     return Recommendation(
         MARKET, "bayesian", (choice, cheaper), {"h-ucb": "copies pay"}, price, 200.0, True, "", ("A note.",),
-        seconds=1.5, account_floor=3.0, seasons="Seasons of 100 rounds cost least.",
+        seconds=1.5, account_floor=3.0, seasons=Seasons(1e3, 4000, 400, 0.1, 300.0), settled=True,
+        candidates=("reservoir",), options=tuple(ends),
     )  # fmt: skip
 
 

@@ -11,20 +11,20 @@ from operator import itemgetter
 
 import numpy as np
 
-from cloneproof.advice.assessment import (
-    COMMITTED,
-    LONGEST_SAMPLED,
-    PULLS_A_SECOND,
-    TOLERANCE,
+from cloneproof._clock import count_work
+from cloneproof.advice.assessment import TOLERANCE, relative_gain
+from cloneproof.advice.recommendation import Seasons, WrongDeclaration
+from cloneproof.advice.regret import (
+    ERRORS,
+    PATIENCE,
     SamplingBudget,
-    expected_best,
+    is_listed,
     prior_points,
     random_regret,
     regret_of,
-    relative_gain,
-    tuned_mechanism,
+    seconds_of_run,
 )
-from cloneproof.advice.recommendation import AssessedMechanism, WrongDeclaration
+from cloneproof.advice.tuning import cost_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
@@ -36,15 +36,16 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Agent, Market, Means, full_copies
-from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform
+from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
-PART = 0.25  # This part of a regret's pulls is for second accounts.
-ERRORS = 2.58  # An interval at 99 % has this many standard errors.
 SHORTER = 16  # The mechanism is also tuned and judged at a horizon this many times shorter.
-LEVELS = 24  # A continuous prior whose rates are changed has this many values,
+LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
 FEW_LEVELS = 12  # and this many if the best of several items counts.
+LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
+SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
 
 
 def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudget) -> Estimate | None:
@@ -53,12 +54,16 @@ def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudge
     Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
     if no compiled kernel plays the mechanism, or its runs are too long.
     """
-    pulls = COMMITTED if made.rules[0].commits else market.horizon
-    if pulls > LONGEST_SAMPLED or find_spec("numba") is None:
+    if find_spec("numba") is None:
+        return None
+    kinds = len({agent.priors for agent in market.agents})
+    cost = 2 * kinds * seconds_of_run(Job(market, made, full_copies(market.agents, None)))
+    runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
+    if runs * cost > PATIENCE * sampling.seconds:
         return None
     from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes  # late: without the compiler there is none
 
-    runs = max(FEWEST, min(MOST, round(PART * sampling.seconds * PULLS_A_SECOND / pulls)))
+    count_work(runs * cost)
     dice = np.random.default_rng([sampling.seed, 5])
     worlds: list[Means] = [
         {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
@@ -98,56 +103,58 @@ def account_floor(market: Market) -> float | None:
     return market.horizon * second_account_floor(len(market.agents), values, weights, originals=count)
 
 
-def season_words(market: Market, chosen: AssessedMechanism, lifetime: float, sampling: SamplingBudget) -> str:
-    """Describe the cheapest season if a rate lasts `lifetime` rounds on average, and what variety costs.
+def drift_seasons(market: Market, lifetime: float) -> Seasons:
+    """Return the seasons of least cost if a rate lasts `lifetime` rounds on average.
 
-    The regret of a shorter season follows a power law through that of the horizon and of a sixteenth of it, each tuned.
+    The regret of a season follows a power law through that of a reservoir tuned for the horizon and of one tuned for a
+    sixteenth of it.
     """
     gap = random_regret(market) / market.horizon
-    power = _power(market, chosen, sampling)
+    shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
+    whole, part = (max(1e-9, cost_of(each, mechanism("reservoir", market=each))) for each in (market, shorter))
+    power = 0.5
+    if shorter.horizon < market.horizon and math.isfinite(whole) and math.isfinite(part):
+        power = min(1.0, max(0.0, math.log(whole / part) / math.log(market.horizon / shorter.horizon)))
 
     def regret(rounds: int) -> float:
-        return min(gap * rounds, chosen.regret.value * math.pow(rounds / market.horizon, power))
+        return min(gap * rounds, whole * math.pow(rounds / market.horizon, power))
 
-    if gap <= 0:
-        return "All items are alike, so drift costs nothing."
-    length, cost = season_length(regret, market.horizon, gap, lifetime)
-    long = season_cost(market.horizon, regret(market.horizon), gap, lifetime)
-    earned = expected_best(market)
-    start = "one season of all rounds" if length == market.horizon else f"seasons of about {length:,} rounds"
-    return (
-        f"If a rate changes after {lifetime:,.0f} rounds on average, {start} cost least, at most about "
-        f"{cost / earned:.1%} of what perfect knowledge would earn (one long season: {long / earned:.1%}). "
-        "Then restart with parameters tuned to that length; the promise holds for rates that stay within a season. "
-        "Each 1 % of traffic kept for variety (a provider at random, then one of its items) costs about "
-        f"{random_regret(market) / 100:,.3g} rewards and is neutral to copies."
-    )
-
-
-def _power(market: Market, chosen: AssessedMechanism, sampling: SamplingBudget) -> float:
-    """Return the exponent of the regret as a function of the rounds, between 0 and 1; a half if unknown."""
-    shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
-    try:
-        regret = regret_of(shorter, tuned_mechanism(chosen.name, shorter), sampling)
-    except CloneproofError:
-        regret = None
-    if regret is None or min(regret.value, chosen.regret.value) <= 0 or shorter.horizon == market.horizon:
-        return 0.5
-    power = math.log(chosen.regret.value / regret.value) / math.log(market.horizon / shorter.horizon)
-    return min(1.0, max(0.0, power))
+    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime)[0]
+    length = max(len(market.agents), length)
+    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime)
+    return Seasons(lifetime, market.horizon, length, gap, one_season)
 
 
 def wrong_declarations(
-    market: Market, made: Mechanism, sampling: SamplingBudget, informed: bool = False
+    market: Market, made: Mechanism, usual: SamplingBudget, sampling: SamplingBudget, informed: bool = False
 ) -> tuple[WrongDeclaration, ...]:
-    """Return each way in which a declaration may be wrong, with the regret and the largest gain."""
-    mistakes = [_mistake(what, truth, made, sampling) for what, truth in true_markets(market)]
+    """Return each way in which a declaration may be wrong, with the regret and the largest gain.
+
+    `usual` is the budget of those with which one must reckon: rates half and twice as high, and a threshold that is a
+    standard deviation of a test's count too low or too high.
+    """
+    mistakes = [replace(_mistake(what, market, each, usual), usual=True) for what, each in _other_thresholds(made)]
+    for what, truth in true_markets(market):
+        mistake = _mistake(what, truth, made, usual if what in SCALES else sampling)
+        mistakes.append(replace(mistake, usual=what in SCALES))
     if informed:  # and know only the odds after all
         what = "providers know only the odds of their items"
         mistakes.append(_sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling))
     elif market.most_originals > 1:
         mistakes.append(_if_informed(market, made, sampling))
-    return tuple(mistakes)
+    return tuple(sorted(mistakes, key=lambda mistake: not mistake.usual))
+
+
+def _other_thresholds(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
+    """Yield the mechanism with a threshold a step too low and too high, if it has one."""
+    slots = made.arm.slots
+    if slots.threshold is None:
+        return
+    step = max(1, round(math.sqrt(slots.threshold)))
+    for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
+        if 1 <= threshold <= made.arm.explore:
+            arm = replace(made.arm, slots=replace(slots, threshold=threshold))
+            yield f"the threshold is {step:,} too {what}", replace(made, arm=arm)
 
 
 def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
@@ -157,13 +164,9 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
         agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
         return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
 
-    highest = max(float(prior.quantile(1.0)) for agent in market.agents for prior in agent.priors)
-    for words, factor in (
-        ("rates are 20 % lower", 0.8),
-        ("rates are 20 % higher", 1.2),
-        ("rates are twice as high", 2),
-    ):
-        if 0 < factor * highest <= 1:
+    highest = max(_highest(prior) for agent in market.agents for prior in agent.priors)
+    for words, factor in SCALES.items():
+        if factor * highest <= 1:
             yield words, changed(partial(_scaled, factor=factor))
     if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
         yield "items differ half as much", changed(_half_as_far)
@@ -173,8 +176,17 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
         yield "half the traffic", market.with_horizon(market.horizon // 2)
 
 
+def _highest(prior: Prior) -> float:
+    """Return the largest value; of a Beta prior, the one below which nineteen of twenty lie."""
+    return float(prior.quantile(0.95 if isinstance(prior, Beta) else 1.0))
+
+
 def _scaled(prior: Prior, factor: float) -> Prior:
-    """Scale every value; a continuous prior by its quantiles."""
+    """Scale every value; a Beta prior keeps its first parameter, which for low rates is the same."""
+    if isinstance(prior, Beta):
+        return Beta(prior.a, prior.a * (1 / (factor * prior.mean) - 1))
+    if isinstance(prior, Uniform):
+        return Uniform(factor * prior.low, min(1.0, factor * prior.high))
     atoms = prior_points(prior, LEVELS)
     if len(atoms) == 1:
         return Point(factor * atoms[0][0])
@@ -206,7 +218,7 @@ def _sampled_mistake(
     what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
 ) -> WrongDeclaration:
     """Return the same by a sampled audit, if no exact engine applies."""
-    if truth.horizon > LONGEST_SAMPLED:
+    if truth.horizon > LONGEST_AUDITED:
         return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
     try:
         audited = audit(truth, made, tolerance=TOLERANCE, search=sampling.search(0.3))
@@ -246,7 +258,10 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
     """Return the loss if agents know their items after all: one registers only its best item, or everybody does."""
     best_only = market_of_bests(market)
     regret = regret_of(best_only, made, sampling)
-    gain, why = 0.0, "the agent registers only its best item: computed"
+    what = "providers know which of their items are better (regret: if each registers only its best)"
+    gain, why, unknown = 0.0, "the agent registers only its best item: computed", "no exact engine applies"
+    if not is_listed(market):  # quadrature takes seconds
+        return WrongDeclaration(what, regret, math.inf, unknown)
     try:
         honest = evaluate(market, made, engine="closed-form")
         kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
@@ -258,8 +273,7 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
             own = honest.payoff[agent.name]
             gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
     except CloneproofError:
-        gain, why = math.inf, "no exact engine applies"
-    what = "providers know which of their items are better (regret: if each registers only its best)"
+        gain, why = math.inf, unknown
     return WrongDeclaration(what, regret, gain, why)
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from scipy.optimize import brentq
+from scipy.special import betaincinv
+
 from cloneproof._checks import count as checked_count
 from cloneproof._checks import real
 from cloneproof.errors import MarketError, brief
 from cloneproof.market.market import Agent, Market, checked_market
-from cloneproof.market.priors import Discrete
+from cloneproof.market.priors import Beta, Discrete, Prior
 
-MOST_VALUES = 12  # rates that are told apart; a wider range gets larger steps
 MOST_ITEMS = 3000  # of all agents together
-RELATIVE_GAP = 0.25
+TAIL = 0.05  # of the rates, below the lower one of two that were declared; as many lie above the higher one
+SHAPES = (1e-3, 1e9)  # parameters a of Beta priors among which the one for two rates is searched
+DIGITS = 5  # of the parameters of such a prior
 
 
 def declared_market(
@@ -21,18 +25,18 @@ def declared_market(
     originals: int,
     horizon: int,
     *,
-    rates: Sequence[float] | None = None,
-    relative_gap: float = RELATIVE_GAP,
+    rates: Sequence[float] | Prior | None = None,
     values: Sequence[float] | None = None,
 ) -> Market:
-    """Equal agents whose items have one of some equally likely click rates.
+    """Equal agents whose items have click rates of one prior.
 
-    The rates are `values`, or run from the lowest to the highest of `rates` in equal ratios of at least
-    1 + `relative_gap`.
+    The prior is given as `rates`, or as two of them between which nine of ten items lie (`prior_between`); or all
+    `values` are equally likely.
 
-    >>> market = declared_market(20, 3, 10**8, rates=(0.002, 0.006), relative_gap=0.5)
-    >>> [round(value, 6) for value in market.agents[0].support]
-    [0.002, 0.003464, 0.006]
+    >>> declared_market(20, 3, 10**8, rates=(0.002, 0.006)).agents[0].priors[0]
+    Beta(a=9.259, b=2372.0)
+    >>> declared_market(20, 3, 10**8, values=(0.002, 0.006)).agents[0].support
+    (0.002, 0.006)
     """
     count = checked_count(agents, "agents", error=MarketError)
     items = checked_count(originals, "originals", error=MarketError)
@@ -40,13 +44,48 @@ def declared_market(
     rounds = checked_count(horizon, "rounds", count, error=MarketError)
     if (rates is None) == (values is None):
         raise MarketError(
-            "expected the click rates as rates=(lowest, highest) or as values=(..), one of them; e.g. "
+            "expected the click rates as rates=(low, high) or a prior, or as values=(..), one of them; e.g. "
             "rates=(0.002, 0.006)"
         )
-    means = rates_between(rates, relative_gap) if rates is not None else _checked_rates(values)
-    prior = Discrete(list(means), [1 / len(means)] * len(means))
     width = len(str(count))
+    if rates is None:
+        prior: Prior = _listed(values)
+    else:
+        prior = prior_between(rates) if isinstance(rates, Sequence) else rates
     return Market([Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds)
+
+
+def prior_between(rates: object) -> Beta:
+    """Return the Beta prior of which nine tenths lie between two rates, and a twentieth on either side.
+
+    >>> prior = prior_between((0.01, 0.05))
+    >>> prior, round(prior.quantile(0.05), 4), round(prior.quantile(0.95), 4)
+    (Beta(a=4.617, b=160.2), 0.01, 0.05)
+    """
+    ends = _checked_rates(rates)
+    if len(ends) != 2 or ends[1] == 1:
+        raise MarketError(
+            f"expected rates as (low, high) below 1, between which nine of ten items lie, got {brief(rates)}; give "
+            "rates that are all there are as values"
+        )
+    low, high = ends
+
+    def other(a: float) -> float:
+        """The parameter b with which the lower rate is where it should be: the quantile falls as b grows."""
+        return float(brentq(lambda b: betaincinv(a, math.exp(b), TAIL) - low, -60.0, 60.0))
+
+    def spread(log_a: float) -> float:
+        """How far the higher quantile is from the higher rate: it falls as both parameters grow."""
+        a = math.exp(log_a)
+        return float(betaincinv(a, math.exp(other(a)), 1 - TAIL)) - high
+
+    a = math.exp(brentq(spread, *map(math.log, SHAPES)))
+    return Beta(*(float(f"{number:.{DIGITS}g}") for number in (a, math.exp(other(a)))))
+
+
+def _listed(values: object) -> Discrete:
+    means = _checked_rates(values)
+    return Discrete(list(means), [1 / len(means)] * len(means))
 
 
 def _check_size(items: int) -> None:
@@ -55,24 +94,6 @@ def _check_size(items: int) -> None:
             f"expected at most {MOST_ITEMS:,} items of all agents together, got {items:,}; ask for a part of the "
             "market, whose traffic is as much smaller"
         )
-
-
-def rates_between(rates: Sequence[float], relative_gap: float = RELATIVE_GAP) -> tuple[float, ...]:
-    """From the lowest to the highest in equal ratios of at least 1 + relative_gap, at most a dozen."""
-    ends = _checked_rates(rates)
-    step = real(relative_gap)
-    if step is None or step <= 0:
-        raise MarketError(
-            f"expected a relative gap above 0, got {brief(relative_gap)}; 0.25 says that two items that differ, "
-            "differ by at least a quarter"
-        )
-    if len(ends) > 2:
-        raise MarketError(f"expected rates as (lowest, highest), got {brief(rates)}; give a list as values")
-    if len(ends) == 1:
-        return ends
-    low, high = ends
-    steps = min(MOST_VALUES - 1, max(1, math.floor(math.log(high / low) / math.log1p(step) + 1e-9)))
-    return (low, *(low * (high / low) ** (k / steps) for k in range(1, steps)), high)
 
 
 def _checked_rates(rates: object) -> tuple[float, ...]:
@@ -93,8 +114,7 @@ def asked_market(
     agents: int | None,
     originals: int | None,
     horizon: int | None,
-    rates: Sequence[float] | None,
-    relative_gap: float,
+    rates: Sequence[float] | Prior | None,
     values: Sequence[float] | None,
 ) -> Market:
     """Return the given or the declared market; raises an error if there is neither or both."""
@@ -117,4 +137,4 @@ def asked_market(
             f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
             "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
         )
-    return declared_market(agents, originals, horizon, rates=rates, relative_gap=relative_gap, values=values)
+    return declared_market(agents, originals, horizon, rates=rates, values=values)

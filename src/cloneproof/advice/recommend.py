@@ -4,126 +4,60 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 
 from cloneproof._checks import number_in, one_of
-from cloneproof._clock import budget_clock
-from cloneproof.advice.assessment import (
-    DECLARED,
-    GAMEABLE,
-    INFORMED,
-    RESERVOIRS,
-    SLOW,
-    TOLERANCE,
-    TOO_SLOW,
-    SamplingBudget,
-    assess,
-    box_judgement,
-    enough_rounds,
-    exploration,
-    over_time,
-    random_regret,
-    regret_of,
-    relative_gain,
-    seen,
-    tuned_mechanisms,
-)
-from cloneproof.advice.assumptions import account_floor, season_words, second_account_gain, wrong_declarations
-from cloneproof.advice.declared import RELATIVE_GAP, asked_market
+from cloneproof._clock import budget_clock, is_counted
+from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
+from cloneproof.advice.assumptions import account_floor, drift_seasons, second_account_gain, wrong_declarations
+from cloneproof.advice.declared import asked_market
+from cloneproof.advice.price import price_of_honesty
+from cloneproof.advice.ranking import CLOSE, rank
 from cloneproof.advice.recommendation import (
+    UNKNOWN,
     Accounts,
     AssessedMechanism,
-    PriceOfHonesty,
+    PlatformOption,
     Providers,
     Recommendation,
 )
+from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
+from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
 from cloneproof.analysis.audit.audit import audit
-from cloneproof.analysis.audit.copy_vectors import kinds_of, ladders
 from cloneproof.analysis.audit.result import Verdict
-from cloneproof.analysis.equilibrium import Equilibrium, Strategies, iterate, payoff_table
 from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
-from cloneproof.market.market import Agent, Market, full_copies
-from cloneproof.market.priors import Point
+from cloneproof.market.market import Agent, Ends, Market
+from cloneproof.market.priors import Point, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
 
-LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
-SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
-PULLS = 10**7  # One sampled gain has this many pulls.
-SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
-LOOSE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
-SECONDS = 6.0  # Counted work, if nobody says how long it may take.
+SECONDS = 60.0  # Counted work, at most, if nobody says how long it may take; most answers need a third.
+RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.2, 0.05, 0.05, 0.02, 0.03  # Parts of the time for each question:
+AUDITED, OTHERWISE = 0.01, 0.005  # regrets, those at another end, honesty, the range, curves, audits, the rest.
 PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
 FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many seconds beyond the budget.
 LONGEST_SLOW = 10**5  # Longer runs of slow mechanisms are not sampled.
 TOO_LATE = "there was no time left for it"
+TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
+UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
-LONGER = 0.25  # This part of the time is for sampling what is about as good as the best.
 LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
-
-
-def price_of_honesty(
-    market: Market, candidates: Sequence[Mechanism], sampling: SamplingBudget, seconds: float
-) -> tuple[PriceOfHonesty | None, list[str]]:
-    """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
-    best: tuple[Estimate, Mechanism] | None = None
-    unknown = []
-    for made in candidates:
-        regret = regret_of(market, made, sampling)
-        if regret is None or regret.error > LOOSE * regret.value:
-            unknown.append(made.name)
-        elif best is None or regret.value < best[0].value:
-            best = regret, made
-    if best is None:
-        return None, unknown
-    honest, made = best
-    responses = best_responses(market, made, sampling, Deadline(seconds))
-    if responses is None:
-        return None, unknown
-    exact = responses.evaluation.engine != "monte-carlo"
-    at_best = responses.evaluation.regret if exact else regret_of(market, made, sampling, responses.copies)
-    copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
-    drawn = over_time(market, made, sampling, responses.copies)
-    ladder = LADDER if exact else SAMPLED_LADDER
-    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
-    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
-    how = (
-        f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
-        f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
-    )
-    price = PriceOfHonesty(made, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
-    return price, unknown
-
-
-def best_responses(market: Market, made: Mechanism, sampling: SamplingBudget, clock: Deadline) -> Equilibrium | None:
-    """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
-    runs = max(20, PULLS // market.horizon)
-    honest = full_copies(market.agents, None)
-    try:
-        table = payoff_table(market, made, runs, sampling.seed, sampling.seconds)
-        ladder = LADDER if table.exact else SAMPLED_LADDER
-        kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
-        rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
-        vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}
-        strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
-        return iterate(table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
-    except CloneproofError:
-        return None
+ENDS: dict[Ends, str] = {
+    "at-horizon": "after {:,} rounds",
+    "at-random": "at random, after {:,} rounds on average",
+}
 
 
 def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """`assess` for agents who know their means: audited at a few realisations of them."""
-    regret = regret_of(market, made, sampling)
-    if regret is None:
-        return TOO_SLOW
     verdict: Verdict = "clone-proof"
     gain = 0.0
     for known in realised_markets(market, sampling.seed):
@@ -144,7 +78,7 @@ def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -
     }[verdict]
     claims = "; ".join(str(claim) for claim in made.claims if "informed" in claim.property)
     return AssessedMechanism(
-        made, regret, verdict, gain, *exploration(market, made), f"{said} Claimed: {claims}." if claims else said,
+        made, UNKNOWN, verdict, gain, *exploration(market, made), f"{said} Claimed: {claims}." if claims else said,
         seen=seen(market, made),
     )  # fmt: skip
 
@@ -168,8 +102,7 @@ def recommend(
     agents: int | None = None,
     originals: int | None = None,
     horizon: int | None = None,
-    rates: Sequence[float] | None = None,
-    relative_gap: float = RELATIVE_GAP,
+    rates: Sequence[float] | Prior | None = None,
     values: Sequence[float] | None = None,
     providers: Providers = "bayesian",
     accounts: Accounts = "checked",
@@ -186,35 +119,36 @@ def recommend(
     Parameters
     ----------
     market : Market, optional
-        The market; or leave it out and declare the next five.
+        The market; or leave it out and declare the next four, with `rates` or `values`.
     agents, originals, horizon : int, optional
         How many agents there are, how many items each may have, and how many rounds.
-    rates : (float, float), optional
-        The lowest and the highest click rate. Rates in between are taken in equal ratios, and as equally likely.
-    relative_gap : float, default 0.25
-        Two different items differ by at least this part of the lower rate.
+    rates : (float, float) or Prior, optional
+        Two click rates between which nine of ten items lie, and one of twenty on either side: rates are then
+        Beta-distributed. Or their prior, such as `cp.Beta(2, 60)`.
     values : sequence of float, optional
-        The possible rates themselves, in place of `rates`.
+        All rates that items may have, in place of `rates`; equally likely.
     providers : {"bayesian", "informed"}, default "bayesian"
         Whether agents know which of their items are better ("informed") or only the odds.
     accounts : {"checked", "cheap"}, default "checked"
         "cheap": providers can open second accounts, so mechanisms rank by the larger of their regret and what a second
         account with the same items gains. Where rates repeat no mechanism prevents that gain, and a note says so.
     drift : float, optional
-        The rounds after which an item's rate changes, on average. `seasons` then says how often to restart.
+        The rounds after which an item's rate changes, on average. The recommendation is then for a season, after which
+        the mechanism restarts, and `cost` is that of all rounds, drift included.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
-        Its `seconds` say how long to take, besides what the first call on a machine takes to compile. Left out, work is
-        counted, so that one seed gives one answer; it takes about ten seconds, less where engines are exact. Its `seed`
-        is used where something is sampled.
+        Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
+        cores. Its `seconds` cap wall-clock time, besides what the first call on a machine takes to compile; the answer
+        may then be unsettled. Its `seed` is used where something is sampled.
     progress : callable, optional
         Called with (done, total, what).
 
     Returns
     -------
     Recommendation
-        Its `choice` has the mechanism and its parameters; `cheaper` one that costs less if a declaration is right, with
+        Its `choice` has the mechanism and its parameters; `settled` says whether another one of the `candidates` may be
+        more than 5 % cheaper; `cheaper` one that costs less if a declaration is right, with
         what happens if it is not; `price` says what is best among honest agents, and what that one costs if they
         do what pays. Ctrl-C returns what is known by then, marked `interrupted`.
 
@@ -230,7 +164,7 @@ def recommend(
     >>> advised.choice.verdict, advised.fits
     ('clone-proof', True)
     """
-    market = asked_market(market, agents, originals, horizon, rates, relative_gap, values)
+    market = asked_market(market, agents, originals, horizon, rates, values)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
@@ -249,14 +183,15 @@ def _recommended(
     clock: Deadline,
 ) -> Recommendation:
     """`recommend` for checked arguments, until the clock says so."""
-    boxes, made = _own(own)
+    seasons = None if lifetime is None else drift_seasons(market, lifetime)
+    market = market if seasons is None else market.with_horizon(seasons.length)
     so_far = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
-    so_far = replace(so_far, account_floor=account_floor(market))
+    so_far = replace(so_far, account_floor=account_floor(market), seasons=seasons)
     try:
         with interrupts_raised():
-            stages = _stages(so_far, boxes, made, seed, clock)
+            stages = _Stages(market, providers == "informed", accounts == "cheap", *_own(own), seed, clock).run(so_far)
             with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
-                so_far = next(stages)  # something is said of the first one in any case
+                so_far = next(stages)  # something is said of the first ones in any case
             with clock.for_engines():
                 for stage in stages:
                     so_far = stage
@@ -264,114 +199,224 @@ def _recommended(
         if not so_far.ranked:
             raise
         so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
-    fits = bool(so_far.ranked) and so_far.choice.regret.value <= LEARNED * so_far.random_regret
-    if lifetime is not None and so_far.ranked:
-        quick = SamplingBudget((clock.budget or SECONDS) / 100, seed)
-        so_far = replace(so_far, seasons=season_words(market, so_far.choice, lifetime, quick))
+    at_random = so_far.cost_of(Estimate(so_far.random_regret, 0.0, "estimated", "")).value
+    fits = bool(so_far.ranked) and so_far.cost.value <= LEARNED * at_random
     advice = "" if fits else _advice(market, so_far.ranked, so_far.random_regret, clock)
     return replace(so_far, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
-def _stages(
-    so_far: Recommendation, boxes: Mapping[str, BlackBox], made: list[Mechanism], seed: int, clock: Deadline
-) -> Iterator[Recommendation]:
-    """Yield what is known after each step, the most important first; nothing starts once the time is over."""
-    market, budget, informed = so_far.market, clock.budget or SECONDS, so_far.providers == "informed"
-    sampling, quick = SamplingBudget(budget / 20, seed), SamplingBudget(budget / 100, seed)
-    clock.tell(0, 4, "tuning and auditing")
-    fixed_end = market.ends == "at-horizon"
-    names = INFORMED if informed else (*RESERVOIRS[:2], *DECLARED) if fixed_end else RESERVOIRS[::-1]
-    for name in (names[0], *(each.name for each in made), *boxes, *names[1:]):
-        if clock.spent and so_far.ranked:
-            so_far = _with(so_far, name, TOO_LATE)
-            continue
-        if name in boxes:
-            so_far = _with(so_far, name, box_judgement(market, boxes[name], sampling))
-            continue
-        candidates = [each for each in made if each.name == name]
-        if not candidates:
-            with clock.share(2).for_engines():
-                candidates, refused = tuned_mechanisms([name], market)
-            so_far = replace(so_far, others=so_far.others | refused)
-        for candidate in candidates:
-            so_far = _with(so_far, name, _assessed(so_far, candidate, sampling))
-            yield so_far
-    so_far = so_far if clock.spent else _sampled_longer(so_far, SamplingBudget(budget * LONGER, seed))
-    clock.tell(2, 4, "best responses")
-    slow = budget >= PATIENT and market.horizon <= LONGEST_SLOW
-    unknown = [] if slow else list(SLOW)
-    if not clock.spent and fixed_end:
-        gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
-        gameable += [each for each in made if market.horizon <= LONGEST_SLOW]
-        price, more = price_of_honesty(market, gameable, sampling, clock.within(budget / 3))
-        so_far, unknown = replace(so_far, price=price), more + unknown
-    so_far = replace(so_far, notes=_notes(unknown))
-    yield so_far
-    clock.tell(3, 4, "what may be wrong")
-    if so_far.ranked and so_far.choice.account_gain is None and not clock.spent:
-        gain = second_account_gain(market, so_far.choice.mechanism, quick)
-        so_far = _replaced(so_far, so_far.choice, replace(so_far.choice, account_gain=gain))
+@dataclass(frozen=True)
+class _Stages:
+    """The questions of a recommendation, the most important first; nothing starts once the time is over."""
+
+    market: Market
+    informed: bool
+    cheap_accounts: bool
+    boxes: Mapping[str, BlackBox]
+    made: list[Mechanism]
+    seed: int
+    clock: Deadline
+
+    def sampling(self, part: float) -> SamplingBudget:
+        return SamplingBudget(part * (self.clock.budget or SECONDS), self.seed)
+
+    def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
+        """Yield what is known after each step."""
+        tell, clock, market = self.clock.tell, self.clock, self.market
+        tell(0, 100, "tuning and auditing")
+        so_far, free = self._judged(so_far, INFORMED if self.informed else _free(market))
+        tell(10, 100, "sampling")
+        so_far = self._ranked(so_far, free)
         yield so_far
-    for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
-        if chosen is not None and not clock.spent:
-            so_far = _replaced(so_far, chosen, _detailed(market, chosen, quick, informed))
+        tell(50, 100, "tuning and auditing")
+        for name in () if self.informed or market.ends == "at-random" else DECLARED:
+            so_far = self._with_declared(so_far, name)
             yield so_far
-    for each in so_far.ranked:
-        if not each.over_time and each.regret.value < LEARNED * so_far.random_regret and not clock.spent:
-            curve = over_time(market, each.mechanism, quick, points=4, at_end=each.regret)
-            so_far = _replaced(so_far, each, replace(each, over_time=curve))
-    if clock.spent:
-        over = f"The {clock.words} were over before everything was looked at."
-        so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
-    clock.tell(4, 4, "done")
-    yield so_far
+        tell(55, 100, "best responses")
+        so_far = self._with_price(so_far)
+        yield so_far
+        tell(60, 100, "the end of the season")
+        if not self.informed and so_far.ranked and not clock.spent:
+            so_far = replace(so_far, options=self._ends(so_far))
+            yield so_far
+        tell(70, 100, "what may be wrong")
+        for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
+            if chosen is not None and not clock.spent:
+                so_far = _replaced(so_far, chosen, self._detailed(chosen))
+                yield so_far
+        tell(90, 100, "what visitors see")
+        for each in so_far.ranked:
+            if (each is so_far.choice or each.regret.value < LEARNED * so_far.random_regret) and not clock.spent:
+                curve = over_time(market, each.mechanism, self.sampling(DRAWN), at_end=each.regret)
+                so_far = _replaced(so_far, each, replace(each, over_time=curve))
+        if clock.spent:
+            over = f"The {clock.words} were over before everything was looked at."
+            so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
+        tell(100, 100, "done")
+        yield so_far
 
+    def _judged(self, so_far: Recommendation, names: Sequence[str]) -> tuple[Recommendation, list[AssessedMechanism]]:
+        """Tune and audit mechanisms, own ones too; return those that are clone-proof, their regrets still open."""
+        market, judged = self.market, list[AssessedMechanism]()
+        others = dict(so_far.others)
+        for name in (names[0], *(each.name for each in self.made), *self.boxes, *names[1:]):
+            if self.clock.spent and judged:
+                others[name] = TOO_LATE
+            elif name in self.boxes:
+                others[name] = box_judgement(market, self.boxes[name], self.sampling(AUDITED))
+            else:
+                candidates = [each for each in self.made if each.name == name]
+                if not candidates:
+                    with self.clock.share(2).for_engines():
+                        candidates, refused = tuned_mechanisms([name], market)
+                    others |= refused
+                for candidate in candidates:
+                    assessed = self._assessed(candidate)
+                    if isinstance(assessed, str):
+                        others[name] = assessed
+                    else:
+                        judged.append(assessed)
+        return replace(so_far, others=others), judged
 
-def _assessed(so_far: Recommendation, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
-    """Assess what a mechanism costs and promises; or say why it is not ranked."""
-    market, informed = so_far.market, so_far.providers == "informed"
-    assessed = assess_informed(market, made, sampling) if informed else assess(market, made, sampling)
-    if isinstance(assessed, str):
+    def _assessed(self, made: Mechanism) -> AssessedMechanism | str:
+        """Assess what a mechanism promises; or say why it is not ranked."""
+        judge = assess_informed if self.informed else assess
+        assessed = judge(self.market, made, self.sampling(AUDITED))
+        if isinstance(assessed, str):
+            return assessed
+        ceiling = self.market.ends == "at-random"  # is known, if without a guarantee: the promise says so
+        open_question = assessed.verdict == "undecided" and not self.informed and not ceiling
+        if assessed.verdict == "exploitable" or open_question:
+            return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
         return assessed
-    ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
-    if assessed.verdict == "exploitable" or (assessed.verdict == "undecided" and not informed and not ceiling):
-        return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
-    if so_far.accounts == "cheap":
-        return replace(assessed, account_gain=second_account_gain(market, made, sampling))
-    return assessed
+
+    def _ranked(self, so_far: Recommendation, judged: list[AssessedMechanism]) -> Recommendation:
+        """Rank mechanisms by their regrets, sampled until the first is settled."""
+        seconds = self.clock.within(self.sampling(RANKED).seconds)
+
+        def tell(part: float) -> None:
+            self.clock.tell(10 + round(40 * part), 100, "sampling")
+
+        ranking = rank(self.market, [each.mechanism for each in judged], seconds, self.seed, tell)
+        known, others = list[AssessedMechanism](), dict(so_far.others)
+        for each, regret in zip(judged, ranking.regrets, strict=True):
+            if regret is None:
+                others[each.name] = TOO_SLOW
+            else:
+                gain = second_account_gain(self.market, each.mechanism, self._accounts) if self.cheap_accounts else None
+                known.append(replace(each, regret=regret, account_gain=gain))
+        so_far = _sorted(replace(so_far, others=others), known)
+        if not so_far.ranked:
+            return so_far
+        first = [each.mechanism for each in judged].index(so_far.choice.mechanism)
+        rivals = [judged[k].name for k in ranking.rivals(first)]
+        if self.cheap_accounts:
+            rivals = _dearer_rivals(so_far) + [name for name in rivals if name in others]
+        late = [name for name, why in others.items() if why == TOO_LATE]
+        rivals = [name for name in (*rivals, *late) if self._is_rival(so_far, name)]
+        return replace(so_far, settled=not rivals, candidates=(so_far.choice.name, *rivals))
+
+    @property
+    def _accounts(self) -> SamplingBudget:
+        return self.sampling(RANGED if self.cheap_accounts else OTHERWISE)
+
+    def _is_rival(self, so_far: Recommendation, name: str) -> bool:
+        """Return whether a mechanism could be chosen instead of the first one, if it costs less."""
+        known = {each.name: each for each in so_far.ranked}
+        return name not in known or known[name].needs == "" or so_far.choice.needs != ""
+
+    def _with_declared(self, so_far: Recommendation, name: str) -> Recommendation:
+        """Add a mechanism whose promise needs a declaration, where rates are listed."""
+        if not is_listed(self.market) and self.market.gap is None:
+            return replace(so_far, others=so_far.others | {name: UNLISTED})
+        if self.clock.spent:
+            return replace(so_far, others=so_far.others | {name: TOO_LATE})
+        with self.clock.share(2).for_engines():
+            candidates, refused = tuned_mechanisms([name], self.market)
+        so_far = replace(so_far, others=so_far.others | refused)
+        for made in candidates:
+            assessed = self._assessed(made)
+            regret = None if isinstance(assessed, str) else regret_of(self.market, made, self.sampling(PRICED))
+            if isinstance(assessed, str) or regret is None:
+                why = assessed if isinstance(assessed, str) else TOO_SLOW
+                so_far = replace(so_far, others=so_far.others | {name: why})
+            else:
+                gain = second_account_gain(self.market, made, self._accounts) if self.cheap_accounts else None
+                so_far = _sorted(so_far, (*so_far.ranked, replace(assessed, regret=regret, account_gain=gain)))
+        if so_far.ranked and so_far.candidates and so_far.choice.name not in so_far.candidates:
+            so_far = replace(so_far, candidates=(so_far.choice.name, *so_far.candidates[1:]))
+        return so_far
+
+    def _with_price(self, so_far: Recommendation) -> Recommendation:
+        """Add the price of honesty, where the end is fixed and there is time."""
+        market, budget = self.market, self.clock.budget or SECONDS
+        slow = not is_counted() and budget >= PATIENT and market.horizon <= LONGEST_SLOW
+        unknown = [] if slow else list(SLOW)
+        if not self.clock.spent and market.ends == "at-horizon":
+            gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
+            gameable += [each for each in self.made if market.horizon <= LONGEST_SLOW]
+            seconds = self.clock.within(budget / 3)
+            price, more = price_of_honesty(market, gameable, self.sampling(PRICED), seconds)
+            so_far, unknown = replace(so_far, price=price), more + unknown
+        return replace(so_far, notes=_notes(unknown))
+
+    def _ends(self, so_far: Recommendation) -> tuple[PlatformOption, ...]:
+        """Return what the best mechanism costs at either end of the season."""
+        options = []
+        for ends, words in ENDS.items():
+            choice, gain, regret = so_far.choice.name, so_far.choice.gain, so_far.choice.regret
+            if ends != self.market.ends:
+                market = self.market.with_horizon(self.market.horizon, ends)
+                tuned, _ = tuned_mechanisms(_free(market), market)
+                ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.seed)
+                known = [
+                    (regret, made) for regret, made in zip(ranking.regrets, tuned, strict=True) if regret is not None
+                ]
+                if not known:
+                    continue
+                regret, made = min(known, key=lambda pair: pair[0].value)
+                assessed = assess(market, made, self.sampling(AUDITED))
+                choice, gain = made.name, math.inf if isinstance(assessed, str) else assessed.gain
+            option = words.format(self.market.horizon)
+            options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
+        return tuple(options)
+
+    def _detailed(self, each: AssessedMechanism) -> AssessedMechanism:
+        """Add what happens if a declaration is wrong, and what a second account gains."""
+        wrong = wrong_declarations(
+            self.market, each.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE), self.informed
+        )
+        gain = each.account_gain or second_account_gain(self.market, each.mechanism, self._accounts)
+        return replace(each, wrong=wrong, account_gain=gain)
 
 
-def _with(so_far: Recommendation, name: str, assessed: AssessedMechanism | str) -> Recommendation:
-    if isinstance(assessed, str):
-        return replace(so_far, others=so_far.others | {name: assessed})
-    return _sorted(so_far, (*so_far.ranked, assessed))
+def _free(market: Market) -> Sequence[str]:
+    """Return the mechanisms whose promise needs no declaration, for the end of that market."""
+    return RESERVOIRS[:2] if market.ends == "at-horizon" else RESERVOIRS[::-1]
+
+
+def _cost(each: AssessedMechanism, cheap_accounts: bool) -> Estimate:
+    """Return the regret or, if accounts are cheap, the larger one of it and what a second account gains."""
+    if not cheap_accounts:
+        return each.regret
+    return max(each.regret, each.account_gain or UNKNOWN, key=lambda cost: cost.value)
+
+
+def _dearer_rivals(so_far: Recommendation) -> list[str]:
+    """Return what may be cheaper than the first mechanism if accounts are cheap, by intervals."""
+    first = _cost(so_far.choice, cheap_accounts=True)
+    rest = [(each.name, _cost(each, cheap_accounts=True)) for each in so_far.ranked[1:]]
+    return [name for name, cost in rest if first.high > (1 + CLOSE) * cost.low]
 
 
 def _sorted(so_far: Recommendation, ranked: Sequence[AssessedMechanism]) -> Recommendation:
     """Those that learn come first, of these the ones that need no declaration."""
-    learned = LEARNED * so_far.random_regret
+    learned, cheap = LEARNED * so_far.random_regret, so_far.accounts == "cheap"
 
     def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
-        gain = math.inf if each.account_gain is None else each.account_gain.value
-        cost = max(each.regret.value, gain) if so_far.accounts == "cheap" else each.regret.value
-        return each.regret.value > learned, each.needs != "", cost
+        return each.regret.value > learned, each.needs != "", _cost(each, cheap).value
 
     return replace(so_far, ranked=tuple(sorted(ranked, key=place)))
-
-
-def _sampled_longer(so_far: Recommendation, sampling: SamplingBudget) -> Recommendation:
-    """Sample the first two longer if their errors leave open which costs less."""
-    if len(so_far.ranked) < 2:
-        return so_far
-    first, second = so_far.ranked[:2]
-    if second.regret.low > first.regret.high or second.needs != first.needs:
-        return so_far
-    ranked = list(so_far.ranked)
-    for place, each in enumerate((first, second)):
-        if each.regret.kind == "asymptotic":
-            longer = regret_of(so_far.market, each.mechanism, sampling)
-            ranked[place] = each if longer is None else replace(each, regret=longer)
-    return _sorted(so_far, ranked)
 
 
 def _replaced(so_far: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
@@ -388,12 +433,6 @@ def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, Blac
         else:
             made.append(replace(each, name=name))
     return boxes, made
-
-
-def _detailed(market: Market, each: AssessedMechanism, sampling: SamplingBudget, informed: bool) -> AssessedMechanism:
-    """Add its curve, and what happens if a declaration is wrong."""
-    wrong = wrong_declarations(market, each.mechanism, sampling, informed)
-    return replace(each, wrong=wrong, over_time=over_time(market, each.mechanism, sampling, at_end=each.regret))
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import tomli_w
 
 from cloneproof._tables import Tabular, fields_of, to_data
 from cloneproof.analysis.audit.result import Verdict
+from cloneproof.bounds import season_cost
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import Market
@@ -18,7 +19,19 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
 Accounts = Literal["checked", "cheap"]
+UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
+
+
+class CoursePoint(NamedTuple):
+    """A moment of a run: the rounds so far, the regret so far, and the shares of the rounds since the moment before.
+
+    `shares` has the share of the provider that was shown most then, of the next one, and so on; on average over runs.
+    """
+
+    rounds: int
+    regret: Estimate
+    shares: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,15 +42,17 @@ class WrongDeclaration:
     regret   in the true market, everybody honest; None if no engine can compute it
     gain     the most that an agent gains there by copies or withholding, relative to its honest payoff, error included
     why      where the gain comes from: a theorem or a computation, with its scope
+    usual    whether one must reckon with it: it is in the range beside the regret
     """
 
     what: str
     regret: Estimate | None
     gain: float
     why: str
+    usual: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "what", "regret", "gain", "why")
+        return fields_of(self, "what", "regret", "gain", "why", "usual")
 
 
 @dataclass(frozen=True)
@@ -52,7 +67,7 @@ class AssessedMechanism:
     promise        what is promised under which declared numbers, in a sentence
     needs          what has to be declared rightly for that; "" for the reservoir family
     seen           what visitors and sellers will see, and what is assumed to stay
-    over_time      the regret up to some rounds, everybody honest
+    over_time      the regret up to some rounds, everybody honest, and how providers shared the rounds
     wrong          what happens if a declaration is wrong
     account_gain   what a second account with the same items gains, in rewards; None if it was not computed
     """
@@ -66,7 +81,7 @@ class AssessedMechanism:
     promise: str
     needs: str = ""
     seen: str = ""
-    over_time: tuple[tuple[int, Estimate], ...] = ()
+    over_time: tuple[CoursePoint, ...] = ()
     wrong: tuple[WrongDeclaration, ...] = ()
     account_gain: Estimate | None = None
 
@@ -85,7 +100,7 @@ class AssessedMechanism:
             **fields_of(self, "parameters", "regret", "verdict", "gain", "exploring"),
             "starts": None if self.starts is None else {"expected": self.starts[0], "latest": self.starts[1]},
             **fields_of(self, "promise", "needs", "seen"),
-            "over_time": [{"rounds": rounds, "regret": regret.to_dict()} for rounds, regret in self.over_time],
+            "over_time": [to_data(point._asdict()) for point in self.over_time],
             "wrong": to_data(self.wrong),
             **fields_of(self, "account_gain"),
         }
@@ -107,7 +122,7 @@ class PriceOfHonesty:
     at_best_responses: Estimate
     copies: str
     how: str
-    over_time: tuple[tuple[int, Estimate], ...] = ()
+    over_time: tuple[CoursePoint, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -119,6 +134,56 @@ class PriceOfHonesty:
         return {"mechanism": self.mechanism.name, "parameters": parameters, **known}
 
 
+@dataclass(frozen=True)
+class PlatformOption:
+    """Something that a platform can choose, and what the best mechanism costs then.
+
+    choice     what is chosen, such as the end of a season
+    option     what it may be
+    mechanism  the name of the cheapest mechanism then
+    regret     its regret
+    gain       the largest relative gain by copies that is not ruled out
+    asked      whether this is the market that was asked about
+    """
+
+    choice: str
+    option: str
+    mechanism: str
+    regret: Estimate
+    gain: float
+    asked: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self, "choice", "option", "mechanism", "regret", "gain", "asked")
+
+
+@dataclass(frozen=True)
+class Seasons:
+    """Seasons for rates that drift: the mechanism restarts after each (`cp.bounds.season_length` has the model).
+
+    lifetime    the rounds after which a rate changes, on average
+    rounds      of all seasons together
+    length      the rounds of one
+    gap         the expected best mean minus an average one
+    one_season  what a single season of all rounds costs, in rewards: that of a tuned reservoir
+    """
+
+    lifetime: float
+    rounds: int
+    length: int
+    gap: float
+    one_season: float
+
+    def cost(self, regret: Estimate) -> Estimate:
+        """Return the cost of all rounds, drift included, given the regret of a season with constant rates."""
+        seasons = self.rounds / self.length
+        value = self.rounds * season_cost(self.length, max(0.0, regret.value), self.gap, self.lifetime)
+        return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of drift")
+
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self, "lifetime", "rounds", "length", "gap", "one_season")
+
+
 @dataclass(frozen=True, repr=False)
 class Recommendation(Tabular):
     """Which mechanism to run in a market, and why: the result of `cp.recommend`.
@@ -128,7 +193,7 @@ class Recommendation(Tabular):
     Attributes
     ----------
     market : Market
-        The market that was asked about.
+        The market that was asked about; with drift, one season of it.
     providers : {"bayesian", "informed"}
         Whether agents know which of their items are better.
     ranked : tuple of AssessedMechanism
@@ -136,6 +201,12 @@ class Recommendation(Tabular):
         first. The first one is the choice.
     others : dict of str to str
         Mechanisms that were looked at and are not among them, and why.
+    settled : bool
+        Whether the choice costs, at 99 %, at most 5 % more than any other mechanism that could be chosen.
+    candidates : tuple of str
+        The choice and, if it is not settled, the mechanisms that may cost less.
+    options : tuple of PlatformOption
+        What else the platform can choose, and what the best mechanism costs then.
     price : PriceOfHonesty or None
         What is best if everybody were honest, and what that one costs if everybody does what pays.
     random_regret : float
@@ -158,8 +229,8 @@ class Recommendation(Tabular):
     account_floor : float or None
         What a second account gains in the long run under every mechanism that learns, in rewards; None where providers
         differ.
-    seasons : str
-        How long seasons should be for the drift that was declared; else nothing.
+    seasons : Seasons or None
+        How long seasons should be for the drift that was declared.
     """
 
     said_in = "recommendation"
@@ -176,8 +247,11 @@ class Recommendation(Tabular):
     interrupted: bool = False
     accounts: Accounts = "checked"
     account_floor: float | None = None
-    seasons: str = ""
+    seasons: Seasons | None = None
     left: bool = False
+    settled: bool = False
+    candidates: tuple[str, ...] = ()
+    options: tuple[PlatformOption, ...] = ()
 
     def __repr__(self) -> str:
         if not self.ranked:
@@ -192,6 +266,22 @@ class Recommendation(Tabular):
     def choice(self) -> AssessedMechanism:
         """Recommended mechanism."""
         return self.ranked[0]
+
+    @property
+    def cost(self) -> Estimate:
+        """What the choice costs over all rounds, drift included."""
+        return self.cost_of(self.choice.regret)
+
+    def cost_of(self, regret: Estimate) -> Estimate:
+        """Return what a regret in the market amounts to over all rounds, drift included."""
+        return regret if self.seasons is None else self.seasons.cost(regret)
+
+    @property
+    def cost_range(self) -> tuple[float, float] | None:
+        """Smallest and largest cost of the choice if rates are half or twice as high, or its threshold a step off."""
+        regrets = [wrong.regret for wrong in self.choice.wrong if wrong.usual and wrong.regret is not None]
+        costs = [self.cost_of(regret).value for regret in [self.choice.regret, *regrets]]
+        return (min(costs), max(costs)) if regrets else None
 
     @property
     def alternatives(self) -> tuple[AssessedMechanism, ...]:
@@ -209,10 +299,12 @@ class Recommendation(Tabular):
         return {
             "market": market_to_toml(self.market),
             "choice": self.choice.name if self.ranked else None,
+            "cost": self.cost.to_dict() if self.ranked else None,
+            "cost_range": self.cost_range if self.ranked else None,
             "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
             **fields_of(
                 self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
-                "interrupted", "accounts", "account_floor", "seasons", "left",
+                "interrupted", "accounts", "account_floor", "seasons", "left", "settled", "candidates", "options",
             ),
         }  # fmt: skip
 

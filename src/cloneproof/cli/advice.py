@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +24,7 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import note, print_json, print_result, working
 from cloneproof.errors import CloneproofError, MarketError
+from cloneproof.market.priors import Prior, prior_from_dict
 from cloneproof.market.toml import load_market
 from cloneproof.report.page import html_page, write_page
 
@@ -70,11 +73,13 @@ def recommend(
     agents: Annotated[int | None, option("N", "How many providers you have.")] = None,
     originals: Annotated[int | None, option("N", "How many items each may have.")] = None,
     rates: Annotated[
-        str | None, option("LOW:HIGH", "The lowest and highest click rate, or a list such as .002,.004,.006.")
+        str | None,
+        option(
+            "RATES",
+            "Click rates: LOW:HIGH, between which nine of ten items lie; a prior such as 'Beta(2, 60)'; a log; or the "
+            "list of all, such as .002,.004,.006.",
+        ),
     ] = None,
-    relative_gap: Annotated[
-        float, option("PART", "Different items differ by at least this part of the lower rate.")
-    ] = 0.25,
     rounds: Annotated[int | None, option("N", "How many rounds (page views), such as 1e8.")] = None,
     providers: Annotated[
         str, option("KIND", "bayesian: they know only odds; informed: which of their items are better.")
@@ -98,8 +103,8 @@ def recommend(
     First come mechanisms that are clone-proof whatever you declared, the cheapest first; then those that rely on a
     declaration. For comparison: the best one if everybody were honest, and its cost if everybody does what pays.
 
-    Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 out of time before everything was looked at, 2 bad
-    input.
+    Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 not settled which one costs least, or out of time
+    before everything was looked at, 2 bad input.
     """
     if html is not None:
         check_page(html)
@@ -122,7 +127,7 @@ def recommend(
                 "expected MARKET.toml, or --agents, --originals, --rates and --rounds; give e.g. --agents 20 "
                 "--originals 3 --rates .002:.006 --rounds 1e8"
             )
-        question |= {"agents": agents, "originals": originals, "horizon": rounds, "relative_gap": relative_gap}
+        question |= {"agents": agents, "originals": originals, "horizon": rounds}
         question |= parsed_rates(rates)
     with working("looking") as tell:
         found = run_recommend(progress=tell, **question)
@@ -134,7 +139,8 @@ def recommend(
         write_terms(found, toml)
     if html is not None:
         write_page(html_page(found), html)
-    raise typer.Exit(130 if found.interrupted else UNANSWERED if found.left else 0 if found.fits else 1)
+    unanswered = found.left or (found.fits and not found.settled)
+    raise typer.Exit(130 if found.interrupted else UNANSWERED if unanswered else 0 if found.fits else 1)
 
 
 def write_terms(found: Recommendation | None, path: str) -> None:
@@ -144,20 +150,38 @@ def write_terms(found: Recommendation | None, path: str) -> None:
     write_whole(path, terms_toml(found.market, found.choice))
 
 
-def parsed_rates(text: str) -> dict[str, tuple[float, ...]]:
-    """Parse rates such as `.002:.006` or `.002,.004,.006`.
+def parsed_rates(text: str) -> dict[str, Any]:
+    """Parse rates such as `.002:.006`, `.002,.004,.006`, `Beta(2, 60)` or the path of a log.
 
     >>> parsed_rates(".002:.006"), parsed_rates(".01,.02")
     ({'rates': (0.002, 0.006)}, {'values': (0.01, 0.02)})
+    >>> parsed_rates("Beta(2, 60)")
+    {'rates': Beta(a=2.0, b=60.0)}
     """
+    if (named := re.fullmatch(r"\s*(beta|uniform)\s*\(([^()]*)\)\s*", text, re.IGNORECASE)) is not None:
+        return {"rates": prior_from_dict({named[1].lower(): _numbers(named[2], ",")})}
+    if os.path.exists(text):
+        return {"rates": _logged_rates(text)}
     between = ":" in text
-    try:
-        numbers = tuple(float(part) for part in text.split(":" if between else ","))
-    except ValueError:
-        numbers = ()
+    numbers = _numbers(text, ":" if between else ",")
     if not numbers or (between and len(numbers) != 2):
         raise MarketError(
-            f"expected rates as LOWEST:HIGHEST such as .002:.006, or as a list .002,.004,.006, got {text!r}; write one "
-            "of them"
+            "expected rates as LOW:HIGH such as .002:.006, as a prior such as 'Beta(2, 60)', as the path of a log, or "
+            f"as a list .002,.004,.006, got {text!r}; write one of them"
         )
-    return {"rates": numbers} if between else {"values": numbers}
+    return {"rates" if between else "values": numbers}
+
+
+def _numbers(text: str, separator: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(separator))
+    except ValueError:
+        return ()
+
+
+def _logged_rates(path: str) -> Prior:
+    """Return the Beta prior of the click rates in a log, copies aside."""
+    from cloneproof.logs.originals import fitted_beta
+    from cloneproof.logs.reading import read_log
+
+    return fitted_beta(read_log(path))

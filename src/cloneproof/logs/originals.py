@@ -20,7 +20,7 @@ from cloneproof.analysis.copying.judging import joined, matching
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.market.priors import Discrete, Point, Prior
+from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
 MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
 MOST_OF_ONE: Final = 20  # originals of one owner in it
@@ -28,6 +28,7 @@ POINTS: Final = 801  # points of the grid of rates
 STEPS: Final = 400  # steps of EM
 DIGITS: Final = 5  # significant digits of a level
 APART: Final = 0.02  # relative distance below which two levels merge
+LEAST_SPREAD: Final = 1e-4  # of a fitted Beta prior: its variance over the square of its mean, at least
 ArmPlace = tuple[str, str]
 
 
@@ -179,6 +180,23 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
     means = np.clip(means, 0.0, 1.0)
     evidence = binomial_evidence(means, believed(means, counts, grid[1] - grid[0], 1.0), grid)
     return fit_priors(agents, np.exp(evidence), grid, STEPS)
+
+
+def fitted_beta(log: Log) -> Beta:
+    """Return the Beta prior with mean and variance of the prior that is fitted to a log's items, each taken as one.
+
+    >>> import cloneproof as cp
+    >>> shown = {"agent": ["a", "b"], "arm": ["x", "y"], "count": [10**5, 10**5], "total": [1000, 3000]}
+    >>> prior = fitted_beta(cp.read_log(shown, agent="agent", arm="arm", count="count", total="total"))
+    >>> round(prior.mean, 3)
+    0.02
+    """
+    fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in log_owners(log, ())})
+    weights = fitted.market / fitted.market.sum()
+    mean = float(weights @ fitted.grid)
+    variance = float(weights @ (fitted.grid - mean) ** 2)
+    size = mean * (1 - mean) / max(variance, LEAST_SPREAD * mean**2) - 1
+    return Beta(*(float(f"{number:.{DIGITS}g}") for number in (mean * size, (1 - mean) * size)))
 
 
 def common_levels(fitted: FittedPriors, levels: int) -> tuple[dict[str, Prior], Prior, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
+from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
-from cloneproof.report.style import Lines, Series, lines_figure
+from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
 from cloneproof.report.words import (
     account_sentence,
     cheaper_sentence,
@@ -18,38 +18,60 @@ from cloneproof.report.words import (
     number,
     price_sentence,
     ranked_row,
+    rates_words,
     regret_words,
+    season_sentence,
     sentence,
     starts_words,
+    traffic_sentence,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOWEST = 0.1  # of a logarithmic axis of rewards
 RANKING = ("mechanism", "regret", "of random play", "exploring", "copies gain")
+OPTIONS = ("what you can choose", "best mechanism", "it costs", "copies gain")
+PLACES = ("the provider shown most", "the second", "the third")
 
 
 def sections(found: Recommendation) -> Iterable[Section]:
     """Return what the recommendation says."""
     choice = found.choice if found.ranked else None
-    title = f"Run {choice.name}" if choice is not None and found.fits else "Nothing clone-proof fits"
-    yield Section(title, _answer(found, choice), _question(found), "clone-proof" if found.fits else "undecided")
+    crowned = found.fits and found.settled
+    yield Section(_title(found), _answer(found, choice), _question(found), "clone-proof" if crowned else "undecided")
+    if choice is not None and (figure := traffic_figure(choice)) is not None:
+        yield Section(figure.title, [figure])
+    if len(found.options) > 1:
+        yield Section("What you can choose", [_options(found)])
     how = [] if found.price is None else [Paragraph(sentence(found.price.how), role="note")]
     yield Section("The price of honesty", [Paragraph(price_sentence(found)), *how])
     if (lines := regret_over_time(found)) is not None:
         yield Section(lines.title, [lines_figure(lines)])
     if choice is not None:
         rows = [ranked_row(each, found.random_regret) for each in found.ranked]
-        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, first=True)])
+        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, first=found.settled)])
         if choice.wrong:
             yield Section("If a declaration is wrong", _wrong(choice))
         words = Paragraph("Terms with which a service creates the market:")
         terms = Verbatim(terms_toml(found.market, choice))
-        yield Section("The parameters to copy", [words, terms], background=True)
+        yield Section(f"The parameters of {choice.name}", [words, terms], background=True)
     yield Section("Small print", [Points(tuple(_small_print(found, choice)))])
 
 
+def _title(found: Recommendation) -> str:
+    if not found.ranked or not found.fits:
+        return "Nothing clone-proof fits"
+    return f"Run {found.choice.name}" if found.settled else f"Not settled: {' or '.join(found.candidates)}"
+
+
 def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
-    cost = sentence(f"It costs {cost_words(found)}") if found.fits else choice_sentence(found)
-    parts: list[SectionPart] = [Paragraph(cost)]
+    crowned = found.fits and found.settled
+    parts: list[SectionPart] = [
+        Paragraph(sentence(f"It costs {cost_words(found)}") if crowned else choice_sentence(found))
+    ]
+    if choice is not None:
+        parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
     if found.advice:
         parts.append(Paragraph(found.advice, "What would have to change", "promise"))
     if choice is None:
@@ -57,8 +79,7 @@ def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[Sec
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
     said = {
-        "What visitors and sellers see": choice.seen,
-        "Drift": found.seasons,
+        "Drift": season_sentence(found),
         "Second accounts": account_sentence(found),
         "Cheaper, on a condition": cheaper_sentence(found),
         "Parameters": numbers,
@@ -66,6 +87,48 @@ def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[Sec
     promise = Paragraph(f"{choice.promise} {sentence(start)}", "The promise", "promise")
     more = (Paragraph(text, lead) for lead, text in said.items() if text)
     return [*parts, Facts(tuple(_tiles(found, choice)), large=True), promise, *more]
+
+
+def _options(found: Recommendation) -> Table:
+    """One row for each option of a choice that the platform has; the best mechanism of each, and its cost."""
+    rows = [
+        (
+            sentence(f"{each.choice} {each.option}") + (" (as asked)" if each.asked else ""),
+            each.mechanism,
+            regret_words(found.cost_of(each.regret)),
+            gain_words(each.gain),
+        )
+        for each in found.options
+    ]
+    return Table.of(OPTIONS, rows, left=["best mechanism"])
+
+
+def traffic_figure(choice: AssessedMechanism) -> Figure | None:
+    """Return how providers share the traffic over the run, on average over the same runs."""
+    course = [point for point in choice.over_time if point.shares]
+    if len(course) < 2:
+        return None
+    rounds = [course[0].rounds / 2, *(point.rounds for point in course)]
+    kept = [[point.shares[k] if k < len(point.shares) else 0.0 for point in course] for k in range(len(PLACES))]
+    bands = [*kept, [max(0.0, 1 - sum(shares)) for shares in zip(*kept, strict=True)]]
+    names = [*PLACES, "all others"]
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        colour, below = look(choice.name).colour, [0.0] * len(rounds)
+        for name, shares, alpha in zip(names, bands, (0.9, 0.55, 0.3, 0.0), strict=True):
+            above = [low + 100 * share for low, share in zip(below, [shares[0], *shares], strict=True)]
+            fill = RULE if alpha == 0 else colour
+            axes.fill_between(rounds, below, above, step="pre", color=fill, alpha=alpha or 1, linewidth=0, label=name)
+            below = above
+        axes.set_xscale("log")
+        axes.set_xlim(rounds[0], rounds[-1])
+        axes.set_ylim(0, 100)
+        axes.set_xlabel("rounds", color=MUTED)
+        axes.set_ylabel("% of the traffic", color=MUTED)
+        powers(axes.xaxis)
+
+    caption = "Shares of the rounds between two moments (a logarithmic axis), ranked anew each time; averages of runs."
+    return Figure("Who is shown over the run", caption, draw, (2.4, 2.9))
 
 
 def _wrong(choice: AssessedMechanism) -> list[SectionPart]:
@@ -77,7 +140,10 @@ def _wrong(choice: AssessedMechanism) -> list[SectionPart]:
 
 def _small_print(found: Recommendation, choice: AssessedMechanism | None) -> Iterable[Paragraph]:
     yield from (Paragraph(f"Claimed: {claim}") for claim in (() if choice is None else choice.mechanism.claims))
-    yield from (Paragraph(sentence(why), f"{name} is not among them") for name, why in found.others.items())
+    for why in dict.fromkeys(found.others.values()):
+        names = [name for name, own in found.others.items() if own == why]
+        are = "is" if len(names) == 1 else "are"
+        yield Paragraph(sentence(why), f"{', '.join(names)} {are} not among them")
     yield from map(Paragraph, found.notes)
     yield Paragraph("Gains up to half a percent of a payoff count as none.")
 
@@ -85,14 +151,14 @@ def _small_print(found: Recommendation, choice: AssessedMechanism | None) -> Ite
 def regret_over_time(found: Recommendation) -> Lines | None:
     """Return the regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
     series = [
-        Series.of(each.name, [at for at, _ in each.over_time], _drawn(each), mechanism=each.name)
+        Series.of(each.name, [point.rounds for point in each.over_time], _drawn(each), mechanism=each.name)
         for each in found.ranked[:4]
         if len(each.over_time) > 1
     ]
     price = found.price
     if price is not None and len(price.over_time) > 1:
-        x = tuple(float(at) for at, _ in price.over_time)
-        y = tuple(max(LOWEST, regret.value) for _, regret in price.over_time)
+        x = tuple(float(point.rounds) for point in price.over_time)
+        y = tuple(max(LOWEST, point.regret.value) for point in price.over_time)
         series.append(Series(f"{price.mechanism.name}, all copying", x, y, mechanism=price.mechanism.name))
     if not series:
         return None
@@ -109,28 +175,30 @@ def regret_over_time(found: Recommendation) -> Lines | None:
 
 
 def _drawn(each: AssessedMechanism) -> list[Any]:
+    regrets = [point.regret for point in each.over_time]
     return [
         type(regret)(max(LOWEST, regret.value), min(regret.error, max(0.0, regret.value - LOWEST)), regret.kind, "")
-        for _, regret in each.over_time
+        for regret in regrets
     ]
 
 
 def _question(found: Recommendation) -> str:
     market = found.market
-    supports = [agent.support for agent in market.agents]
-    values = sorted({value for support in supports if support is not None for value in support})
-    rates = f", mean rewards from {values[0]:.3g} to {values[-1]:.3g}" if values else ""
+    priors = {prior for agent in market.agents for prior in agent.priors}
+    rates = f", {rates_words(priors.pop())}" if len(priors) == 1 else ""
+    rounds = market.horizon if found.seasons is None else found.seasons.rounds
     known = "the odds of their items" if found.providers == "bayesian" else "which of their items are better"
     return (
-        f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {market.horizon:,} "
+        f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {rounds:,} "
         f"rounds; they know {known}."
     )
 
 
 def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, str, str]]:
-    part = choice.regret.value / found.random_regret if found.random_regret > 0 else 0.0
+    at_random = found.random_regret if found.seasons is None else found.seasons.gap * found.seasons.rounds
+    part = found.cost.value / at_random if at_random > 0 else 0.0
     tiles = [
-        ("It costs", regret_words(choice.regret), f"rewards, {part:.1%} of what random play costs"),
+        ("It costs", regret_words(found.cost), f"rewards, {part:.1%} of what random play costs"),
         ("Spent on finding out", exploring_words(choice), "of the rounds, expected"),
     ]
     if found.price is not None:

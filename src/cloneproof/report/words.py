@@ -20,6 +20,7 @@ KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_NAMES = 8  # of agents in a sentence
 BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
+MOST_VALUES = 6  # of a prior in a sentence
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -70,6 +71,15 @@ def number(value: Estimate | float, sign: bool = False) -> str:
     else:
         text = f"{size:.3g}" if size >= 1e-4 else power_of_ten(size, up=False)
     return (MINUS if value < 0 else "+" if sign and value else "") + text
+
+
+def rounded(value: float) -> str:
+    """Write a number in two digits.
+
+    >>> rounded(18432.0), rounded(0.0123)
+    ('18,000', '0.012')
+    """
+    return f"{float(f'{value:.2g}'):,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def power_of_ten(value: float, up: bool = True) -> str:
@@ -182,6 +192,26 @@ def prior_words(prior: Prior) -> str:
     return "mean " + ", ".join(parts[:-1]) + f" or {parts[-1]}" + (", .." if len(prior.atoms) > 6 else "")
 
 
+def rates_words(prior: Prior) -> str:
+    """Describe click rates that all items have in common.
+
+    >>> from cloneproof.market.priors import Beta, Discrete
+    >>> rates_words(Beta(2, 60))
+    'nine of ten click rates from 0.59% to 7.5% (Beta(2, 60))'
+    >>> rates_words(Discrete([0.01, 0.02], [0.5, 0.5]))
+    'click rates 1% or 2%'
+    """
+    if prior.atoms is None:
+        ((name, parameters),) = prior.to_dict().items()
+        low, high = (f"{100 * prior.quantile(u):.2g}%" for u in (0.05, 0.95))
+        numbers = ", ".join(f"{each:g}" for each in parameters) if isinstance(parameters, Sequence) else ""
+        return f"nine of ten click rates from {low} to {high} ({name.capitalize()}({numbers}))"
+    values = [f"{100 * value:.3g}%" for value, _ in prior.atoms]
+    if len(values) > MOST_VALUES:
+        return f"{len(values)} different click rates from {values[0]} to {values[-1]}"
+    return f"click rates {', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else f"click rates {values[0]}"
+
+
 def agent_words(agent: Agent) -> str:
     """Describe an agent's originals and what it knows of them."""
     kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
@@ -274,18 +304,72 @@ def choice_sentence(found: Recommendation) -> str:
     """Describe what to run in a sentence."""
     if not found.ranked:
         return "Nothing clone-proof was found for this market."
+    if not found.settled:
+        return unsettled_sentence(found)
     verb = "Run" if found.fits else "The least bad is"
     return f"{verb} {found.choice.name}: it costs {cost_words(found)}."
 
 
 def cost_words(found: Recommendation) -> str:
     """Describe what the choice costs."""
-    from cloneproof.advice.assessment import expected_best
+    from cloneproof.advice.regret import expected_best
 
-    choice, market = found.choice, found.market
-    most = market.horizon * expected_best(market)
-    part = f", {choice.regret.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
-    return f"{regret_words(choice.regret)} rewards in {market.horizon:,} rounds{part}"
+    rounds = found.market.horizon if found.seasons is None else found.seasons.rounds
+    most = rounds * expected_best(found.market)
+    part = f", {found.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
+    drift = "" if found.seasons is None else f", drift included, in seasons of {found.seasons.length:,} rounds"
+    return f"{regret_words(found.cost)} rewards in {rounds:,} rounds{part}{drift}{_range_words(found)}"
+
+
+def _range_words(found: Recommendation) -> str:
+    """Describe what the choice may cost if declarations are off by as much as one must reckon with."""
+    if found.cost_range is None:
+        return ""
+    low, high = (rounded(cost) for cost in found.cost_range)
+    threshold = any(each.usual and "threshold" in each.what for each in found.choice.wrong)
+    step = " or the threshold is a step off" if threshold else ""
+    return f"; {low} to {high} if rates are half or twice as high{step}"
+
+
+def unsettled_sentence(found: Recommendation) -> str:
+    """Describe which mechanisms may be the cheapest, with intervals."""
+    known = {each.name: each for each in found.ranked}
+    costs = [
+        f"{name} costs {regret_words(found.cost_of(known[name].regret))}"
+        if name in known
+        else f"what {name} costs is not known ({found.others.get(name, 'it was not sampled')})"
+        for name in found.candidates
+    ]
+    return (
+        f"Not settled, as one of these may cost over 5 % less than the others: {'; '.join(costs)}. Give more time "
+        "(--seconds)."
+    )
+
+
+def traffic_sentence(each: AssessedMechanism) -> str:
+    """Describe how providers share the last rounds, of which the figure has all."""
+    if not each.over_time or not each.over_time[-1].shares:
+        return ""
+    since = each.over_time[-2].rounds if len(each.over_time) > 1 else 0
+    first, *others = each.over_time[-1].shares
+    second = f", the next one {others[0]:.0%}" if others and others[0] >= 0.005 else ""
+    return f"From round {since:,} on, the provider shown most has {first:.0%} of the traffic{second}."
+
+
+def season_sentence(found: Recommendation) -> str:
+    """Describe how long seasons are if rates drift, and what variety costs; empty without drift."""
+    seasons = found.seasons
+    if seasons is None:
+        return ""
+    several = f"in seasons of {seasons.length:,} rounds, with the parameters below, after each of which it restarts"
+    run = several if seasons.length < seasons.rounds else "in one season of all rounds"
+    return (
+        f"If a rate changes after {seasons.lifetime:,.0f} rounds on average, run it {run}. The cost above is about "
+        f"the most that this loses; a reservoir in one season of all rounds would lose {rounded(seasons.one_season)}. "
+        "The promise is for each season, and for rates that stay within it. Each 1 % of traffic kept for variety (a "
+        f"provider at random, then one of its items) costs about {rounded(seasons.gap * seasons.rounds / 100)} "
+        "rewards and is neutral to copies."
+    )
 
 
 def cheaper_sentence(found: Recommendation) -> str:

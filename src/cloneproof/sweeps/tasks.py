@@ -277,7 +277,7 @@ def _runs(
         begun = time.perf_counter()
         outcomes = source.outcomes(job, chunk.first + done, step)
         took = max(time.perf_counter() - begun, 1e-9)
-        rows.append(np.column_stack(outcomes))
+        rows.append(outcomes.rows)
         done += step
         spent += took if len(rows) > 1 or took > COMPILING else 0.0
         if spent >= seconds or stop():

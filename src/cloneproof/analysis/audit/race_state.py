@@ -195,7 +195,7 @@ class HonestRuns(Generic[J]):
         missing = np.array([run for run in range(first, first + count) if run not in rows], dtype=int)
         for stretch in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1) if len(missing) else ():
             begin = int(stretch[0])
-            rows |= enumerate(np.column_stack(self.play(job, begin, len(stretch))), start=begin)
+            rows |= enumerate(self.play(job, begin, len(stretch)).rows, start=begin)
         table, agents = np.array([rows[run] for run in range(first, first + count)]), len(job.market.agents)
         return Outcomes(table[:, :agents], table[:, agents], table[:, agents + 1 :])
 

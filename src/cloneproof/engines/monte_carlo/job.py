@@ -47,12 +47,19 @@ class Outcomes(NamedTuple):
     """Outcome of each run of a range: payoffs (runs x agents, the share included) and regrets (runs).
 
     `served` is the payoff with every reward replaced by its arm's mean. It has the same expectation as `payoff` without
-    the noise of the rewards, and lies between 0 and all rounds at the agent's best mean.
+    the noise of the rewards, and lies between 0 and all rounds at the agent's best mean. `rounds` counts the pulls of
+    each agent; None if the kernel does not keep them.
     """
 
     payoff: FloatArray
     regret: FloatArray
     served: FloatArray
+    rounds: FloatArray | None = None
+
+    @property
+    def rows(self) -> FloatArray:
+        """One row per run: every payoff, the regret, and what every agent is served."""
+        return np.column_stack([self.payoff, self.regret, self.served])
 
 
 def words(streams: WordArray | np.uint64, index: int | WordArray) -> WordArray:

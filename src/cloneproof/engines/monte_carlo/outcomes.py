@@ -15,6 +15,7 @@ the compiler's cache confuses two of the same name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -74,7 +75,12 @@ def seconds_of_run(job: Job) -> float:
     if all(rule.commits for rule in job.mechanism.rules):
         return 1e-6 + 3e-7 * arms
     skips = name in ("slot blocks", "index on slots") or (name == "stepping" and loop_of(job) in ("leader", "greedy"))
-    return rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
+    stepped = rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
+    if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
+        return min(stepped, 2e-6 * len(job.market.agents) * math.sqrt(rounds))
+    if name == "index on slots":  # a slot has few updates in many rounds, each after a look at all slots
+        return min(stepped, 6e-5 * len(job.market.agents) * job.mechanism.arm.draws)
+    return stepped
 
 
 def outcomes(job: Job, first: int, count: int) -> Outcomes:

@@ -85,19 +85,21 @@ def arm_table(job: Job, flat: bool, fields: npt.DTypeLike = ARM, more: int = 0) 
 
 
 class RunResults(NamedTuple):
-    """Of each run of a chunk: rewards and means of the pulls of each agent, and the regret."""
+    """Of each run of a chunk: rewards, means and number of the pulls of each agent, and the regret."""
 
     payoff: FloatArray
     served: FloatArray
+    rounds: FloatArray
     regret: FloatArray
 
     @classmethod
     def empty(cls, runs: int, agents: int) -> RunResults:
-        return cls(np.zeros((runs, agents)), np.zeros((runs, agents)), np.zeros(runs))
+        payoff, served, rounds = (np.zeros((runs, agents)) for _ in range(3))
+        return cls(payoff, served, rounds, np.zeros(runs))
 
     def outcomes(self, share: float) -> Outcomes:
         """Return the outcomes if agents are paid this share."""
-        return Outcomes(self.payoff * share, self.regret, self.served * share)
+        return Outcomes(self.payoff * share, self.regret, self.served * share, self.rounds)
 
 
 @inlined
@@ -107,6 +109,7 @@ def close_run(arms, paid, results, r):
     for a in range(len(arms)):
         regret += arms[a].pulls * arms[a].loss
         results.served[r, arms[a].agent] += arms[a].pulls * arms[a].mean
+        results.rounds[r, arms[a].agent] += arms[a].pulls
     results.regret[r] = regret
     for i in range(len(paid)):
         results.payoff[r, i] = average(paid[i, 0], paid[i, 1], ONE)

@@ -62,6 +62,7 @@ CANDIDATE: Final = np.dtype(
         ("word", "u8"), ("rank", "i8"), ("before", "i8"),  # scratch
         ("first", "i8"), ("rounds", "i8"), ("choice", "i8"),  # of an agent: first arm, rounds, arm committed to or -1
         ("paid_high", "i8"), ("paid_low", "i8"), ("lost", "f8"), ("served", "f8"),  # and rewards and regret so far
+        ("played", "i8"),  # rounds so far
     ],
     align=True,
 )  # fmt: skip
@@ -334,6 +335,7 @@ def _pull(plan, rows, trace, arm, pulls, number):
     owner.paid_high, owner.paid_low = plus(owner.paid_high, owner.paid_low, high, low)
     owner.lost += pulls * row.loss
     owner.served += pulls * row.mean
+    owner.played += pulls
     if len(trace):
         trace[0, 0] += 1
         at = trace[0, 0]
@@ -361,7 +363,8 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
             streams = streams_of(run_streams[r])
             begin_run(rows, plan.arms, streams.tapes, means[r])
             for i in range(plan.arms, plan.arms + plan.agents):
-                rows[i].paid_high, rows[i].paid_low, rows[i].lost, rows[i].served = 0, 0, 0.0, 0.0
+                rows[i].paid_high, rows[i].paid_low, rows[i].played = 0, 0, 0
+                rows[i].lost, rows[i].served = 0.0, 0.0
             if plan.flat:
                 for e in range(len(epochs)):
                     version = plan.first_version + e
@@ -378,6 +381,7 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
                 row = rows[plan.arms + i]
                 results.payoff[r, i] = average(row.paid_high, row.paid_low, ONE)
                 results.served[r, i] = row.served
+                results.rounds[r, i] = row.played
                 regret += row.lost
             results.regret[r] = regret
 

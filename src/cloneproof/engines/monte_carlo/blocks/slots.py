@@ -76,6 +76,7 @@ CONTENDER: Final = np.dtype(
 _COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
 SURE = 1.0 - 1e-7
 SHORT = 8  # pulls: fewer are stepped
+STEPS, EXACT = 20, 1e-14  # of Newton's iteration: the most, and the relative size of the last one
 NEAR_ONE = 0.999  # beyond it rounding may hide a difference
 LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
 LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
@@ -312,6 +313,24 @@ def _index(plan, row):
 
 
 @compiled
+def _index_nearby(plan, row):
+    """Return the index of steady KL-UCB from the last one, by a few of Newton's steps; the same up to rounding.
+
+    n kl(mean, q) is convex in q, so that steps descend to the root once they are beyond it.
+    """
+    mean, q = row.high / row.pulls, row.index
+    for _ in range(STEPS):
+        if not 0.0 < mean < q < NEAR_ONE:
+            break
+        divergence = (1.0 - mean) * math.log((1.0 - mean) / (1.0 - q)) + mean * math.log(mean / q)
+        step = (divergence - plan.width / row.pulls) * q * (1.0 - q) / (q - mean)
+        q -= step
+        if abs(step) <= EXACT * q:
+            return q
+    return _index(plan, row)
+
+
+@compiled
 def _contest(plan, tables, ties):
     """Play the rounds after all turns."""
     contenders = tables.contenders
@@ -333,7 +352,7 @@ def _contest(plan, tables, ties):
         t += sure
         if _surely_above(plan, row, second):
             continue
-        row.index = _index(plan, row)
+        row.index = _index_nearby(plan, row) if skips else _index(plan, row)
         if not row.index > second:
             leader, second = _leader(plan, contenders, ties, t)
 

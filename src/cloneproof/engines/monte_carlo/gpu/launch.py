@@ -348,7 +348,7 @@ class ReadAheadRuns:
 
     def _draw(self, ranges: list[RunRange]) -> None:
         for each, played in zip(ranges, gpu_outcomes_of_many(ranges) if ranges else (), strict=True):
-            rows, key = np.column_stack(played), _key(each.job)
+            rows, key = played.rows, _key(each.job)
             if key in self.drawn:
                 rows = np.concatenate([self.drawn[key][0], rows])
             self.drawn[key] = rows, each.job

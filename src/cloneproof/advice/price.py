@@ -1,0 +1,72 @@
+"""The price of honesty: what is best among honest agents, and what that costs if all do what pays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cloneproof.advice.recommendation import PriceOfHonesty
+from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, regret_of
+from cloneproof.analysis.audit.copy_vectors import kinds_of, ladders
+from cloneproof.analysis.equilibrium import Equilibrium, PayoffTable, Strategies, iterate, payoff_table
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import CloneproofError
+from cloneproof.market.market import Market, full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
+
+LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
+SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
+PULLS = 10**7  # One sampled gain has this many pulls;
+COMMITTED = 2500  # a run that commits counts as this many.
+SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
+LOOSE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
+
+
+def price_of_honesty(
+    market: Market, candidates: Sequence[Mechanism], sampling: SamplingBudget, seconds: float
+) -> tuple[PriceOfHonesty | None, list[str]]:
+    """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
+    best: tuple[Estimate, Mechanism] | None = None
+    unknown = []
+    for made in candidates:
+        regret = regret_of(market, made, sampling)
+        if regret is None or regret.error > LOOSE * regret.value:
+            unknown.append(made.name)
+        elif best is None or regret.value < best[0].value:
+            best = regret, made
+    if best is None:
+        return None, unknown
+    honest, made = best
+    responses = best_responses(market, made, sampling, Deadline(seconds))
+    if responses is None:
+        return None, unknown
+    exact = responses.evaluation.engine != "monte-carlo"
+    at_best = responses.evaluation.regret if exact else regret_of(market, made, sampling, responses.copies)
+    copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
+    drawn = over_time(market, made, sampling, responses.copies)
+    ladder = LADDER if exact else SAMPLED_LADDER
+    still = "nobody gains by moving" if exact else "no further gain is surely above zero"
+    end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
+    how = (
+        f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
+        f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
+    )
+    price = PriceOfHonesty(made, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
+    return price, unknown
+
+
+def best_responses(market: Market, made: Mechanism, sampling: SamplingBudget, clock: Deadline) -> Equilibrium | None:
+    """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
+    runs = max(20, PULLS // (COMMITTED if made.rules[0].commits else market.horizon))
+    honest = full_copies(market.agents, None)
+    try:
+        sampled = PayoffTable(market, made, None, runs, sampling.seed, sampling.seconds)
+        table = payoff_table(market, made, runs, sampling.seed, sampling.seconds) if is_listed(market) else sampled
+        ladder = LADDER if table.exact else SAMPLED_LADDER
+        kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
+        rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
+        vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}
+        strategies = Strategies(vectors, kinds, SLACK, damping=1.0)
+        return iterate(table, strategies, honest, 12, clock, max(ladder), "a ladder of copies")
+    except CloneproofError:
+        return None

@@ -1,0 +1,198 @@
+"""What a mechanism costs if everybody is honest: its regret, over time, and who is shown meanwhile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray
+from cloneproof._clock import count_work
+from cloneproof.advice.recommendation import CoursePoint
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.search import Search
+from cloneproof.bounds.reservoir import ReservoirNumbers
+from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job
+from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, kernels_installed, load_kernels
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds
+from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.market.market import Copies, Market, full_copies
+from cloneproof.market.priors import Prior
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
+from cloneproof.mechanisms.rule import Rule
+
+MOST_RUNS = 20_000  # A regret is sampled in at most this many runs.
+PATIENCE = 6.0  # The fewest runs of an interval may take this many times as long as there is.
+LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
+ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.
+ERRORS = 2.58  # An interval at 99 % has this many standard errors.
+POINTS = 7  # A curve over time has this many points,
+FIRST_POINT = 10**4  # the first one after this part of the rounds,
+MOST_CURVE_RUNS = 400  # and at most this many runs.
+QUANTILES = 200  # A continuous prior is replaced by this many quantiles.
+
+
+@dataclass(frozen=True)
+class SamplingBudget:
+    """Seconds and seed of a sampled figure, if no exact engine applies."""
+
+    seconds: float = 0.5
+    seed: int = 0
+
+    def search(self, least: float) -> Search:
+        """Return the same as options of an audit, with at least `least` seconds."""
+        return Search(seconds=max(least, self.seconds), seed=self.seed)
+
+
+def seconds_of_run(job: Job) -> float:
+    """Estimate how long a run takes on a usual core: the same number on every machine."""
+    if not kernels_installed():
+        return job.market.horizon / ROUNDS_IN_PYTHON
+    load_kernels()
+    from cloneproof.engines.monte_carlo.outcomes import seconds_of_run as compiled_seconds
+
+    return compiled_seconds(job)
+
+
+def is_listed(market: Market) -> bool:
+    """Return whether all rates that items may have are listed."""
+    return all(agent.support is not None for agent in market.agents)
+
+
+def computed_regret(market: Market, made: Mechanism, copies: Copies | None = None) -> Estimate | None:
+    """Return the regret by the closed form for listed rates, or by moments for a flat reservoir; None if neither."""
+    numbers = flat_numbers(market, made) if copies is None else None
+    try:
+        if is_listed(market):  # quadrature is slower and less exact than runs
+            return evaluate(market, made, copies, engine="closed-form").regret
+    except OutOfTimeError:
+        if numbers is None:
+            raise
+    except CloneproofError:
+        pass
+    return None if numbers is None else _regret_by_moments(market, numbers)
+
+
+def regret_of(
+    market: Market, made: Mechanism, sampling: SamplingBudget, copies: Copies | None = None
+) -> Estimate | None:
+    """Return the regret as computed, else sampled; None if the fewest runs take too long or say nothing."""
+    try:
+        if (regret := computed_regret(market, made, copies)) is not None:
+            return regret
+    except OutOfTimeError:
+        return None
+    job = Job(market, made, full_copies(market.agents, copies), sampling.seed)
+    cost = seconds_of_run(job)
+    runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
+    if runs * cost > PATIENCE * sampling.seconds:
+        return None
+
+    def regrets(first: int, count: int) -> FloatArray:
+        return kernel_outcomes(job, first, count).regret[:, None]
+
+    plan = RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost)
+    totals, _ = drive(regrets, RunTotals.empty(Estimands((regret_bounds(market),))), plan)
+    regret = _mean_regret(float(totals.means[0]), float(totals.variances[0]), totals.count)
+    return regret if regret.error <= LOOSE * max(1.0, regret.value) else None
+
+
+def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
+    """Return a regret at 99 %, by the central limit theorem: the number of runs was fixed beforehand."""
+    error = ERRORS * math.sqrt(variance / runs) if runs >= FIRST_TIME else math.inf
+    return Estimate(mean, error, "asymptotic", f"{runs} runs, 99 % in the limit of many")
+
+
+def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
+    """Return the honest regret of a flat reservoir: exact for atoms, else by quadrature."""
+    priors = [agent.priors for agent in market.agents]
+    how = "moments of one original at a time"
+    if is_listed(market):
+        tabled = reservoir_market(priors, market.horizon)
+        value, rough = (replace(tabled, cells=cells).regret(numbers) for cells in (tabled.cells, tabled.cells // 2))
+        error = abs(value - rough) + ROUNDINGS * market.horizon
+        return Estimate(value, error, "estimated", f"{how}, in floats", heuristic=True)
+    coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
+    how += f", quadrature with {COARSE} and {FINE} nodes"
+    return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
+
+
+def flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
+    """Return the numbers of a flat reservoir to a fixed end, if it counts coins and falls back on the best count."""
+    arm = made.arm
+    flat = made.agent is None and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
+    return None if not flat or made.clearing.planned_epochs or market.ends != "at-horizon" else numbers_of(arm)
+
+
+def numbers_of(arm: Rule) -> ReservoirNumbers:
+    """Return the numbers of a rule that tests slots."""
+    threshold = None if arm.slots.threshold is None else int(arm.slots.threshold)
+    return ReservoirNumbers(arm.explore, arm.draws, threshold)
+
+
+def over_time(
+    market: Market,
+    made: Mechanism,
+    sampling: SamplingBudget,
+    copies: Copies | None = None,
+    points: int = POINTS,
+    at_end: Estimate | None = None,
+) -> tuple[CoursePoint, ...]:
+    """Return the regret up to some rounds of the same runs, and how they were shared since the round before.
+
+    Regrets are as computed, else of these runs; `at_end` is that of the whole run, if given. The runs have fixed ends,
+    also in a market that ends at random, and the parameters of the whole horizon. Nothing is returned if there is no
+    time for the fewest runs; shares are empty if the kernel does not count rounds.
+    """
+    running = replace(made.at_horizon(len(market.agents), market.horizon), fallback=None)  # the first rounds of a run
+    first = min(market.horizon, max(10, market.horizon // FIRST_POINT))
+    moments = sorted({round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)})
+    full = full_copies(market.agents, copies)
+    jobs = [Job(market.with_horizon(rounds, "at-horizon"), running, full, sampling.seed) for rounds in moments]
+    cost = sum(map(seconds_of_run, jobs))
+    runs = min(MOST_CURVE_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
+    if runs * cost > PATIENCE * sampling.seconds:
+        return ()
+    curve, before = list[CoursePoint](), 0
+    total = np.zeros((runs, len(market.agents)))
+    for rounds, job in zip(moments, jobs, strict=True):
+        played = kernel_outcomes(job, 0, runs)
+        count_work(runs * seconds_of_run(job))
+        regret = at_end if rounds == market.horizon else _computed_or_none(job, copies)
+        if regret is None:
+            regret = _mean_regret(float(played.regret.mean()), float(played.regret.var(ddof=1)), runs)
+        shares: Iterable[float] = ()
+        if played.rounds is not None:
+            new, total, before, since = played.rounds - total, played.rounds, rounds, rounds - before
+            shares = np.sort(new / since, axis=1)[:, ::-1].mean(axis=0).tolist()
+        curve.append(CoursePoint(rounds, regret, tuple(shares)))
+    return tuple(curve)
+
+
+def _computed_or_none(job: Job, copies: Copies | None) -> Estimate | None:
+    try:
+        return computed_regret(job.market, job.mechanism, copies)
+    except CloneproofError:
+        return None
+
+
+def expected_best(market: Market) -> float:
+    """Return the expected best mean of all originals."""
+    return float(reservoir_market([agent.priors for agent in market.agents], market.horizon).best_mean)
+
+
+def random_regret(market: Market) -> float:
+    """Return the regret of playing an original at random in every round."""
+    average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
+    return market.horizon * max(0.0, expected_best(market) - average)
+
+
+def prior_points(prior: Prior, quantiles: int = QUANTILES) -> list[tuple[float, float]]:
+    """Return the values of a prior with their weights; `quantiles` quantiles of a continuous one."""
+    if prior.atoms is not None:
+        return [(float(value), float(weight)) for value, weight in prior.atoms]
+    return [(float(prior.quantile((k + 0.5) / quantiles)), 1 / quantiles) for k in range(quantiles)]

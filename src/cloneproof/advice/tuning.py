@@ -1,0 +1,146 @@
+"""Mechanisms with the parameters to recommend for a market."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from cloneproof.advice.regret import computed_regret, is_listed, random_regret
+from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.search import Search
+from cloneproof.bounds import holdout_arm_rounds
+from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.theorems import known_gap
+
+RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # Their promise needs no declaration.
+DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
+INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents that know their means.
+GAMEABLE = ("etc",)  # A platform would run this among honest agents,
+SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
+LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
+EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms,
+TUNING_RUNS = 2000  # in this many runs if nothing computes their regrets.
+MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
+
+
+def tuned_mechanism(name: str, market: Market) -> Mechanism:
+    """Return the mechanism of that name, with the recommended parameters for the market.
+
+    Promises that depend on a declaration need a known gap; without one there is nothing to tune.
+    """
+    if name in DECLARED and market.most_originals > 1:
+        known_gap(market)
+    maker = _MAKERS.get(name)
+    return mechanism(name, market=market) if maker is None else maker(name, market)
+
+
+def cost_of(market: Market, made: Mechanism) -> float:
+    """Return the honest regret as computed, else in a few runs that are the same for all; infinite if neither."""
+    try:
+        if (regret := computed_regret(market, made)) is not None:
+            return regret.value
+        if is_listed(market) or not all(rule.commits for rule in made.rules):
+            return math.inf
+        runs = Search(runs=TUNING_RUNS, bounds="asymptotic")
+        return evaluate(market, made, engine="monte-carlo", search=runs).regret.value
+    except OutOfTimeError:
+        raise
+    except CloneproofError:
+        return math.inf
+
+
+def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
+    """Return the named mechanisms with their parameters for the market; and why others have none."""
+    tuned, refused = [], {}
+    for name in names:
+        if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
+            continue
+        try:
+            tuned.append(tuned_mechanism(name, market))
+        except CloneproofError as refusal:
+            refused[name] = str(refusal)
+    return tuned, refused
+
+
+def _hold_out(name: str, market: Market) -> Mechanism:
+    """Take m from the theorem; tune the number of rewards in a score, on which the promise does not depend."""
+    made = mechanism(name, market=market)
+    m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
+    most = market.horizon // len(market.agents) - arms * m - 1
+    if most < 1 or any(agent.support is None for agent in market.agents):
+        return made
+    given = min(most, int(made.parameters["score_rounds"]))
+
+    def with_rounds(rounds: int) -> Mechanism:
+        tuned = mechanism(name, arm_rounds=m, score_rounds=rounds, max_arms=arms)
+        return replace(tuned, claims=made.claims[:1])  # of copies; that of the regret is for the theorem's own W
+
+    long = len(market.agents) * arms * m > LONG * market.horizon  # then most of the regret comes from exploring arms
+    return _tuned(market, with_rounds, max(1, given // 256), min(most, given if long else 2 * given), 4 if long else 7)
+
+
+def _capped_h_etc_r(name: str, market: Market) -> Mechanism:
+    """H-ETC-R with a cap on arms: m by the capped theorem, the trial tuned from the shortest that explores K arms."""
+    arms = market.most_originals
+    m = holdout_arm_rounds(arms, known_gap(market) if arms > 1 else math.inf, market.horizon, market.family.spread)
+    most = market.horizon // len(market.agents) - 1
+    if arms * m > most:
+        raise CloneproofError(
+            f"the trials of {len(market.agents)} agents, {arms * m:,} rounds each, are longer than {market.horizon:,} "
+            "rounds"
+        )
+
+    def with_trial(rounds: int) -> Mechanism:
+        return mechanism(name, market=market, arm_rounds=m, agent_rounds=rounds, max_arms=arms)
+
+    return _tuned(market, with_trial, arms * m, min(most, 64 * arms * m))
+
+
+def _etc(name: str, market: Market) -> Mechanism:
+    """Flat explore-then-commit with the best exploration."""
+    most = max(1, market.horizon // market.originals)
+    return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
+
+
+def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
+    """Return the best of a few numbers in equal ratios, then between the neighbours of the best one."""
+    costs: dict[int, float] = {}
+    while len(costs) < (EVALUATIONS if first > 4 else first):
+        ends = max(low, 1), max(low, high)
+        if costs:
+            best = min(costs, key=lambda number: costs[number])
+            tried_yet = sorted(costs)
+            place = tried_yet.index(best)
+            ends = tried_yet[max(0, place - 1)], tried_yet[min(len(tried_yet) - 1, place + 1)]
+        count = first if not costs else 4
+        tried = {round(ends[0] * (ends[1] / ends[0]) ** (k / (count - 1))) for k in range(count)} - set(costs)
+        if not tried:
+            break
+        for number in sorted(tried):
+            costs[number] = cost_of(market, make(number))
+    return make(min(costs, key=lambda number: costs[number]))
+
+
+_MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
+    "holdout-h-etc": _hold_out, "h-etc-r": _capped_h_etc_r, "etc": _etc,
+}  # fmt: skip
+
+
+def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
+    """Return the first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play, if any."""
+    for power in range(1, MOST_DOUBLINGS + 1):
+        if clock.spent:
+            return None
+        longer = market.with_horizon(market.horizon * 2**power)
+        try:
+            regret = cost_of(longer, mechanism("reservoir", market=longer))
+        except CloneproofError:
+            return None
+        if regret <= part * random_regret(longer):
+            return longer.horizon
+    return None
