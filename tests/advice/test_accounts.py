@@ -6,8 +6,8 @@ import cloneproof as cp
 from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.errors import CloneproofError
+from cloneproof.report.advice_words import account_sentence
 from cloneproof.report.page import html_page
-from cloneproof.report.words import account_sentence
 from support.advised import advised
 
 NAMES = ("ana", "bo", "cy")

@@ -18,8 +18,8 @@ from cloneproof.advice.declared import declared_market, prior_between
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.advice.regret import SamplingBudget, expected_best, random_regret
 from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
+from cloneproof.report.advice_words import cheaper_sentence
 from cloneproof.report.page import html_page
-from cloneproof.report.words import cheaper_sentence
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
 from support.advised import advised, still_clock

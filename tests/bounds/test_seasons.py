@@ -6,7 +6,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.assumptions import drift_seasons
 from cloneproof.errors import CloneproofError
-from cloneproof.report.words import cost_words
+from cloneproof.report.advice_words import cost_words
 from support.advised import advised
 
 

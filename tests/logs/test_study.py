@@ -18,8 +18,8 @@ from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owne
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
+from cloneproof.report.advice_words import account_sentence
 from cloneproof.report.page import html_page
-from cloneproof.report.words import account_sentence
 from support.clocks import ticking
 from support.command import run
 

@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
-from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
-from cloneproof.report.words import (
+from cloneproof.report.advice_words import (
     account_sentence,
     cheaper_sentence,
     choice_sentence,
     cost_words,
     exploring_words,
     gain_words,
-    number,
     price_sentence,
     ranked_row,
     rates_words,
-    regret_words,
     season_sentence,
-    sentence,
     starts_words,
     traffic_sentence,
 )
+from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
+from cloneproof.report.words import number, regret_words, sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

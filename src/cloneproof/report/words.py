@@ -1,10 +1,9 @@
-"""Results in words, for pages, notebooks and terminals: numbers, verdicts, copies, advice."""
+"""Results in words, for pages, notebooks and terminals: numbers, verdicts, copies."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from cloneproof.analysis.audit.gained import Gained
 from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
@@ -12,15 +11,11 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
 from cloneproof.market.priors import Prior
 
-if TYPE_CHECKING:
-    from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
-
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MOST_NAMES = 8  # of agents in a sentence
 BY_SHARES = "for everybody, whatever they know, no list with copies earns more than the best weights on distinct items"
-MOST_VALUES = 6  # of a prior in a sentence
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 
 
@@ -192,26 +187,6 @@ def prior_words(prior: Prior) -> str:
     return "mean " + ", ".join(parts[:-1]) + f" or {parts[-1]}" + (", .." if len(prior.atoms) > 6 else "")
 
 
-def rates_words(prior: Prior) -> str:
-    """Describe click rates that all items have in common.
-
-    >>> from cloneproof.market.priors import Beta, Discrete
-    >>> rates_words(Beta(2, 60))
-    'nine of ten click rates from 0.59% to 7.5% (Beta(2, 60))'
-    >>> rates_words(Discrete([0.01, 0.02], [0.5, 0.5]))
-    'click rates 1% or 2%'
-    """
-    if prior.atoms is None:
-        ((name, parameters),) = prior.to_dict().items()
-        low, high = (f"{100 * prior.quantile(u):.2g}%" for u in (0.05, 0.95))
-        numbers = ", ".join(f"{each:g}" for each in parameters) if isinstance(parameters, Sequence) else ""
-        return f"nine of ten click rates from {low} to {high} ({name.capitalize()}({numbers}))"
-    values = [f"{100 * value:.3g}%" for value, _ in prior.atoms]
-    if len(values) > MOST_VALUES:
-        return f"{len(values)} different click rates from {values[0]} to {values[-1]}"
-    return f"click rates {', '.join(values[:-1])} or {values[-1]}" if len(values) > 1 else f"click rates {values[0]}"
-
-
 def agent_words(agent: Agent) -> str:
     """Describe an agent's originals and what it knows of them."""
     kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
@@ -262,181 +237,16 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def regret_words(regret: Estimate | None) -> str:
-    """Write a regret, with its error where that can be seen."""
-    if regret is None:
-        return "not computed"
-    return f"{number(regret.value)} ± {number(regret.error)}" if seen(regret) else number(regret.value)
-
-
 def seen(estimate: Estimate) -> bool:
     """Return whether the error can be seen in the digits that are written."""
     return estimate.error > 0.005 * abs(estimate.value)
 
 
-def exploring_words(each: AssessedMechanism) -> str:
-    """Return the share of rounds before the award or contest. These rounds earn rewards too."""
-    if each.exploring is None:
-        return "all along"
-    return f"{each.exploring:.2%}" if each.exploring < 0.1 else f"{each.exploring:.0%}"
-
-
-def gain_words(gain: float) -> str:
-    """Write a relative gain."""
-    from cloneproof.advice.assessment import TOLERANCE  # late: `import cloneproof` loads this module
-
-    if not math.isfinite(gain):
-        return "unknown"
-    return "nothing" if gain <= TOLERANCE else f"{gain:.1%}" if gain < 1 else f"{gain:,.0%}"
-
-
-def starts_words(each: AssessedMechanism) -> str:
-    """When the award or the contest starts."""
-    if each.starts is None:
-        return "there is no award: it goes on choosing as in the beginning"
-    expected, latest = each.starts
-    if latest - expected < 1:
-        return f"after {expected:,.0f} rounds"
-    return f"after about {expected:,.0f} rounds, {latest:,.0f} at the latest"
-
-
-def choice_sentence(found: Recommendation) -> str:
-    """Describe what to run in a sentence."""
-    if not found.ranked:
-        return "Nothing clone-proof was found for this market."
-    if not found.settled:
-        return unsettled_sentence(found)
-    verb = "Run" if found.fits else "The least bad is"
-    return f"{verb} {found.choice.name}: it costs {cost_words(found)}."
-
-
-def cost_words(found: Recommendation) -> str:
-    """Describe what the choice costs."""
-    from cloneproof.advice.regret import expected_best
-
-    rounds = found.market.horizon if found.seasons is None else found.seasons.rounds
-    most = rounds * expected_best(found.market)
-    part = f", {found.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
-    drift = "" if found.seasons is None else f", drift included, in seasons of {found.seasons.length:,} rounds"
-    return f"{regret_words(found.cost)} rewards in {rounds:,} rounds{part}{drift}{_range_words(found)}"
-
-
-def _range_words(found: Recommendation) -> str:
-    """Describe what the choice may cost if declarations are off by as much as one must reckon with."""
-    if found.cost_range is None:
-        return ""
-    low, high = (rounded(cost) for cost in found.cost_range)
-    threshold = any(each.usual and "threshold" in each.what for each in found.choice.wrong)
-    step = " or the threshold is a step off" if threshold else ""
-    return f"; {low} to {high} if rates are half or twice as high{step}"
-
-
-def unsettled_sentence(found: Recommendation) -> str:
-    """Describe which mechanisms may be the cheapest, with intervals."""
-    known = {each.name: each for each in found.ranked}
-    costs = [
-        f"{name} costs {regret_words(found.cost_of(known[name].regret))}"
-        if name in known
-        else f"what {name} costs is not known ({found.others.get(name, 'it was not sampled')})"
-        for name in found.candidates
-    ]
-    return (
-        f"Not settled, as one of these may cost over 5 % less than the others: {'; '.join(costs)}. Give more time "
-        "(--seconds)."
-    )
-
-
-def traffic_sentence(each: AssessedMechanism) -> str:
-    """Describe how providers share the last rounds, of which the figure has all."""
-    if not each.over_time or not each.over_time[-1].shares:
-        return ""
-    since = each.over_time[-2].rounds if len(each.over_time) > 1 else 0
-    first, *others = each.over_time[-1].shares
-    second = f", the next one {others[0]:.0%}" if others and others[0] >= 0.005 else ""
-    return f"From round {since:,} on, the provider shown most has {first:.0%} of the traffic{second}."
-
-
-def season_sentence(found: Recommendation) -> str:
-    """Describe how long seasons are if rates drift, and what variety costs; empty without drift."""
-    seasons = found.seasons
-    if seasons is None:
-        return ""
-    several = f"in seasons of {seasons.length:,} rounds, with the parameters below, after each of which it restarts"
-    run = several if seasons.length < seasons.rounds else "in one season of all rounds"
-    return (
-        f"If a rate changes after {seasons.lifetime:,.0f} rounds on average, run it {run}. The cost above is about "
-        f"the most that this loses; a reservoir in one season of all rounds would lose {rounded(seasons.one_season)}. "
-        "The promise is for each season, and for rates that stay within it. Each 1 % of traffic kept for variety (a "
-        f"provider at random, then one of its items) costs about {rounded(seasons.gap * seasons.rounds / 100)} "
-        "rewards and is neutral to copies."
-    )
-
-
-def cheaper_sentence(found: Recommendation) -> str:
-    """Describe what costs less if a declaration is right, and the risk if it is wrong; empty if nothing does."""
-    cheaper = found.cheaper if found.ranked else None
-    if cheaper is None:
-        return ""
-    words = f"{cheaper.name} would cost {regret_words(cheaper.regret)}, but only as long as {cheaper.needs}."
-    breaks = [wrong for wrong in cheaper.wrong if 0 < wrong.gain < math.inf]
-    if breaks:
-        worst = max(breaks, key=lambda wrong: wrong.gain)
-        gain = gain_words(worst.gain)
-        words += f" Where that is wrong copies can pay: if {worst.what}, a provider gains up to {gain} ({worst.why})."
-    return words
-
-
-def account_sentence(found: Recommendation) -> str:
-    """Describe what a second account gains under the choice, and in the long run if the mechanism learns."""
-    gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
-    gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
-    if floor is None:
-        least = "not known, as providers differ"
-    elif floor == 0:
-        least = "0, as rates do not repeat"
-    else:
-        least = (
-            f"{number(floor)}, as rates repeat and accounts share ties: no mechanism that learns pays less in the long "
-            "run, and only identity checks help"
-        )
-    return f"If a provider opens a second account: gain {gained}; floor {least}."
-
-
-def joint_copies_words(copies: str) -> str:
-    """Describe what everybody registers.
-
-    >>> joint_copies_words("8 / 8 8"), joint_copies_words("1 / 8 1")
-    ('each registers every item 8 times', 'copies 1 / 8 1')
-    """
-    numbers = set(copies.replace("/", " ").split())
-    if len(numbers) > 1:
-        return f"copies {copies}"
-    (often,) = numbers
-    return "which is honesty" if often == "1" else f"each registers every item {often} times"
-
-
-def price_sentence(found: Recommendation) -> str:
-    """Describe the price of honesty in a sentence or two."""
-    price = found.price
-    if price is None:
-        return "What honest providers would allow was not computed."
-    name = price.mechanism.name
-    after = (
-        f"{regret_words(price.at_best_responses)} ({price.ratio:.1f} times as much) once everybody does what pays "
-        f"({joint_copies_words(price.copies)})"
-    )
-    first = f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
-    if not found.ranked:
-        return first
-    more = found.choice.regret.value - price.honest.value
-    less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
-    return f"{first} {found.choice.name} costs {less}, and nobody gains there by copies."
-
-
-def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
-    """Return a row of the ranking: the regret, also relative to random play, the exploration, and the gains."""
-    part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
-    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
+def regret_words(regret: Estimate | None) -> str:
+    """Write a regret, with its error where that can be seen."""
+    if regret is None:
+        return "not computed"
+    return f"{number(regret.value)} ± {number(regret.error)}" if seen(regret) else number(regret.value)
 
 
 def scope_words(scope: AuditScope) -> str:
