@@ -17,7 +17,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 LADDER = (2, 4, 8)  # Copies of one original or of all that best responses try,
 SAMPLED_LADDER = (8,)  # and those they try if payoffs are sampled.
 PULLS = 10**7  # One sampled gain has this many pulls;
-COMMITTED = 2500  # a run that commits counts as this many.
+COMMITTED = 10**4  # a run that commits counts as this many.
 SLACK = 1e-6  # A gain up to this part of the payoff counts as none.
 LOOSE = 0.5  # A larger error, as a part of a regret, leaves open which mechanism is best.
 
@@ -60,7 +60,7 @@ def best_responses(market: Market, made: Mechanism, sampling: SamplingBudget, cl
     runs = max(20, PULLS // (COMMITTED if made.rules[0].commits else market.horizon))
     honest = full_copies(market.agents, None)
     try:
-        sampled = PayoffTable(market, made, None, runs, sampling.seed, sampling.seconds)
+        sampled = PayoffTable(market, made, None, runs, sampling.seed, sampling.seconds, bounds="asymptotic")
         table = payoff_table(market, made, runs, sampling.seed, sampling.seconds) if is_listed(market) else sampled
         ladder = LADDER if table.exact else SAMPLED_LADDER
         kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}

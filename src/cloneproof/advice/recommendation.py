@@ -19,6 +19,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
 Accounts = Literal["checked", "cheap"]
+LEAST = 1e-9  # A regret that is not below 0.
 UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
 
@@ -177,7 +178,7 @@ class Seasons:
     def cost(self, regret: Estimate) -> Estimate:
         """Return the cost of all rounds, drift included, given the regret of a season with constant rates."""
         seasons = self.rounds / self.length
-        value = self.rounds * season_cost(self.length, max(0.0, regret.value), self.gap, self.lifetime)
+        value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime)
         return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of drift")
 
     def to_dict(self) -> dict[str, Any]:

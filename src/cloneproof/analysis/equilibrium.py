@@ -18,7 +18,7 @@ from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluation
 from cloneproof.analysis.gain import PairedSampling, draw_pairs
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation
 from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Agent, Copies, FullCopies, Market, checked_market, full_copies
@@ -43,6 +43,7 @@ class PayoffTable:
     seed: int = 0
     seconds: float | None = None  # the most for one vector, where it samples
     left_out: set[CopyVector] = field(default_factory=set)
+    bounds: BoundsName = "distribution-free"  # of sampled gains
     kinds: dict[str, int] = field(init=False)
     evaluations: dict[object, Evaluation] = field(default_factory=dict)
     namesakes: dict[object, dict[tuple[int, CopyVector], str]] = field(default_factory=dict)  # who is paid alike
@@ -106,7 +107,7 @@ class PayoffTable:
             changed = {**profile, agent: vector}
             totals, *_ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
             method = f"{totals.runs} pairs of runs, seed {self.seed}"
-            self.sampled_gains[key] = totals.estimates(sampling.confidence, method)[0]
+            self.sampled_gains[key] = totals.estimates(sampling.confidence, method, self.bounds)[0]
         return self.sampled_gains[key]
 
 
