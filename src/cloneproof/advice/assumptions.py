@@ -13,7 +13,7 @@ import numpy as np
 
 from cloneproof._clock import count_work
 from cloneproof.advice.assessment import TOLERANCE, relative_gain
-from cloneproof.advice.recommendation import Seasons, WrongDeclaration
+from cloneproof.advice.recommendation import DriftSeasons, WrongDeclaration
 from cloneproof.advice.regret import (
     ERRORS,
     PATIENCE,
@@ -103,7 +103,7 @@ def account_floor(market: Market) -> float | None:
     return market.horizon * second_account_floor(len(market.agents), values, weights, originals=count)
 
 
-def drift_seasons(market: Market, lifetime: float) -> Seasons:
+def drift_seasons(market: Market, lifetime: float) -> DriftSeasons:
     """Return the seasons of least cost if a rate lasts `lifetime` rounds on average.
 
     The regret of a season follows a power law through that of a reservoir tuned for the horizon and of one tuned for a
@@ -122,7 +122,7 @@ def drift_seasons(market: Market, lifetime: float) -> Seasons:
     length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime)[0]
     length = max(len(market.agents), length)
     one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime)
-    return Seasons(lifetime, market.horizon, length, gap, one_season)
+    return DriftSeasons(lifetime, market.horizon, length, gap, one_season)
 
 
 def wrong_declarations(

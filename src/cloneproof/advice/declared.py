@@ -34,7 +34,7 @@ def declared_market(
     `values` are equally likely.
 
     >>> declared_market(20, 3, 10**8, rates=(0.002, 0.006)).agents[0].priors[0]
-    Beta(a=9.259, b=2372.0)
+    Beta(a=9.3542, b=2469.4)
     >>> declared_market(20, 3, 10**8, values=(0.002, 0.006)).agents[0].support
     (0.002, 0.006)
     """
@@ -60,7 +60,7 @@ def prior_between(rates: object) -> Beta:
 
     >>> prior = prior_between((0.01, 0.05))
     >>> prior, round(prior.quantile(0.05), 4), round(prior.quantile(0.95), 4)
-    (Beta(a=4.617, b=160.2), 0.01, 0.05)
+    (Beta(a=4.485, b=162.78), 0.01, 0.05)
     """
     ends = _checked_rates(rates)
     if len(ends) != 2 or ends[1] == 1:

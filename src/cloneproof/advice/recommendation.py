@@ -159,8 +159,8 @@ class PlatformOption:
 
 
 @dataclass(frozen=True)
-class Seasons:
-    """Seasons for rates that drift: the mechanism restarts after each (`cp.bounds.season_length` has the model).
+class DriftSeasons:
+    """DriftSeasons for rates that drift: the mechanism restarts after each (`cp.bounds.season_length` has the model).
 
     lifetime    the rounds after which a rate changes, on average
     rounds      of all seasons together
@@ -230,7 +230,7 @@ class Recommendation(Tabular):
     account_floor : float or None
         What a second account gains in the long run under every mechanism that learns, in rewards; None where providers
         differ.
-    seasons : Seasons or None
+    seasons : DriftSeasons or None
         How long seasons should be for the drift that was declared.
     """
 
@@ -248,7 +248,7 @@ class Recommendation(Tabular):
     interrupted: bool = False
     accounts: Accounts = "checked"
     account_floor: float | None = None
-    seasons: Seasons | None = None
+    seasons: DriftSeasons | None = None
     left: bool = False
     settled: bool = False
     candidates: tuple[str, ...] = ()
