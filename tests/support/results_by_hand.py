@@ -6,8 +6,8 @@ import cloneproof as cp
 from cloneproof.advice.comparison import ComparedMechanism, Comparison
 from cloneproof.advice.recommendation import (
     AssessedMechanism,
+    CheapestSeasons,
     CoursePoint,
-    DriftSeasons,
     PlatformOption,
     PriceOfHonesty,
     Recommendation,
@@ -49,7 +49,7 @@ def recommendation():
     price = PriceOfHonesty(MECHANISM, regret(50.0), regret(120.0), "8 / 8 8", "exact", choice.over_time)
     return Recommendation(
         MARKET, "bayesian", (choice, cheaper), {"h-ucb": "copies pay"}, price, 200.0, True, "", ("A note.",),
-        seconds=1.5, account_floor=3.0, seasons=DriftSeasons(1e3, 4000, 400, 0.1, 300.0), settled=True,
+        seconds=1.5, account_floor=3.0, seasons=CheapestSeasons(1e3, 4000, 400, 0.1, 300.0), settled=True,
         candidates=("reservoir",), options=tuple(ends),
     )  # fmt: skip
 

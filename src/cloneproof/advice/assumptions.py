@@ -13,11 +13,12 @@ import numpy as np
 
 from cloneproof._clock import count_work
 from cloneproof.advice.assessment import TOLERANCE, relative_gain
-from cloneproof.advice.recommendation import DriftSeasons, WrongDeclaration
+from cloneproof.advice.recommendation import CheapestSeasons, WrongDeclaration
 from cloneproof.advice.regret import (
     ERRORS,
     PATIENCE,
     SamplingBudget,
+    expected_surplus,
     is_listed,
     prior_points,
     random_regret,
@@ -103,8 +104,8 @@ def account_floor(market: Market) -> float | None:
     return market.horizon * second_account_floor(len(market.agents), values, weights, originals=count)
 
 
-def drift_seasons(market: Market, lifetime: float) -> DriftSeasons:
-    """Return the seasons of least cost if a rate lasts `lifetime` rounds on average.
+def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | None = None) -> CheapestSeasons:
+    """Return the seasons of least cost if rates last `lifetime` rounds and an item arrives in `arrivals`, on average.
 
     The regret of a season follows a power law through that of a reservoir tuned for the horizon and of one tuned for a
     sixteenth of it.
@@ -119,10 +120,11 @@ def drift_seasons(market: Market, lifetime: float) -> DriftSeasons:
     def regret(rounds: int) -> float:
         return min(gap * rounds, whole * math.pow(rounds / market.horizon, power))
 
-    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime)[0]
+    waiting = None if arrivals is None else (expected_surplus(market) / arrivals or None)
+    length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime, waiting)[0]
     length = max(len(market.agents), length)
-    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime)
-    return DriftSeasons(lifetime, market.horizon, length, gap, one_season)
+    one_season = market.horizon * season_cost(market.horizon, regret(market.horizon), gap, lifetime, waiting)
+    return CheapestSeasons(lifetime, market.horizon, length, gap, one_season, arrivals, waiting)
 
 
 def wrong_declarations(

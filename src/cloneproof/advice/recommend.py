@@ -12,7 +12,7 @@ import numpy as np
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
-from cloneproof.advice.assumptions import account_floor, drift_seasons, second_account_gain, wrong_declarations
+from cloneproof.advice.assumptions import account_floor, cheapest_seasons, second_account_gain, wrong_declarations
 from cloneproof.advice.declared import asked_market
 from cloneproof.advice.price import price_of_honesty
 from cloneproof.advice.ranking import CLOSE, rank
@@ -107,6 +107,7 @@ def recommend(
     providers: Providers = "bayesian",
     accounts: Accounts = "checked",
     drift: float | None = None,
+    arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     search: Search = SEARCH,
     progress: Callable[[int, int, str], None] | None = None,
@@ -135,6 +136,9 @@ def recommend(
     drift : float, optional
         The rounds after which an item's rate changes, on average. The recommendation is then for a season, after which
         the mechanism restarts, and `cost` is that of all rounds, drift included.
+    arrivals : float, optional
+        The rounds between two new items of providers that take part, on average. They wait for the next season, so the
+        recommendation is for a season then too, and `cost` includes what waiting loses at most.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
@@ -168,9 +172,10 @@ def recommend(
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
+    between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
     with budget_clock(search.seconds):
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
-        return _recommended(market, providers, accounts, lifetime, own, search.seed, clock)
+        return _recommended(market, providers, accounts, lifetime, between, own, search.seed, clock)
 
 
 def _recommended(
@@ -178,12 +183,13 @@ def _recommended(
     providers: Providers,
     accounts: Accounts,
     lifetime: float | None,
+    arrivals: float | None,
     own: Mapping[str, Mechanism | BlackBox] | None,
     seed: int,
     clock: Deadline,
 ) -> Recommendation:
     """`recommend` for checked arguments, until the clock says so."""
-    seasons = None if lifetime is None else drift_seasons(market, lifetime)
+    seasons = None if lifetime is None and arrivals is None else cheapest_seasons(market, lifetime, arrivals)
     market = market if seasons is None else market.with_horizon(seasons.length)
     so_far = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
     so_far = replace(so_far, account_floor=account_floor(market), seasons=seasons)

@@ -159,30 +159,36 @@ class PlatformOption:
 
 
 @dataclass(frozen=True)
-class DriftSeasons:
-    """DriftSeasons for rates that drift: the mechanism restarts after each (`cp.bounds.season_length` has the model).
+class CheapestSeasons:
+    """Seasons for rates that drift or items that arrive: the mechanism restarts after each.
 
-    lifetime    the rounds after which a rate changes, on average
+    `cp.bounds.season_length` has the model.
+
+    lifetime    the rounds after which a rate changes, on average; None if rates stay
     rounds      of all seasons together
     length      the rounds of one
     gap         the expected best mean minus an average one
     one_season  what a single season of all rounds costs, in rewards: that of a tuned reservoir
+    arrivals    the rounds between two new items, on average; None if none arrive
+    waiting     what these are better than the best by, on average and in a round
     """
 
-    lifetime: float
+    lifetime: float | None
     rounds: int
     length: int
     gap: float
     one_season: float
+    arrivals: float | None = None
+    waiting: float | None = None
 
     def cost(self, regret: Estimate) -> Estimate:
-        """Return the cost of all rounds, drift included, given the regret of a season with constant rates."""
+        """Return the cost of all rounds, drift and waiting included, given the regret of a season as it starts."""
         seasons = self.rounds / self.length
-        value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime)
-        return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of drift")
+        value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime, self.waiting)
+        return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of seasons")
 
     def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "lifetime", "rounds", "length", "gap", "one_season")
+        return fields_of(self, "lifetime", "rounds", "length", "gap", "one_season", "arrivals", "waiting")
 
 
 @dataclass(frozen=True, repr=False)
@@ -230,8 +236,8 @@ class Recommendation(Tabular):
     account_floor : float or None
         What a second account gains in the long run under every mechanism that learns, in rewards; None where providers
         differ.
-    seasons : DriftSeasons or None
-        How long seasons should be for the drift that was declared.
+    seasons : CheapestSeasons or None
+        How long seasons should be for the drift and the arrivals that were declared.
     """
 
     said_in = "recommendation"
@@ -248,7 +254,7 @@ class Recommendation(Tabular):
     interrupted: bool = False
     accounts: Accounts = "checked"
     account_floor: float | None = None
-    seasons: DriftSeasons | None = None
+    seasons: CheapestSeasons | None = None
     left: bool = False
     settled: bool = False
     candidates: tuple[str, ...] = ()

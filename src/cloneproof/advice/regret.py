@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -183,6 +184,14 @@ def _computed_or_none(job: Job, copies: Copies | None) -> Estimate | None:
 def expected_best(market: Market) -> float:
     """Return the expected best mean of all originals."""
     return float(reservoir_market([agent.priors for agent in market.agents], market.horizon).best_mean)
+
+
+def expected_surplus(market: Market) -> float:
+    """Return by how much a new item, of the prior of one of the originals, is better than the best: E(new - best)^+."""
+    own = [agent.priors for agent in market.agents]
+    known, best = Counter(prior for priors in own for prior in priors), expected_best(market)
+    with_one_more = (n * reservoir_market([*own, (prior,)], market.horizon).best_mean for prior, n in known.items())
+    return max(0.0, float(sum(with_one_more)) / market.originals - best)
 
 
 def random_regret(market: Market) -> float:

@@ -90,6 +90,9 @@ def recommend(
     drift: Annotated[
         int | None, option("N", "Rounds after which an item's rate is another one, on average, e.g. 1e6.")
     ] = None,
+    arrivals: Annotated[
+        int | None, option("N", "Rounds between two new items, on average; they wait for the next season.")
+    ] = None,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
@@ -113,7 +116,8 @@ def recommend(
     from cloneproof.advice.recommend import recommend as run_recommend
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
-    question |= {"own": own_by_name(rule, policy), "accounts": accounts, "drift": drift}
+    question |= {"own": own_by_name(rule, policy), "accounts": accounts}
+    question |= {"drift": drift, "arrivals": arrivals}
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds)):
             raise CloneproofError(

@@ -53,7 +53,9 @@ def cost_words(found: Recommendation) -> str:
     rounds = found.market.horizon if found.seasons is None else found.seasons.rounds
     most = rounds * expected_best(found.market)
     part = f", {found.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
-    drift = "" if found.seasons is None else f", drift included, in seasons of {found.seasons.length:,} rounds"
+    drift = (
+        "" if found.seasons is None else f", with what changes included, in seasons of {found.seasons.length:,} rounds"
+    )
     return f"{regret_words(found.cost)} rewards in {rounds:,} rounds{part}{drift}{_range_words(found)}"
 
 
@@ -93,14 +95,16 @@ def traffic_sentence(each: AssessedMechanism) -> str:
 
 
 def season_sentence(found: Recommendation) -> str:
-    """Describe how long seasons are if rates drift, and what variety costs; empty without drift."""
+    """Describe how long seasons are if rates drift or items arrive, and what variety costs; else empty."""
     seasons = found.seasons
     if seasons is None:
         return ""
     several = f"in seasons of {seasons.length:,} rounds, with the parameters below, after each of which it restarts"
     run = several if seasons.length < seasons.rounds else "in one season of all rounds"
+    changes = [] if seasons.lifetime is None else [f"a rate changes after {seasons.lifetime:,.0f} rounds"]
+    changes += [] if seasons.arrivals is None else [f"an item arrives every {seasons.arrivals:,.0f} rounds"]
     return (
-        f"If a rate changes after {seasons.lifetime:,.0f} rounds on average, run it {run}. The cost above is about "
+        f"If {' and '.join(changes)} on average, run it {run}. The cost above is about "
         f"the most that this loses; a reservoir in one season of all rounds would lose {rounded(seasons.one_season)}. "
         "The promise is for each season, and for rates that stay within it. Each 1 % of traffic kept for variety (a "
         f"provider at random, then one of its items) costs about {rounded(seasons.gap * seasons.rounds / 100)} "

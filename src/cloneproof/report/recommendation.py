@@ -77,7 +77,7 @@ def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[Sec
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
     said = {
-        "Drift": season_sentence(found),
+        "Seasons": season_sentence(found),
         "Second accounts": account_sentence(found),
         "Cheaper, on a condition": cheaper_sentence(found),
         "Parameters": numbers,
