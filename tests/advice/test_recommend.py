@@ -174,6 +174,19 @@ def test_informed_agents_who_register_their_best_are_a_market_of_one_item_each()
     assert expected_best(bests) == pytest.approx(expected_best(market)) == pytest.approx(0.75 * 0.8 + 0.25 * 0.6)
 
 
+def test_informed_agents_name_their_best_item_and_reservoirs_are_ranked_by_what_that_costs():
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
+    found = cp.recommend(market, providers="informed", search=cp.Search(seconds=1))
+    flat = next(each for each in found.ranked if each.name == "reservoir")
+    named = cp.evaluate(market_of_bests(market), flat.mechanism, engine="closed-form").regret
+    assert flat.regret.value == pytest.approx(named.value)
+    assert "names its best item" in flat.promise
+    for name in ("h-ucb", "rh-ucb"):  # ranked only if cheaper
+        cheaper = [each for each in found.ranked if each.name == name]
+        assert bool(cheaper) != (name in found.others)
+        assert all(each.regret.value < flat.regret.value for each in cheaper)
+
+
 def test_random_play_costs_the_best_less_the_average():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=100)
     assert random_regret(market) == pytest.approx(100 * (0.75 - 0.5))

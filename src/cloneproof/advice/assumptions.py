@@ -128,7 +128,7 @@ def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | N
 
 
 def wrong_declarations(
-    market: Market, made: Mechanism, usual: SamplingBudget, sampling: SamplingBudget, informed: bool = False
+    market: Market, made: Mechanism, usual: SamplingBudget, sampling: SamplingBudget
 ) -> tuple[WrongDeclaration, ...]:
     """Return each way in which a declaration may be wrong, with the regret and the largest gain.
 
@@ -139,12 +139,15 @@ def wrong_declarations(
     for what, truth in true_markets(market):
         mistake = _mistake(what, truth, made, usual if what in SCALES else sampling)
         mistakes.append(replace(mistake, usual=what in SCALES))
-    if informed:  # and know only the odds after all
-        what = "providers know only the odds of their items"
-        mistakes.append(_sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling))
-    elif market.most_originals > 1:
+    if market.most_originals > 1:
         mistakes.append(_if_informed(market, made, sampling))
     return tuple(sorted(mistakes, key=lambda mistake: not mistake.usual))
+
+
+def if_bayesian(market: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
+    """Return what a mechanism costs if agents know only the odds of their items after all, and register all of them."""
+    what = "providers know only the odds of their items"
+    return _sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling)
 
 
 def _other_thresholds(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import get_args
 
 import numpy as np
@@ -12,7 +13,14 @@ import numpy as np
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
-from cloneproof.advice.assumptions import account_floor, cheapest_seasons, second_account_gain, wrong_declarations
+from cloneproof.advice.assumptions import (
+    account_floor,
+    cheapest_seasons,
+    if_bayesian,
+    market_of_bests,
+    second_account_gain,
+    wrong_declarations,
+)
 from cloneproof.advice.declared import asked_market
 from cloneproof.advice.price import price_of_honesty
 from cloneproof.advice.ranking import CLOSE, rank
@@ -27,7 +35,9 @@ from cloneproof.advice.recommendation import (
 from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
 from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
 from cloneproof.analysis.audit.audit import audit
+from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.result import Verdict
+from cloneproof.analysis.audit.theorems import by_shares
 from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
@@ -47,6 +57,11 @@ FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many 
 LONGEST_SLOW = 10**5  # Longer runs of slow mechanisms are not sampled.
 TOO_LATE = "there was no time left for it"
 TOO_SLOW = "it has no closed form, and sampling it takes longer than there was"
+NAMED = (
+    "Whatever a provider knows, no list with copies earns it more than weights on its items, each listed once. Here "
+    "each provider names its best item, by all the weight on it."
+)
+DEARER = "it costs {:,.0f} where providers know their items, more than the first one"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
 LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
@@ -54,6 +69,15 @@ ENDS: dict[Ends, str] = {
     "at-horizon": "after {:,} rounds",
     "at-random": "at random, after {:,} rounds on average",
 }
+
+
+def assess_named(market: Market, named: Market, made: Mechanism) -> AssessedMechanism:
+    """Assess a mechanism under which shares of draws are all that counts, for agents who name their best original.
+
+    Assumes `theorems.by_shares`; `named` is the market of what they name.
+    """
+    starts = exploration(named, made) if market.ends == "at-horizon" else (None, None)
+    return AssessedMechanism(made, UNKNOWN, "clone-proof", 0.0, *starts, NAMED, seen=seen(named, made))
 
 
 def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
@@ -223,6 +247,11 @@ class _Stages:
     seed: int
     clock: Deadline
 
+    @cached_property
+    def registered(self) -> Market:
+        """What is registered under mechanisms on slots: informed agents name their best original."""
+        return market_of_bests(self.market) if self.informed else self.market
+
     def sampling(self, part: float) -> SamplingBudget:
         return SamplingBudget(part * (self.clock.budget or SECONDS), self.seed)
 
@@ -230,12 +259,12 @@ class _Stages:
         """Yield what is known after each step."""
         tell, clock, market = self.clock.tell, self.clock, self.market
         tell(0, 100, "tuning and auditing")
-        so_far, free = self._judged(so_far, INFORMED if self.informed else _free(market))
+        so_far, free = self._judged(so_far, _free(market))
         tell(10, 100, "sampling")
         so_far = self._ranked(so_far, free)
         yield so_far
         tell(50, 100, "tuning and auditing")
-        for name in () if self.informed or market.ends == "at-random" else DECLARED:
+        for name in INFORMED if self.informed else DECLARED if market.ends == "at-horizon" else ():
             so_far = self._with_declared(so_far, name)
             yield so_far
         tell(55, 100, "best responses")
@@ -253,7 +282,7 @@ class _Stages:
         tell(90, 100, "what visitors see")
         for each in so_far.ranked:
             if (each is so_far.choice or each.regret.value < LEARNED * so_far.random_regret) and not clock.spent:
-                curve = over_time(market, each.mechanism, self.sampling(DRAWN), at_end=each.regret)
+                curve = over_time(self.registered, each.mechanism, self.sampling(DRAWN), at_end=each.regret)
                 so_far = _replaced(so_far, each, replace(each, over_time=curve))
         if clock.spent:
             over = f"The {clock.words} were over before everything was looked at."
@@ -274,7 +303,7 @@ class _Stages:
                 candidates = [each for each in self.made if each.name == name]
                 if not candidates:
                     with self.clock.share(2).for_engines():
-                        candidates, refused = tuned_mechanisms([name], market)
+                        candidates, refused = tuned_mechanisms([name], self.registered)
                     others |= refused
                 for candidate in candidates:
                     assessed = self._assessed(candidate)
@@ -286,6 +315,8 @@ class _Stages:
 
     def _assessed(self, made: Mechanism) -> AssessedMechanism | str:
         """Assess what a mechanism promises; or say why it is not ranked."""
+        if self.informed and all(by_shares(audit_case(self.market, made, each.name)) for each in self.market.agents):
+            return assess_named(self.market, self.registered, made)
         judge = assess_informed if self.informed else assess
         assessed = judge(self.market, made, self.sampling(AUDITED))
         if isinstance(assessed, str):
@@ -303,7 +334,7 @@ class _Stages:
         def tell(part: float) -> None:
             self.clock.tell(10 + round(40 * part), 100, "sampling")
 
-        ranking = rank(self.market, [each.mechanism for each in judged], seconds, self.seed, tell)
+        ranking = rank(self.registered, [each.mechanism for each in judged], seconds, self.seed, tell)
         known, others = list[AssessedMechanism](), dict(so_far.others)
         for each, regret in zip(judged, ranking.regrets, strict=True):
             if regret is None:
@@ -332,8 +363,8 @@ class _Stages:
         return name not in known or known[name].needs == "" or so_far.choice.needs != ""
 
     def _with_declared(self, so_far: Recommendation, name: str) -> Recommendation:
-        """Add a mechanism whose promise needs a declaration, where rates are listed."""
-        if not is_listed(self.market) and self.market.gap is None:
+        """Add a mechanism whose promise needs a declaration, or one for informed agents that costs less than naming."""
+        if not self.informed and not is_listed(self.market) and self.market.gap is None:
             return replace(so_far, others=so_far.others | {name: UNLISTED})
         if self.clock.spent:
             return replace(so_far, others=so_far.others | {name: TOO_LATE})
@@ -346,6 +377,8 @@ class _Stages:
             if isinstance(assessed, str) or regret is None:
                 why = assessed if isinstance(assessed, str) else TOO_SLOW
                 so_far = replace(so_far, others=so_far.others | {name: why})
+            elif self.informed and so_far.ranked and regret.value >= so_far.choice.regret.value:
+                so_far = replace(so_far, others=so_far.others | {name: DEARER.format(regret.value)})
             else:
                 gain = second_account_gain(self.market, made, self._accounts) if self.cheap_accounts else None
                 so_far = _sorted(so_far, (*so_far.ranked, replace(assessed, regret=regret, account_gain=gain)))
@@ -389,9 +422,9 @@ class _Stages:
 
     def _detailed(self, each: AssessedMechanism) -> AssessedMechanism:
         """Add what happens if a declaration is wrong, and what a second account gains."""
-        wrong = wrong_declarations(
-            self.market, each.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE), self.informed
-        )
+        wrong = wrong_declarations(self.registered, each.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
+        if self.informed:
+            wrong += (if_bayesian(self.market, each.mechanism, self.sampling(OTHERWISE)),)
         gain = each.account_gain or second_account_gain(self.market, each.mechanism, self._accounts)
         return replace(each, wrong=wrong, account_gain=gain)
 
