@@ -176,7 +176,7 @@ def test_informed_agents_who_register_their_best_are_a_market_of_one_item_each()
 
 def test_informed_agents_name_their_best_item_and_reservoirs_are_ranked_by_what_that_costs():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
-    found = cp.recommend(market, providers="informed", search=cp.Search(seconds=1))
+    found = advised(market, providers="informed", declared=())
     flat = next(each for each in found.ranked if each.name == "reservoir")
     named = cp.evaluate(market_of_bests(market), flat.mechanism, engine="closed-form").regret
     assert flat.regret.value == pytest.approx(named.value)
