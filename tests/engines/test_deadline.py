@@ -45,7 +45,7 @@ def test_a_limit_inside_another_cannot_prolong_it():
 def test_an_attack_that_was_not_enclosed_in_time_says_so(monkeypatch):
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=40)
     made = cp.mechanism("etc", arm_rounds=1, order="index")
-    monkeypatch.setattr(strategies, "AFTER", -1000.0)
+    monkeypatch.setattr(strategies, "SECONDS_TO_ENCLOSE", -1000.0)
     late = cp.audit(market.with_horizon(41), made, search=cp.Search(seconds=60))
     assert any("enclosed in ball arithmetic" in note for note in late.notes)
     monkeypatch.undo()

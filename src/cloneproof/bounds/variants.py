@@ -85,7 +85,7 @@ def variant_gain_ceiling(
     opponents, if the agent's means are exchangeable and variants are made before they are known.
 
     >>> round(variant_gain_ceiling(0.001, 10**5, arm_rounds=25, low=0.2, high=0.4, tests=3), 1)
-    684.4
+    691.1
     """
     return distance * horizon * (1 + varied * tests * count_steepness(arm_rounds, low, high) * high)
 
