@@ -26,7 +26,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 CONFIDENCE = 0.99  # All comparisons of a ranking hold together with this probability, in the limit of many runs.
 CLOSE = 0.05  # The first mechanism is settled if it costs at most this part more than any other.
 PRECISE = 0.1  # Sampling goes on until the error of the first regret is at most this part of it,
-PRECISE_PART = 0.25  # for at most this part of the time.
+PRECISE_PART = 0.6  # for at most this part of the time.
 PATIENCE = 5.0  # The fewest runs of an interval may take this many times as long as there is, if work is counted.
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,7 +49,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 SECONDS = 60.0  # Counted work, at most, if nobody says how long it may take; most answers need a third.
-RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.2, 0.05, 0.05, 0.02, 0.03  # Parts of the time for each question:
+RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.25, 0.05, 0.03, 0.03, 0.04  # Parts of the time for each question:
 AUDITED, OTHERWISE = 0.01, 0.005  # regrets, those at another end, honesty, the range, curves, audits, the rest.
 PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
 FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many seconds beyond the budget.
@@ -403,10 +402,13 @@ class _Stages:
         """Return what the best mechanism costs at either end of the season."""
         options = []
         for ends, words in ENDS.items():
-            choice, gain, regret = so_far.choice.name, so_far.choice.gain, so_far.choice.regret
+            choice, regret = so_far.choice.name, so_far.choice.regret
+            gain: float | None = so_far.choice.gain
             if ends != self.market.ends:
                 market = self.market.with_horizon(self.market.horizon, ends)
-                tuned, _ = tuned_mechanisms(_free(market), market)
+                tuned = [each.mechanism for each in so_far.ranked if each.name in _free(market)]  # for every end
+                names = {made.name for made in tuned}
+                tuned += tuned_mechanisms([name for name in _free(market) if name not in names], market)[0]
                 ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.seed)
                 known = [
                     (regret, made) for regret, made in zip(ranking.regrets, tuned, strict=True) if regret is not None
@@ -414,8 +416,7 @@ class _Stages:
                 if not known:
                     continue
                 regret, made = min(known, key=lambda pair: pair[0].value)
-                assessed = assess(market, made, self.sampling(AUDITED))
-                choice, gain = made.name, math.inf if isinstance(assessed, str) else assessed.gain
+                choice, gain = made.name, None if made.arm.slots.falling else 0.0
             option = words.format(self.market.horizon)
             options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
         return tuple(options)

@@ -143,7 +143,7 @@ class PlatformOption:
     option     what it may be
     mechanism  the name of the cheapest mechanism then
     regret     its regret
-    gain       the largest relative gain by copies that is not ruled out
+    gain       the largest relative gain by copies that is not ruled out; None for a ceiling that was not computed
     asked      whether this is the market that was asked about
     """
 
@@ -151,7 +151,7 @@ class PlatformOption:
     option: str
     mechanism: str
     regret: Estimate
-    gain: float
+    gain: float | None
     asked: bool
 
     def to_dict(self) -> dict[str, Any]:

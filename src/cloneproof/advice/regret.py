@@ -26,7 +26,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.rule import Rule
 
-MOST_RUNS = 20_000  # A regret is sampled in at most this many runs.
+MOST_RUNS = 4000  # A regret is sampled in at most this many runs.
 PATIENCE = 6.0  # The fewest runs of an interval may take this many times as long as there is.
 LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
 ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.

@@ -24,7 +24,7 @@ GAMEABLE = ("etc",)  # A platform would run this among honest agents,
 SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
 LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
 EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms,
-TUNING_RUNS = 2000  # in this many runs if nothing computes their regrets.
+TUNING_RUNS = 500  # in this many runs if nothing computes their regrets.
 MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
 
 

@@ -94,7 +94,7 @@ def _options(found: Recommendation) -> Table:
             sentence(f"{each.choice} {each.option}") + (" (as asked)" if each.asked else ""),
             each.mechanism,
             regret_words(found.cost_of(each.regret)),
-            gain_words(each.gain),
+            "at most a ceiling" if each.gain is None else gain_words(each.gain),
         )
         for each in found.options
     ]

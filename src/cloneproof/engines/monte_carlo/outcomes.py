@@ -77,7 +77,7 @@ def seconds_of_run(job: Job) -> float:
     skips = name in ("slot blocks", "index on slots") or (name == "stepping" and loop_of(job) in ("leader", "greedy"))
     stepped = rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
     if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
-        return min(stepped, 2e-6 * len(job.market.agents) * math.sqrt(rounds))
+        return min(stepped, 2e-6 * math.sqrt(len(job.market.agents) * rounds))
     if name == "index on slots":  # a slot has few updates in many rounds, each after a look at all slots
         return min(stepped, 6e-5 * len(job.market.agents) * job.mechanism.arm.draws)
     return stepped

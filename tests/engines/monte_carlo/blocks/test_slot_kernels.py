@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.slots import (
-    SHORT,
-    _sure_pulls,
-    slot_block_outcomes,
-    slot_plan,
-    slot_step_outcomes,
-)
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_plan, slot_step_outcomes
+from cloneproof.engines.monte_carlo.blocks.successes import SHORT, _pulls_at, nearby_index, sure_pulls
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
@@ -138,7 +133,7 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
             kl_upper_bound(count / (pulls + failures + 1), float(pulls + failures + 1), plan.width) > second
         ):
             failures += 1
-        found = _sure_pulls.py_func(plan, SimpleNamespace(high=count, pulls=pulls), second, most)
+        found = sure_pulls.py_func(plan, SimpleNamespace(high=count, pulls=pulls), second, most)
         assert 1 <= found <= failures + 1
         assert found == failures + 1 or failures < 2 * SHORT
         long += found > SHORT
@@ -183,3 +178,31 @@ def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
     composed = cp.Mechanism(agent=cp.rule("etc", rounds=8), arm=cp.rule("first-pass", draws=2, rounds=3, threshold=2))
     job = Job(market, composed, full_copies(market.agents, None), 3)
     assert kernel_for(job)[0] == "reference"
+
+
+@pytest.mark.parametrize("rates", [(0.004, 0.006), (0.02, 0.02), (0.001, 0.09), (0.0, 0.01)])
+def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rates):
+    """Of the regret, of what each agent earns, and of its rounds; 4.9 standard errors are one in a million."""
+    agents = [cp.Agent(name, 1, cp.Point(rate)) for name, rate in zip("abc", (*rates, 0.005), strict=True)]
+    made = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=2000, constant=0.4)
+    job, runs = Job(cp.Market(agents, horizon=2000), made, full_copies(agents, None), 5), 800
+    both = [outcomes(job, 0, runs) for outcomes in (slot_step_outcomes, slot_block_outcomes)]
+    assert all((each.rounds.sum(1) == 2000).all() for each in both)
+    rows = [np.column_stack([each.regret, each.payoff, each.rounds, each.rounds**2]).T for each in both]
+    for one, other in zip(*rows, strict=True):
+        error = ((one.var() + other.var()) / runs) ** 0.5
+        assert abs(one.mean() - other.mean()) <= 4.9 * error + 1e-9
+
+
+def test_an_index_from_one_nearby_is_the_index_and_its_pulls_are_those_that_bring_it_down():
+    rng, plan = np.random.default_rng(3), SimpleNamespace(width=3.0)
+    for _ in range(300):
+        pulls = int(10 ** rng.uniform(1, 6))
+        successes = int(rng.binomial(pulls, 10 ** rng.uniform(-4, -0.5)))
+        index = kl_upper_bound(successes / pulls, float(pulls), plan.width)
+        guess = min(0.99, index * rng.uniform(0.9, 1.3))
+        assert nearby_index.py_func(plan, successes, pulls, guess) == pytest.approx(index, rel=1e-9)
+        level = index * rng.uniform(0.5, 0.999)
+        needed = _pulls_at.py_func(plan, successes, level)
+        assert kl_upper_bound(successes / needed, float(needed), plan.width) <= level * (1 + 1e-9)
+        assert kl_upper_bound(successes / (needed - 1), needed - 1.0, plan.width) > level * (1 - 1e-9)

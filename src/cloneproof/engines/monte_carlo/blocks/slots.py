@@ -18,6 +18,19 @@ import numpy as np
 from cloneproof._arrays import IntArray
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
+from cloneproof.engines.monte_carlo.blocks.successes import (
+    LOW,
+    MANY,
+    NEAR_ONE,
+    SHORT,
+    SURE,
+    UNKNOWN,
+    index_of,
+    nearby_index,
+    play_block,
+    play_to_success,
+    sure_pulls,
+)
 from cloneproof.engines.monte_carlo.compiling import (
     TICK,
     average,
@@ -46,9 +59,8 @@ from cloneproof.engines.monte_carlo.runs import (
     pay,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, reward_at, with_callees
+from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, reward_at
 from cloneproof.market.rewards import bernoulli
-from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.mechanisms.online.levels import ticks as ticks_of
@@ -70,14 +82,11 @@ CONTENDER: Final = np.dtype(
         ("arm", "i8"),  # the row of the champion
         ("high", "i8"), ("low", "i8"), ("pulls", "i8"), ("index", "f8"),  # what counts in the contest, and its index
         ("coins", "u8"),
+        ("failures", "i8"), ("level", "f8"), ("pause", "i8"),  # before the next success, its index then, and scratch
     ],
     align=True,
 )  # fmt: skip
 _COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
-SURE = 1.0 - 1e-7
-SHORT = 8  # pulls: fewer are stepped
-STEPS, EXACT = 20, 1e-14  # of Newton's iteration: the most, and the relative size of the last one
-NEAR_ONE = 0.999  # beyond it rounding may hide a difference
 LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
 LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
 FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
@@ -204,9 +213,6 @@ def passes(plan, high, low):
     return plan.passing and not above(plan.threshold_high, plan.threshold_low, high, low)
 
 
-_kl_upper_bound = with_callees(kl_upper_bound)
-
-
 @compiled
 def contest_rounds(plan, tables, streams):
     """Play all rounds of a run."""
@@ -219,6 +225,7 @@ def contest_rounds(plan, tables, streams):
         row = contenders[i]
         row.arm, row.high, row.low, row.pulls = arm, 0, 0, 0
         row.coins = coins_at(streams.coins, i, CONTEST_PLACE)
+        row.failures = UNKNOWN
         for _ in range(rounds - plan.after):
             _play(plan, tables, row)
         if row.pulls > 0:
@@ -308,26 +315,8 @@ def _index(plan, row):
     """Return the priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
     mean = average(row.high, row.low, row.pulls)
     if plan.contest == KL:
-        return _kl_upper_bound(mean, np.float64(row.pulls), plan.width)
+        return index_of(mean, np.float64(row.pulls), plan.width)
     return mean + math.sqrt(plan.width / row.pulls)
-
-
-@compiled
-def _index_nearby(plan, row):
-    """Return the index of steady KL-UCB from the last one, by a few of Newton's steps; the same up to rounding.
-
-    n kl(mean, q) is convex in q, so that steps descend to the root once they are beyond it.
-    """
-    mean, q = row.high / row.pulls, row.index
-    for _ in range(STEPS):
-        if not 0.0 < mean < q < NEAR_ONE:
-            break
-        divergence = (1.0 - mean) * math.log((1.0 - mean) / (1.0 - q)) + mean * math.log(mean / q)
-        step = (divergence - plan.width / row.pulls) * q * (1.0 - q) / (q - mean)
-        q -= step
-        if abs(step) <= EXACT * q:
-            return q
-    return _index(plan, row)
 
 
 @compiled
@@ -335,67 +324,31 @@ def _contest(plan, tables, ties):
     """Play the rounds after all turns."""
     contenders = tables.contenders
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
-    skips, blocks = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
+    skips, draws = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
     t = plan.turns * plan.agents
     # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
-    # index. As long as even failures would leave the leader above it, its rewards are one draw; after that its index is
-    # bounded, and computed only if the bound does not decide.
+    # index. As long as even failures would leave the leader above it, its rewards are one draw. Low rates are played
+    # from one success to the next. Else its index is bounded, and computed only if the bound does not decide.
     while t < plan.horizon:
         row = contenders[leader]
-        sure = _sure_pulls(plan, row, second, plan.horizon - t) if skips else ONE
-        if sure >= SHORT:
-            blocks += 1
-            _play_block(tables, row, sure, blocks)
+        sure = sure_pulls(plan, row, second, plan.horizon - t) if skips else ONE
+        draws += 1
+        if sure >= SHORT and (sure * row.high >= MANY * row.pulls or row.high >= LOW * row.pulls):
+            play_block(tables, row, sure, draws)
+            t += sure
+        elif skips and row.high < LOW * row.pulls:
+            t += play_to_success(plan, tables, draws, plan.horizon - t)
+            leader, second = _leader(plan, contenders, ties, t)
+            continue
         else:
-            sure = ONE
             _play(plan, tables, row)
-        t += sure
+            row.failures = UNKNOWN
+            t += 1
         if _surely_above(plan, row, second):
             continue
-        row.index = _index_nearby(plan, row) if skips else _index(plan, row)
+        row.index = nearby_index(plan, row.high, row.pulls, row.index) if skips else _index(plan, row)
         if not row.index > second:
             leader, second = _leader(plan, contenders, ties, t)
-
-
-@compiled
-def _sure_pulls(plan, row, second, most):
-    """Return the least number of pulls that the leader has before others do, even if all of them fail; at most `most`.
-
-    After i failures its index is above the second one, q, if its mean is, or if (n + i) kl(k / (n + i), q) < width;
-    that rises with i from there on.
-    """
-    if second > NEAR_ONE or second <= 0.0:
-        return ONE
-    low, high = ZERO, min(most, ONE << 40)  # after `low` failures it leads; what is searched is the last such number
-    step = np.int64(SHORT)
-    # Steps double while the leader leads and are halved afterwards: the number is mostly small, and a search over all
-    # rounds that are left would start far too high.
-    while low < high:
-        middle = min(high, low + step)
-        pulls = row.pulls + middle
-        mean, leads = row.high / pulls, True
-        if mean < second:
-            divergence = (1.0 - mean) * math.log((1.0 - mean) / (1.0 - second))
-            divergence += mean * math.log(mean / second) if mean > 0.0 else 0.0
-            leads = pulls * divergence < SURE * plan.width
-        if leads:
-            low, step = middle, step * 2
-        elif low == ZERO or middle == low + ONE:
-            break  # too few to be worth a block, or the last one is found
-        else:
-            high, step = middle - ONE, max(ONE, (middle - low) // 2)
-    return min(low + ONE, most)
-
-
-@compiled
-def _play_block(tables, row, pulls, block):
-    """Play rounds of a champion: their rewards are one draw, and are its coins."""
-    arm = tables.arms[row.arm]
-    count = binomial(pulls, arm.mean, block_stream(row.coins, block))
-    arm.pulls += pulls
-    pay(tables.paid, arm.agent, count, ZERO)
-    row.high += count
-    row.pulls += pulls
 
 
 @inlined
