@@ -42,7 +42,7 @@ from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
-SHORTER = 16  # The mechanism is also tuned and judged at a horizon this many times shorter.
+SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
 FEW_LEVELS = 12  # and this many if the best of several items counts.
 LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
@@ -107,18 +107,16 @@ def account_floor(market: Market) -> float | None:
 def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | None = None) -> CheapestSeasons:
     """Return the seasons of least cost if rates last `lifetime` rounds and an item arrives in `arrivals`, on average.
 
-    The regret of a season follows a power law through that of a reservoir tuned for the horizon and of one tuned for a
-    sixteenth of it.
+    The regret of a season is that of a tuned reservoir, by power laws between horizons that differ sixteenfold.
     """
     gap = random_regret(market) / market.horizon
-    shorter = market.with_horizon(max(len(market.agents), market.horizon // SHORTER))
-    whole, part = (max(1e-9, cost_of(each, mechanism("reservoir", market=each))) for each in (market, shorter))
-    power = 0.5
-    if shorter.horizon < market.horizon and math.isfinite(whole) and math.isfinite(part):
-        power = min(1.0, max(0.0, math.log(whole / part) / math.log(market.horizon / shorter.horizon)))
+    horizons = [market.horizon // SHORTER**k for k in range(SEASONS_TUNED)]
+    tuned = [market.with_horizon(rounds) for rounds in horizons[::-1] if rounds >= len(market.agents)]
+    costs = [max(1e-9, min(gap * each.horizon, cost_of(each, mechanism("reservoir", market=each)))) for each in tuned]
+    lengths = [math.log(each.horizon) for each in tuned]
 
     def regret(rounds: int) -> float:
-        return min(gap * rounds, whole * math.pow(rounds / market.horizon, power))
+        return min(gap * rounds, math.exp(float(np.interp(math.log(rounds), lengths, np.log(costs)))))
 
     waiting = None if arrivals is None else (expected_surplus(market) / arrivals or None)
     length = market.horizon if gap <= 0 else season_length(regret, market.horizon, gap, lifetime, waiting)[0]
@@ -135,10 +133,14 @@ def wrong_declarations(
     `usual` is the budget of those with which one must reckon: rates half and twice as high, and a threshold that is a
     standard deviation of a test's count too low or too high.
     """
-    mistakes = [replace(_mistake(what, market, each, usual), usual=True) for what, each in _other_thresholds(made)]
+    mistakes = []
+    for what, each in _other_thresholds(made):
+        regret = regret_of(market, each, usual, loose=math.inf)
+        mistakes.append(replace(_mistake(what, market, each, regret, usual), usual=True))
     for what, truth in true_markets(market):
-        mistake = _mistake(what, truth, made, usual if what in SCALES else sampling)
-        mistakes.append(replace(mistake, usual=what in SCALES))
+        scaled = what in SCALES
+        regret = regret_of(truth, made, usual, loose=math.inf) if scaled else regret_of(truth, made, sampling)
+        mistakes.append(replace(_mistake(what, truth, made, regret, sampling), usual=scaled))
     if market.most_originals > 1:
         mistakes.append(_if_informed(market, made, sampling))
     return tuple(sorted(mistakes, key=lambda mistake: not mistake.usual))
@@ -206,8 +208,9 @@ def _half_as_far(prior: Prior) -> Prior:
     return Discrete([(value + top) / 2 for value, _ in prior.atoms], [weight for _, weight in prior.atoms])
 
 
-def _mistake(what: str, truth: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
-    regret = regret_of(truth, made, sampling)
+def _mistake(
+    what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
+) -> WrongDeclaration:
     if made.arm.draws:
         return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
     try:

@@ -50,7 +50,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 SECONDS = 60.0  # Counted work, at most, if nobody says how long it may take; most answers need a third.
 RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.25, 0.05, 0.03, 0.03, 0.04  # Parts of the time for each question:
-AUDITED, OTHERWISE = 0.01, 0.005  # regrets, those at another end, honesty, the range, curves, audits, the rest.
+AUDITED, OTHERWISE = 0.01, 0.01  # regrets, those at another end, honesty, the range, curves, audits, the rest.
 PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
 FIRST_PATIENCE = 1.0  # Exact figures of the first mechanism may take this many seconds beyond the budget.
 LONGEST_SLOW = 10**5  # Longer runs of slow mechanisms are not sampled.

@@ -286,9 +286,10 @@ class Recommendation(Tabular):
     @property
     def cost_range(self) -> tuple[float, float] | None:
         """Smallest and largest cost of the choice if rates are half or twice as high, or its threshold a step off."""
-        regrets = [wrong.regret for wrong in self.choice.wrong if wrong.usual and wrong.regret is not None]
+        usual = [wrong.regret for wrong in self.choice.wrong if wrong.usual]
+        regrets = [regret for regret in usual if regret is not None]
         costs = [self.cost_of(regret).value for regret in [self.choice.regret, *regrets]]
-        return (min(costs), max(costs)) if regrets else None
+        return (min(costs), max(costs)) if regrets and len(regrets) == len(usual) else None
 
     @property
     def alternatives(self) -> tuple[AssessedMechanism, ...]:

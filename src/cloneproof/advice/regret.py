@@ -79,9 +79,12 @@ def computed_regret(market: Market, made: Mechanism, copies: Copies | None = Non
 
 
 def regret_of(
-    market: Market, made: Mechanism, sampling: SamplingBudget, copies: Copies | None = None
+    market: Market, made: Mechanism, sampling: SamplingBudget, copies: Copies | None = None, loose: float = LOOSE
 ) -> Estimate | None:
-    """Return the regret as computed, else sampled; None if the fewest runs take too long or say nothing."""
+    """Return the regret as computed, else sampled; None if the fewest runs take too long.
+
+    None also if its error is a larger part of it than `loose`.
+    """
     try:
         if (regret := computed_regret(market, made, copies)) is not None:
             return regret
@@ -99,7 +102,7 @@ def regret_of(
     plan = RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost)
     totals, _ = drive(regrets, RunTotals.empty(Estimands((regret_bounds(market),))), plan)
     regret = _mean_regret(float(totals.means[0]), float(totals.variances[0]), totals.count)
-    return regret if regret.error <= LOOSE * max(1.0, regret.value) else None
+    return regret if regret.error <= loose * max(1.0, regret.value) else None
 
 
 def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:

@@ -66,7 +66,7 @@ def _range_words(found: Recommendation) -> str:
     low, high = (rounded(cost) for cost in found.cost_range)
     threshold = any(each.usual and "threshold" in each.what for each in found.choice.wrong)
     step = " or the threshold is a step off" if threshold else ""
-    return f"; {low} to {high} if rates are half or twice as high{step}"
+    return f"; about {low} to {high} if rates are half or twice as high{step}"
 
 
 def unsettled_sentence(found: Recommendation) -> str:

@@ -91,7 +91,7 @@ def _options(found: Recommendation) -> Table:
     """One row for each option of a choice that the platform has; the best mechanism of each, and its cost."""
     rows = [
         (
-            sentence(f"{each.choice} {each.option}") + (" (as asked)" if each.asked else ""),
+            sentence(f"{each.choice} {each.option}{' (as asked)' if each.asked else ''}"),
             each.mechanism,
             regret_words(found.cost_of(each.regret)),
             "at most a ceiling" if each.gain is None else gain_words(each.gain),
