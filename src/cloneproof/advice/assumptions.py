@@ -28,6 +28,7 @@ from cloneproof.advice.regret import (
 from cloneproof.advice.tuning import cost_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.informed import named_prior
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.strategies import payoffs, witnesses
@@ -286,18 +287,15 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
 
 
 def market_of_bests(market: Market) -> Market:
-    """Return the market in which each agent has one item, as good as the best of its originals."""
-    agents = [Agent(agent.name, 1, _law_of_best(agent.priors)) for agent in market.agents]
+    """Return the market in which each agent has one item, as good as the best of its originals.
+
+    Continuous priors are replaced by the means of a few equally likely parts.
+    """
+    agents = [Agent(agent.name, 1, named_prior(_at_levels(agent), accuracy=1.0)) for agent in market.agents]
     return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
 
 
-def _law_of_best(priors: tuple[Prior, ...]) -> Prior:
-    atoms = [prior_points(prior, FEW_LEVELS) for prior in priors]
-    values = sorted({value for own in atoms for value, _ in own})
-    below = [math.prod(sum(weight for value, weight in own if value <= top) for own in atoms) for top in values]
-    weights = [after - before for before, after in zip([0.0, *below], below, strict=False)]
-    kept = [(value, weight) for value, weight in zip(values, weights, strict=True) if weight > 1e-15]
-    if len(kept) == 1:
-        return Point(kept[0][0])
-    total = math.fsum(weight for _, weight in kept)
-    return Discrete([value for value, _ in kept], [weight / total for _, weight in kept])
+def _at_levels(agent: Agent) -> Agent:
+    if agent.support is not None:
+        return agent
+    return Agent(agent.name, prior=[prior.discretised(FEW_LEVELS) for prior in agent.priors])
