@@ -1,6 +1,6 @@
 (* What was proven, as Coq prints it, and the axioms that it rests on. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts theorem corollaries weights flood.
+From Cloneproof Require Import serve scan counts theorem corollaries weights segments flood.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 Set Printing Width 120.
@@ -17,4 +17,8 @@ Print Assumptions weights_suffice.
 Print Assumptions weights_suffice_law.
 Print Assumptions weights_suffice_contest.
 Print Assumptions draws_by_weights.
+Print Assumptions clone_proof_segment.
+Print Assumptions clone_proof_segments.
+Print Assumptions shared_draws.
+Print Assumptions own_draws.
 Print Assumptions flood.
