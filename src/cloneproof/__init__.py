@@ -1,7 +1,7 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice.
 
-A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta` and `Empirical`; `load_market` and
-`save_market`.
+A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical` and `LogOdds`, rates by
+segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
 Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and
 `verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`.
@@ -21,7 +21,19 @@ from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.reference import simulate
-from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform, load_market, save_market
+from cloneproof.market import (
+    Agent,
+    Beta,
+    Discrete,
+    Empirical,
+    LogOdds,
+    Market,
+    Point,
+    SegmentVectors,
+    Uniform,
+    load_market,
+    save_market,
+)
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
 
 if TYPE_CHECKING:  # these load when they are first asked for
@@ -36,8 +48,8 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof.sweeps.sweep import sweep
 
 __all__ = [
-    "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "Market", "Mechanism", "Point", "Search", "Session",
-    "Uniform",
+    "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Point", "Search",
+    "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
     "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "save_market",
     "session", "simulate", "sweep", "verify", "write_certificate",

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from cloneproof._checks import count
 from cloneproof._clock import check_time
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.errors import MarketError
-from cloneproof.market.market import Copies, FullCopies, Market, Means, arms_of, checked_market, full_copies
+from cloneproof.market.market import (
+    Copies,
+    FullCopies,
+    Market,
+    Means,
+    arms_of,
+    check_unsegmented,
+    checked_market,
+    full_copies,
+)
+from cloneproof.market.segments import rates_of
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.session import Session, session
 from cloneproof.mechanisms.online.streams import checked_seed
@@ -64,6 +75,18 @@ def drawn_means(market: Market, seed: int, run: int) -> Means:
         agent.name: tuple(prior.quantile(uniform(word(stream, i), o)) for o, prior in enumerate(agent.priors))
         for i, agent in enumerate(market.agents)
     }
+
+
+def drawn_rates(market: Market, seed: int, run: int) -> dict[str, Means]:
+    """Return the means of all originals in each segment of the market in that run, drawn from their joint laws."""
+    stream, names = substream(0, seed, run, MEANS_STREAM), list(market.segments)
+    drawn = {
+        agent.name: [
+            rates_of(law, names, partial(uniform, substream(stream, i, o))) for o, law in enumerate(agent.laws)
+        ]
+        for i, agent in enumerate(market.agents)
+    }
+    return {name: {agent: tuple(rates[name] for rates in items) for agent, items in drawn.items()} for name in names}
 
 
 def simulate(
@@ -147,6 +170,7 @@ def _open_session(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
 ) -> tuple[Session, dict[str, list[TapedArm]]]:
     registered = full_copies(checked_market(market).agents, copies)
+    check_unsegmented(market, "cp.simulate")
     run = count(run, "the number of a run", 0, error=MarketError)
     arms = taped_arms(drawn_means(market, seed, run), registered, seed, run)
     live = session(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from os import PathLike
 from typing import Any, Literal, get_args
@@ -14,6 +14,7 @@ from cloneproof._checks import HORIZON_LIMIT, count, is_one_line, known, listed,
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
+from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled
 
 MOST_ORIGINALS = 10**6  # of an agent
 MOST_ARMS = 10**7
@@ -36,9 +37,10 @@ class Agent:
         A unique name, on one line.
     originals : int, optional
         How many distinct items it has, from 1 to 10^6; by default the number of priors.
-    prior : Point, Discrete, Uniform, Beta, Empirical, or a sequence of them
+    prior : Point, Discrete, Uniform, Beta, Empirical, LogOdds, SegmentVectors, mapping, or a sequence of them
         What it knows of the mean reward of its items: one prior for all originals, drawn independently, or one for
-        each.
+        each. In a market with segments a prior may be a mapping of segments to priors, independent of each other, or a
+        joint law (`SegmentVectors`, `LogOdds`); any other prior is that of an item whose mean is the same everywhere.
 
     References
     ----------
@@ -55,15 +57,16 @@ class Agent:
 
     name: str
     originals: int | None = None
-    prior: Prior | Sequence[Prior] | None = None
+    prior: MeanLaw | Mapping[str, Prior] | Sequence[MeanLaw | Mapping[str, Prior]] | None = None
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        if isinstance(self.prior, Sequence):
-            object.__setattr__(self, "prior", tuple(self.prior))
-        given = self.prior if isinstance(self.prior, tuple) else (self.prior,)
+        each = tuple(self.prior) if isinstance(self.prior, Sequence) else (self.prior,)
+        whose = f"agent {self.name!r}"
+        given = tuple(SegmentPriors.of(prior, whose) if isinstance(prior, Mapping) else prior for prior in each)
+        object.__setattr__(self, "prior", given if isinstance(self.prior, Sequence) else given[0])
         for prior in given:
-            if not hasattr(prior, "quantile"):
+            if not hasattr(prior, "quantile") and not hasattr(prior, "marginal"):
                 raise MarketError(
                     f"expected a prior such as Point(0.5) for agent {self.name!r}, got {brief(prior)}; "
                     "use Point, Discrete, Uniform, Beta or Empirical"
@@ -79,12 +82,19 @@ class Agent:
             )
 
     @property
+    def laws(self) -> tuple[MeanLaw, ...]:
+        """Priors or joint laws over segments, one for each original."""
+        return self.prior if isinstance(self.prior, tuple) else (self.prior,) * self.count  # type: ignore[return-value]
+
+    @property
     def priors(self) -> tuple[Prior, ...]:
-        """Priors, one for each original."""
-        if isinstance(self.prior, Sequence):
-            return tuple(self.prior)
-        assert self.prior is not None
-        return (self.prior,) * self.count
+        """Priors, one for each original; an error where means differ between segments."""
+        if any(not hasattr(law, "quantile") for law in self.different):
+            raise MarketError(
+                f"expected one prior for the means of agent {self.name!r}, got one for each segment; ask about "
+                "market.segment(name), or market.pooled()"
+            )
+        return self.laws  # type: ignore[return-value]
 
     @property
     def count(self) -> int:
@@ -95,7 +105,7 @@ class Agent:
     @cached_property
     def support(self) -> tuple[float, ...] | None:
         """Possible means of its originals in increasing order, or None where a prior is continuous."""
-        atoms = [prior.atoms for prior in self._different]
+        atoms = [law.atoms for law in self.different]
         if any(a is None for a in atoms):
             return None
         return tuple(sorted({value for a in atoms if a is not None for value, _ in a}))
@@ -108,13 +118,18 @@ class Agent:
     @cached_property
     def least_best(self) -> float:
         """A lower bound of its best mean: the largest of the lowest possible means of its originals."""
-        lows = [-math.inf if prior.atoms is None else prior.atoms[0][0] for prior in self._different]
+        lows = [-math.inf if law.atoms is None else law.atoms[0][0] for law in self.different]
         return max(lows)
 
     @property
-    def _different(self) -> tuple[Prior, ...]:
-        """Priors as given: a single one if all originals share it."""
-        return self.priors if isinstance(self.prior, Sequence) else self.priors[:1]
+    def different(self) -> tuple[MeanLaw, ...]:
+        """Laws as given: a single one if all originals share it."""
+        return self.laws if isinstance(self.prior, tuple) else self.laws[:1]
+
+    def with_laws(self, made: Callable[[MeanLaw], Prior]) -> Agent:
+        """Return the agent with every law replaced: one for all originals, or one for each, as given."""
+        kept = tuple(made(law) for law in self.different)
+        return replace(self, prior=kept if isinstance(self.prior, tuple) else kept[0])
 
 
 def check_name(name: object, error: type[CloneproofError] = MarketError) -> None:
@@ -208,6 +223,9 @@ class Market:
         nor on rewards.
     ends : {"at-horizon", "at-random"}, default "at-horizon"
         Whether it lasts `horizon` rounds, or each round is the last with probability 1 / horizon.
+    segments : mapping of str to float, optional
+        The segments that users fall into, by a fixed rule, and the fraction of the rounds in each. Agents register once
+        for all of them, and a mechanism runs once in each.
 
     Notes
     -----
@@ -224,6 +242,9 @@ class Market:
     >>> market = Market([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], horizon=100)
     >>> market.max_originals, market.rewards.name
     (2, 'bernoulli')
+    >>> routed = Market(market.agents, horizon=100, segments={"code": 0.3, "writing": 0.7})
+    >>> routed.segment("writing").horizon
+    70
     """
 
     agents: Sequence[Agent]
@@ -235,6 +256,7 @@ class Market:
     max_originals: int | None = None
     delays: Delays = "none"
     ends: Ends = "at-horizon"
+    segments: Mapping[str, float] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -250,6 +272,11 @@ class Market:
             raise MarketError(f"expected distinct names of agents, got {name!r} {names.count(name)} times; rename one")
         one_of(self.delays, get_args(Delays), "delays", MarketError)
         one_of(self.ends, get_args(Ends), "ends", MarketError)
+        segments = {} if self.segments in (None, {}) else checked_segments(self.segments)
+        for agent in agents:
+            for law in agent.different:
+                if hasattr(law, "check"):
+                    law.check(segments, f"agent {agent.name!r}")
         declared: dict[str, Any] = {
             key: number_in(getattr(self, key), key, 0, 1, MarketError, low_open=True)
             for key in ("gap", "agent_gap")
@@ -266,6 +293,7 @@ class Market:
             ("gap", declared.get("gap", _gap(agents))),
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),
             ("max_originals", declared.get("max_originals", most)),
+            ("segments", segments),
             ("declared", declared),
         ):
             object.__setattr__(self, key, value)
@@ -292,6 +320,47 @@ class Market:
         assert self.max_originals is not None
         return self.max_originals
 
+    @cached_property
+    def by_segment(self) -> dict[str, Market]:
+        """Market of each segment: its fraction of the rounds, rounded, and the marginal priors; itself without any.
+
+        Where ends are random, every segment has one of its own, with that mean. Under one common end and segments that
+        arrive at random with fractions q, the rounds of a segment are none with probability 1 - q T / (1 + q (T - 1)),
+        and else random with mean 1 + q (T - 1): the same mean q T, and what holds for a random end holds.
+        """
+        made: dict[Any, Market] = {}  # segments that are alike share one
+        found = {}
+        for name, part in self.segments.items():
+            agents = tuple(agent.with_laws(partial(marginal, segment=name)) for agent in self.agents)
+            rounds = max(1, round(part * self.horizon))
+            found[name] = made.setdefault((rounds, agents), self._remade(horizon=rounds, agents=agents, segments={}))
+        return found or {"": self}
+
+    def segment(self, name: str) -> Market:
+        """Return the market of one segment, an ordinary one.
+
+        >>> from cloneproof import Agent, Beta, Market
+        >>> prior = {"code": Beta(2, 60), "writing": Beta(1, 1)}
+        >>> market = Market([Agent("ana", 2, prior)], horizon=1000, segments={"code": 0.3, "writing": 0.7})
+        >>> market.segment("code").horizon, market.segment("code").agents[0].prior
+        (300, Beta(a=2.0, b=60.0))
+        """
+        return self.by_segment[known(name, self.segments, "segment", MarketError)]
+
+    def pooled(self) -> Market:
+        """Return the market that a mechanism meets which ignores segments: all rounds, and means averaged over them.
+
+        This is so if users of all rounds are drawn at random. Joint laws other than `SegmentVectors` are replaced by
+        512 draws.
+        """
+        agents = [agent.with_laws(partial(pooled, segments=self.segments)) for agent in self.agents]
+        return self._remade(agents=agents, segments={})
+
+    def _remade(self, **changes: Any) -> Market:  # noqa: ANN401
+        """Return the market with these changes; what was not declared is read off the priors again."""
+        fresh: dict[str, Any] = {"gap": None, "agent_gap": None, "max_originals": None}
+        return replace(self, **(fresh | dict(self.declared) | changes))
+
     def with_horizon(self, horizon: int, ends: Ends | None = None) -> Market:
         """Return the same market over another horizon, with the same kind of end or another one.
 
@@ -299,8 +368,7 @@ class Market:
         >>> Market([Agent("ana", 1, Point(0.5))], horizon=100).with_horizon(7).horizon
         7
         """
-        fresh: dict[str, Any] = {"gap": None, "agent_gap": None, "max_originals": None}
-        return replace(self, horizon=horizon, ends=ends or self.ends, **(fresh | dict(self.declared)))
+        return self._remade(horizon=horizon, ends=ends or self.ends)
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """Return the market of fully informed agents with exactly these means.
@@ -384,4 +452,13 @@ def check_fixed_end(market: Market, who: str) -> None:
         raise MarketError(
             f"{who} expects a market that ends at its horizon, got ends={market.ends!r}; sample it with cp.evaluate, "
             "or leave `ends` out"
+        )
+
+
+def check_unsegmented(market: Market, who: str) -> None:
+    """Refuse a market with segments; the caller plays ordinary ones."""
+    if market.segments:
+        raise MarketError(
+            f"{who} expects a market without segments, got {len(market.segments)} of them; ask about "
+            "market.segment(name), or market.pooled()"
         )

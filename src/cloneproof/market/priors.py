@@ -52,7 +52,8 @@ def _mean(value: object, what: str) -> float:
     return number_in(value, what, 0, 1, MarketError)
 
 
-def _points(n: object) -> int:
+def checked_points(n: object) -> int:
+    """Return the number of values of a prior that is made discrete."""
     return count(n, "the number of values", 1, MOST_POINTS, MarketError)
 
 
@@ -128,7 +129,7 @@ class Discrete:
 
     def discretised(self, n: int) -> Discrete:
         """Return the prior itself, which is discrete already."""
-        _points(n)
+        checked_points(n)
         return self
 
     def to_dict(self) -> dict[str, object]:
@@ -191,7 +192,7 @@ class Beta:
         >>> [round(value, 4) for value in Beta(2, 2).discretised(2).values]
         [0.3125, 0.6875]
         """
-        groups = _points(n)
+        groups = checked_points(n)
         ends = [0.0, *(self.quantile(k / groups) for k in range(1, groups)), 1.0]
         below = [float(scipy.special.betainc(self.a + 1, self.b, end)) for end in ends]
         values = [groups * self.mean * (right - left) for left, right in pairwise(below)]
@@ -262,7 +263,7 @@ class Empirical:
         >>> Empirical([0.1, 0.2, 0.3, 0.8]).discretised(2).values
         (0.15000000000000002, 0.55)
         """
-        groups = _points(n)
+        groups = checked_points(n)
         if len(self.atoms) <= groups:
             return discrete_from(*zip(*self.atoms, strict=True))
         return _grouped(self.atoms, groups)
@@ -321,7 +322,7 @@ class Point:
 
     def discretised(self, n: int) -> Discrete:
         """Return the same as a `Discrete` of one value, for every n."""
-        _points(n)
+        checked_points(n)
         return Discrete((self.value,), (1.0,))
 
     def to_dict(self) -> dict[str, object]:
@@ -372,7 +373,7 @@ class Uniform:
         >>> Uniform(0.0, 1.0).discretised(2)
         Discrete(values=(0.25, 0.75), weights=(0.5, 0.5))
         """
-        groups = _points(n)
+        groups = checked_points(n)
         width = (self.high - self.low) / groups
         return discrete_from((self.low + (k + 0.5) * width for k in range(groups)), [1 / groups] * groups)
 

@@ -18,11 +18,13 @@ from cloneproof._checks import toml_tables
 from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.market.market import Agent, Market, checked_market
-from cloneproof.market.priors import prior_from_dict
 from cloneproof.market.rewards import reward_family
+from cloneproof.market.segments import law_from_dict
 
-MARKET_KEYS = ("horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "agents")
-AGENT_KEYS = ("name", "originals", "prior")
+MARKET_KEYS = (
+    "horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "segments", "agents",
+)  # fmt: skip
+AGENT_KEYS = ("name", "originals", "prior", "segment_priors")
 
 
 def load_market(path: str | Path) -> Market:
@@ -31,7 +33,8 @@ def load_market(path: str | Path) -> Market:
     Parameters
     ----------
     path : str or Path
-        A TOML file with `horizon`, `share`, `rewards` and `[[agents]]`.
+        A TOML file with `horizon`, `share`, `rewards` and `[[agents]]`; a table `[segments]` has the fraction of the
+        rounds in each segment, and `segment_priors` of an agent a prior for each.
 
     Examples
     --------
@@ -70,12 +73,16 @@ def market_to_toml(market: Market) -> str:
     top: dict[str, Any] = {"horizon": market.horizon, "share": market.share, "rewards": market.family.to_dict()}
     agents = []
     for agent in market.agents:
-        each = isinstance(agent.prior, tuple)
-        prior = [p.to_dict() for p in agent.priors] if each else agent.priors[0].to_dict()
-        agents.append({"name": agent.name, "originals": agent.originals, "prior": prior})
+        own: dict[str, Any] = {"name": agent.name, "originals": agent.originals}
+        if isinstance(agent.prior, tuple):
+            agents.append(own | {"prior": [law.to_dict() for law in agent.laws]})
+        else:
+            law = agent.laws[0].to_dict()
+            agents.append(own | (law if "segment_priors" in law else {"prior": law}))
     delays = {} if market.delays == "none" else {"delays": market.delays}
     ends = {} if market.ends == "at-horizon" else {"ends": market.ends}
-    return tomli_w.dumps(top | dict(market.declared) | delays | ends | {"agents": agents})
+    segments = {"segments": dict(market.segments)} if market.segments else {}
+    return tomli_w.dumps(top | dict(market.declared) | delays | ends | segments | {"agents": agents})
 
 
 def market_from_toml(text: str, source: str = "the text") -> Market:
@@ -99,10 +106,12 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
 
 
 def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
-    _check_keys(data, AGENT_KEYS, AGENT_KEYS, f"agent {number}", lines, number)
-    prior = data["prior"]
-    with _blame("prior", data, lines, number):
-        parsed = [prior_from_dict(p) for p in prior] if isinstance(prior, list) else prior_from_dict(prior)
+    key = "segment_priors" if "segment_priors" in data else "prior"
+    known = [name for name in AGENT_KEYS if name in (key, "name", "originals") or key not in data]
+    _check_keys(data, tuple(known), ("name", "originals", key), f"agent {number}", lines, number)
+    prior = {key: data[key]} if key == "segment_priors" else data[key]
+    with _blame(key, data, lines, number):
+        parsed = [law_from_dict(p) for p in prior] if isinstance(prior, list) else law_from_dict(prior)
     with _blame(None, data, lines, number):
         return Agent(data["name"], data["originals"], parsed)
 

@@ -12,7 +12,7 @@ from cloneproof._discovery import check_options, imported
 from cloneproof.bounds import first_horizon_with_award, holdout_trial
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market, checked_market
-from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
+from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample, SegmentedMechanism
 from cloneproof.mechanisms.parameters.holdout import (
     CAPPED,
     CONTEST,
@@ -323,7 +323,7 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
         "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
-        never the market.
+        never the market. In a market with segments they are tuned to each: `made.in_segment(name)` is what runs there.
     **options
         The mechanism's parameters. With a market, `factor` sets the constant in m = (factor / gap^2) l ln(2T), 2 in the
         theorems. "holdout-h-etc" also takes a platform's own bounds: agents, horizon ("unknown" for doubling epochs),
@@ -352,8 +352,10 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     (48413, 105471)
     """
     known(name, CATALOGUE, "mechanism", MechanismError)
-    if market is not None:
-        checked_market(market)
+    if market is not None and checked_market(market).segments:
+        alike = {id(own): own for own in market.by_segment.values()}
+        tuned_to = {key: mechanism(name, market=own, **options) for key, own in alike.items()}
+        return SegmentedMechanism.of({part: tuned_to[id(own)] for part, own in market.by_segment.items()})
     build, theorem = CATALOGUE[name], _THEOREMS.get(name)
     own = list(inspect.signature(build).parameters)
     derivable = theorem is not None and (market is not None or name in _NO_MARKET_NEEDED)

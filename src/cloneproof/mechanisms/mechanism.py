@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
-from cloneproof._checks import one_of
+from cloneproof._checks import known, one_of
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.arithmetic import ln
@@ -306,6 +306,10 @@ class Mechanism:
             )
         return None
 
+    def in_segment(self, name: str) -> Mechanism:
+        """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""
+        return self
+
     def flat_epochs(self, horizon: int) -> list[tuple[int, int]]:
         """Return the rounds and the rounds per arm of each epoch of a flat mechanism, the last one cut at the horizon.
 
@@ -349,6 +353,34 @@ class Mechanism:
         return ", ".join(words)
 
 
+@dataclass(frozen=True)
+class SegmentedMechanism(Mechanism):
+    """A mechanism for a market with segments, with parameters of its own in each.
+
+    It runs once in each segment, on rewards of that segment, and the slots of a segment are the first of one list of
+    draws that all share. What it says of itself as a whole (rules, name, claims) is what its first segment says.
+    """
+
+    by_segment: Mapping[str, Mechanism] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, by_segment: Mapping[str, Mechanism]) -> Mechanism:
+        """Return a mechanism that runs each of these in its segment; the mechanism itself if all are equal."""
+        first, *others = by_segment.values()
+        if all(other == first for other in others):
+            return first
+        return cls(**{each.name: getattr(first, each.name) for each in fields(Mechanism)}, by_segment=dict(by_segment))
+
+    def in_segment(self, name: str) -> Mechanism:
+        return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "segments": {name: each.to_dict() for name, each in self.by_segment.items()}}
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, tuned to each of {len(self.by_segment)} segments"
+
+
 def checked_mechanism(value: object) -> Mechanism:
     """Return the value if it is a mechanism; otherwise raise an error that says how to make one."""
     if isinstance(value, Mechanism):
@@ -371,6 +403,9 @@ def mechanism_from_dict(
     data: Mapping[str, Any], rule_of: Callable[[Mapping[str, Any]], Rule] = rule_from_dict
 ) -> Mechanism:
     """Rebuild a mechanism from `Mechanism.to_dict`; needs named rules, or rules that `rule_of` knows."""
+    if "segments" in data:
+        parts = data["segments"].items()
+        return SegmentedMechanism.of({name: mechanism_from_dict(own, rule_of) for name, own in parts})
     sample, fallback = data.get("sample"), data.get("fallback")
     return Mechanism(
         name=data["name"],

@@ -1,0 +1,339 @@
+"""Rates by segment: laws of an item's rates over the segments of a market, and their marginals.
+
+Users fall into segments (device, query, category, type of request) by a fixed rule that does not depend on what is
+registered. An item has a rate in each. What a mechanism does in a segment depends on that segment's rates alone, so
+its expectations need only the marginal laws; a policy that pools segments needs the joint one. An ordinary prior is the
+law of an item whose rate is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+
+from cloneproof._checks import is_one_line, listed, number_in
+from cloneproof._randomness import substream, uniform
+from cloneproof.errors import MarketError, brief, did_you_mean
+from cloneproof.market.priors import (
+    WEIGHT_TOLERANCE,
+    Discrete,
+    Empirical,
+    Prior,
+    checked_points,
+    discrete_from,
+    prior_from_dict,
+    step_quantile,
+)
+
+LAW_KEYS = ("segment_priors", "vectors", "log_odds")
+MOST_SEGMENTS = 10**5
+MOST_SPREAD = 10.0  # of log-odds
+NODES = 32  # of an integral over a bin of log-odds
+TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
+BINS = 16  # of the integral for a mean
+POOLED = 512  # draws of the law of a rate averaged over segments
+
+
+class SegmentLaw(Protocol):
+    """A joint law of an item's rates in all segments."""
+
+    @property
+    def atoms(self) -> None:
+        """None: it is not the law of one number."""
+
+    def marginal(self, segment: str) -> Prior:
+        """Return the law of the rate in one segment."""
+
+    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
+        """Return the item's rate in each segment; `level` is a tape of independent uniform numbers."""
+
+    def check(self, segments: Iterable[str], whose: str) -> None:
+        """Raise `MarketError` unless the law has a rate in exactly these segments."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the law as the market file writes it; `law_from_dict` reads it."""
+
+
+MeanLaw = Prior | SegmentLaw
+
+
+def checked_segments(value: object) -> dict[str, float]:
+    """Return the fraction of rounds in each segment, or raise an error.
+
+    >>> checked_segments({"code": 0.3, "writing": 0.7})
+    {'code': 0.3, 'writing': 0.7}
+    """
+    if not isinstance(value, Mapping) or not value or len(value) > MOST_SEGMENTS:
+        raise MarketError(
+            f"expected segments as up to {MOST_SEGMENTS} names and fractions of the rounds, got {brief(value)}; give "
+            "e.g. {'code': 0.3, 'writing': 0.7}"
+        )
+    for name in value:
+        if not isinstance(name, str) or not name.strip() or not is_one_line(name):
+            raise MarketError(f"expected a segment's name to be text on one line, got {brief(name)}; name every one")
+    fractions = {
+        name: number_in(part, f"the fraction of rounds in segment {name!r}", 0, 1, MarketError, low_open=True)
+        for name, part in value.items()
+    }
+    total = math.fsum(fractions.values())
+    if abs(total - 1.0) > WEIGHT_TOLERANCE:
+        raise MarketError(
+            f"expected fractions of segments that add up to 1, got a sum of {total:.12g}; divide each by that sum"
+        )
+    return fractions
+
+
+def _check_names(law: str, given: Iterable[str], segments: Iterable[str], whose: str) -> None:
+    """Raise an error for a segment that the law misses, or that the market does not have."""
+    there, wanted = list(given), list(segments)
+    missing = [name for name in wanted if name not in set(there)]
+    if missing:
+        raise MarketError(
+            f"expected {law} of {whose} for every segment, got none for {brief(missing[0])}; add it, or give one prior "
+            "for all segments"
+        )
+    for name in there:
+        if name not in set(wanted):
+            raise MarketError(
+                f"unknown segment {name!r} in {law} of {whose}; {did_you_mean(name, wanted)}known are "
+                f"{', '.join(wanted) or 'none'}"
+            )
+
+
+@dataclass(frozen=True)
+class SegmentPriors:
+    """One prior for each segment; an item's rates in different segments are independent. Written as a mapping."""
+
+    names: tuple[str, ...]
+    priors: tuple[Prior, ...]
+
+    @classmethod
+    def of(cls, given: Mapping[str, Prior], whose: str) -> SegmentPriors:
+        for name, prior in given.items():
+            if not isinstance(name, str) or not hasattr(prior, "quantile"):
+                raise MarketError(
+                    f"expected a prior such as Beta(2, 60) for each segment of {whose}, got {brief(prior)} for "
+                    f"{brief(name)}; use Point, Discrete, Uniform, Beta or Empirical"
+                )
+        return cls(tuple(given), tuple(given.values()))
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def marginal(self, segment: str) -> Prior:
+        return self.priors[self.names.index(segment)]
+
+    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
+        return {name: self.marginal(name).quantile(level(k)) for k, name in enumerate(segments)}
+
+    def check(self, segments: Iterable[str], whose: str) -> None:
+        _check_names("a prior", self.names, segments, whose)
+
+    def to_dict(self) -> dict[str, object]:
+        named = zip(self.names, self.priors, strict=True)
+        return {"segment_priors": {name: prior.to_dict() for name, prior in named}}
+
+
+@dataclass(frozen=True)
+class SegmentVectors:
+    """Finitely many vectors of rates, one rate for each segment.
+
+    Parameters
+    ----------
+    values : sequence of mapping of str to float
+        What an item's rates may be: a rate in [0, 1] for each segment.
+    weights : sequence of float
+        Their probabilities, which add up to 1.
+
+    Examples
+    --------
+    >>> expert = SegmentVectors([{"code": 0.9, "writing": 0.2}, {"code": 0.3, "writing": 0.2}], [0.5, 0.5])
+    >>> expert.marginal("writing").atoms
+    ((0.2, 1.0),)
+    """
+
+    values: Sequence[Mapping[str, float]]
+    weights: Sequence[float]
+
+    def __post_init__(self) -> None:
+        given = [dict(each) for each in listed(self.values, "vectors of rates", MarketError) if _pairs(each)]
+        names = list(given[0]) if given else []
+        if not names or len(given) < len(list(self.values)) or any(set(each) != set(names) for each in given):
+            raise MarketError(
+                f"expected vectors with a rate for the same segments, got {brief(self.values)}; give e.g. "
+                "[{'code': 0.9, 'writing': 0.2}, ..]"
+            )
+        numbered = Discrete([k / len(given) for k in range(len(given))], self.weights)  # checks the weights
+        rows = [tuple((name, number_in(each[name], "a rate", 0, 1, MarketError)) for name in names) for each in given]
+        object.__setattr__(self, "values", tuple(rows))  # pairs, which can be hashed
+        object.__setattr__(self, "weights", numbered.weights)
+
+    @cached_property
+    def vectors(self) -> list[dict[str, float]]:
+        """Vectors as mappings."""
+        return [dict(pairs) for pairs in self.values]
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def marginal(self, segment: str) -> Prior:
+        return discrete_from((vector[segment] for vector in self.vectors), self.weights)
+
+    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
+        numbered = tuple((float(k), weight) for k, weight in enumerate(self.weights))
+        drawn = self.vectors[int(step_quantile(numbered, level(0)))]
+        return {name: drawn[name] for name in segments}
+
+    def check(self, segments: Iterable[str], whose: str) -> None:
+        _check_names("a rate", self.vectors[0], segments, whose)
+
+    def to_dict(self) -> dict[str, object]:
+        return {"vectors": [dict(vector) for vector in self.vectors], "weights": list(self.weights)}
+
+
+def _pairs(vector: object) -> bool:
+    """Return whether a vector of rates is a mapping, or the pairs of one."""
+    return isinstance(vector, Mapping | tuple)
+
+
+@dataclass(frozen=True)
+class LogOdds:
+    """Rates with normal log-odds: a level of the item, and a deviation in each segment.
+
+    Parameters
+    ----------
+    median : float
+        The rate of an average item, strictly between 0 and 1.
+    spread : float
+        How much log-odds differ between items: a standard deviation.
+    by_segment : float, default 0.0
+        How much those of one item differ between segments: a standard deviation. 0: the rate is the same everywhere.
+
+    Examples
+    --------
+    >>> clicks = LogOdds(0.03, spread=0.5, by_segment=0.35)
+    >>> round(clicks.mean, 4), round(clicks.marginal("code").quantile(0.5), 4)
+    (0.0352, 0.03)
+    """
+
+    median: float
+    spread: float
+    by_segment: float = 0.0
+
+    def __post_init__(self) -> None:
+        median = number_in(self.median, "the median of a rate", 0, 1, MarketError, low_open=True)
+        if median == 1.0:
+            raise MarketError("expected a median rate strictly between 0 and 1, got 1; use Point(1)")
+        object.__setattr__(self, "median", median)
+        for name in ("spread", "by_segment"):
+            what = f"{name} of log-odds"
+            object.__setattr__(self, name, number_in(getattr(self, name), what, 0, MOST_SPREAD, MarketError))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the log-odds in one segment."""
+        return math.hypot(self.spread, self.by_segment)
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self._bin_means(BINS).mean())
+
+    def rate(self, normal: float) -> float:
+        """Return the rate whose log-odds lie so far from the median's."""
+        return float(scipy.special.expit(scipy.special.logit(self.median) + normal))
+
+    def quantile(self, u: float) -> float:
+        return self.rate(self.deviation * float(scipy.special.ndtri(u)))
+
+    def discretised(self, n: int) -> Discrete:
+        """Return the means of n bins of equal probability, each with probability 1/n."""
+        return discrete_from(self._bin_means(checked_points(n)), [1 / n] * n)
+
+    def _bin_means(self, bins: int) -> Any:  # noqa: ANN401 (an array)
+        """Return the mean in each bin of equal probability, by Gauss and Legendre's rule on the normal scale."""
+        ends = np.clip(scipy.special.ndtri(np.linspace(0.0, 1.0, bins + 1)), -TAIL, TAIL)
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        half = (ends[1:] - ends[:-1]) / 2
+        normal = ends[:-1, None] + half[:, None] * (nodes + 1.0)
+        rates = scipy.special.expit(scipy.special.logit(self.median) + self.deviation * normal)
+        density = np.exp(-(normal**2) / 2) / math.sqrt(2 * math.pi)
+        return bins * half * ((rates * density) @ weights)
+
+    def marginal(self, segment: str) -> Prior:
+        return LogOdds(self.median, self.deviation)
+
+    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
+        item = self.spread * float(scipy.special.ndtri(level(0)))
+        return {
+            name: self.rate(item + self.by_segment * float(scipy.special.ndtri(level(k))))
+            for k, name in enumerate(segments, start=1)
+        }
+
+    def check(self, segments: Iterable[str], whose: str) -> None:
+        """Accept any segments: all have the same law."""
+
+    def to_dict(self) -> dict[str, object]:
+        return {"log_odds": [self.median, self.spread, self.by_segment]}
+
+
+def marginal(law: MeanLaw, segment: str) -> Prior:
+    """Return the law of an item's rate in a segment; an ordinary prior is the same everywhere."""
+    return law.marginal(segment) if hasattr(law, "marginal") else law
+
+
+def rates_of(law: MeanLaw, segments: Sequence[str], level: Callable[[int], float]) -> dict[str, float]:
+    """Return an item's rate in each segment, from independent uniform numbers."""
+    if hasattr(law, "rates"):
+        return law.rates(segments, level)
+    return dict.fromkeys(segments, law.quantile(level(0)))
+
+
+def pooled(law: MeanLaw, segments: Mapping[str, float]) -> Prior:
+    """Return the law of an item's rate averaged over segments: what a mechanism meets that ignores them.
+
+    An ordinary prior and finitely many vectors are exact; other laws are replaced by draws, the same ones each time,
+    in which the levels of each segment are evenly spaced.
+    """
+    if not hasattr(law, "rates"):
+        return law
+    if isinstance(law, SegmentVectors):
+        averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
+        return discrete_from(averages, law.weights)
+    orders = [sorted(range(POOLED), key=partial(uniform, substream(0, k))) for k in range(len(segments) + 1)]
+    levels = [[(order[draw] + 0.5) / POOLED for order in orders] for draw in range(POOLED)]  # a Latin hypercube
+    drawn = [law.rates(segments, numbers.__getitem__) for numbers in levels]
+    return Empirical([math.fsum(segments[name] * rate for name, rate in rates.items()) for rates in drawn])
+
+
+def law_from_dict(data: object) -> MeanLaw:
+    """Make a prior or a joint law from the form of the market file.
+
+    >>> law_from_dict({"log_odds": [0.03, 0.5, 0.35]})
+    LogOdds(median=0.03, spread=0.5, by_segment=0.35)
+    """
+    keys = set(data) if isinstance(data, Mapping) else set()
+    if not isinstance(data, Mapping) or not keys & set(LAW_KEYS):
+        return prior_from_dict(data)
+    if keys == {"log_odds"} and isinstance(data["log_odds"], Sequence) and len(data["log_odds"]) == 3:
+        return LogOdds(*data["log_odds"])
+    if keys == {"vectors", "weights"}:
+        return SegmentVectors(data["vectors"], data["weights"])
+    if keys == {"segment_priors"} and isinstance(data["segment_priors"], Mapping):
+        priors = {name: prior_from_dict(own) for name, own in data["segment_priors"].items()}
+        return SegmentPriors.of(priors, "an agent")
+    raise MarketError(
+        "expected log_odds = [median, spread, by_segment], vectors and weights, or segment_priors as a table by "
+        f"segment, got {brief(dict(data))}; use one of these forms"
+    )
