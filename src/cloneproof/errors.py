@@ -33,6 +33,10 @@ class NobodyLeftError(SessionError):
     """A decision where withdrawals have left nobody to serve; the session stays so."""
 
 
+class SegmentEndedError(SessionError):
+    """A decision in a segment whose end was drawn, while others go on."""
+
+
 class EngineError(CloneproofError):
     """An engine that cannot do what was asked, or not within its limits.
 

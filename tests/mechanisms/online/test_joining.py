@@ -209,7 +209,7 @@ def opened(mechanism, uniform_traffic=0.0, seed=0, window=None):
     live = cp.session(
         mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed, window=window, ends=ends, uniform_traffic=uniform_traffic
     )
-    live.last = 60
+    live.last = live.begun[None].last = 60
     return live
 
 
@@ -228,7 +228,7 @@ def run(mechanism, seed, saves, uniform_traffic):
             live.join(joins[number], 2, (2, 1), mixed=bytes([number]))
         if saves:
             last, live = live.last, cp.Session.from_json(live.to_json(), mechanism)
-            live.last = last
+            live.last = live.begun[None].last = last
         decision = live.decide()
         served.append((decision.agent, decision.arm, decision.phase, live.probability))
         reward = float(draw.random() < (decision.arm + 1) / 6)

@@ -88,7 +88,7 @@ def test_a_window_enters_the_least_reward_and_a_later_one_is_refused():
     for one in (live, again):
         committed = one.decide()
         assert (committed.arm, committed.phase) == (second.arm, "play")
-        assert one.ledger[0] == (first.id, "ana", first.arm, 0.0, 0.0)
+        assert one.ledger[0] == (first.id, "ana", first.arm, 0.0, 0.0, None)
         with pytest.raises(cp.errors.SessionError, match=r"already has reward 0\.0"):
             one.reward(first.id, 1.0)
         assert one.decide_run(10)[1] == 1  # the next window may end

@@ -227,7 +227,7 @@ def test_damaged_files_are_refused():
         (text[: len(text) // 2], "ends early"),
         ("", "ends early"),
         ("[]", "other JSON"),
-        (json.dumps({**outer, "version": 99}), "version 5 or earlier, got version 99"),
+        (json.dumps({**outer, "version": 99}), "version 6 or earlier, got version 99"),
         (json.dumps({**outer, "body": outer["body"].replace('"seed":0', '"seed":1')}), "altered"),
     ]:
         with pytest.raises(cp.errors.SessionError, match=words):
@@ -243,7 +243,7 @@ def test_rewards_are_counted_once():
     with pytest.raises(cp.errors.SessionError, match=r"already has reward 0\.5, got 0\.75"):
         live.reward(decision.id, 0.75)
     assert live.payoff == {"ana": 0.25}
-    assert live.ledger == [(1, "ana", 0, 0.5, 0.25)]
+    assert live.ledger == [(1, "ana", 0, 0.5, 0.25, None)]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def coins(live, rounds):
     place = {}
     for _ in range(rounds):
         decision = live.decide()
-        if decision.id in live._coins.places:
-            place[decision.id] = (decision.agent, *live._coins.places[decision.id])
+        if decision.id in live.begun[None].coins.places:
+            place[decision.id] = (decision.agent, *live.begun[None].coins.places[decision.id])
         live.reward(decision.id, 0.5)
     return seen
 

@@ -43,7 +43,7 @@ class Registration:
     """All that a mechanism may know: how many arms each agent registered. Random numbers refer to agents by key.
 
     `weights` has those of the agents that declared some. The last agents `joined` while the session ran, each in the
-    pass of slots that it has there, counted from 0.
+    pass of slots that it has there, counted from 0; None where a champion has all later rounds of the segment.
     """
 
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class Registration:
     agent_keys: tuple[int, ...]
     arm_keys: tuple[tuple[int, ...], ...]
     weights: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    joined: tuple[int, ...] = ()
+    joined: tuple[int | None, ...] = ()
 
     @property
     def first(self) -> int:
@@ -104,7 +104,7 @@ class Withdrawals:
     """
 
     slots: bool
-    arms: set[tuple[int, int]] = field(default_factory=set)
+    arms: set[tuple[int, int]]
     out: set[int] = field(default_factory=set)
 
     def skips(self, agent: int, arm: int) -> bool:
@@ -114,13 +114,6 @@ class Withdrawals:
     def ends(self, agent: int, arm: int) -> bool:
         """Whether the agent is out once a slot with this arm is reached."""
         return self.slots and (agent, arm) in self.arms
-
-    def to_data(self) -> dict[str, Any]:
-        return {"withdrawn": sorted(self.arms), "out": sorted(self.out)} if self.arms else {}
-
-    def restore(self, data: Mapping[str, Any]) -> None:
-        self.arms.update((agent, arm) for agent, arm in data.get("withdrawn", ()))
-        self.out.update(data.get("out", ()))
 
 
 def nobody_left() -> NobodyLeftError:
@@ -142,6 +135,7 @@ class Allocation(NamedTuple):
     version: int
     slot: int = -1  # the candidate of a level of slots
     awaited: bool = False  # the next phase waits for the reward, whether it counts or not
+    segment: str | None = None  # entered by the session
 
 
 def open_registration(
@@ -161,8 +155,8 @@ def open_registration(
     return Registration(tuple(registered), counts, tuple(range(len(counts))), arm_keys, declared)
 
 
-def with_joiner(before: Registration, joiner: Registration, turn: int, mixed: bytes) -> Registration:
-    """Return a registration with one more agent, which joins in this pass; `mixed` names it to random numbers."""
+def with_joiner(before: Registration, joiner: Registration, mixed: bytes) -> Registration:
+    """Return a registration with one more agent, which joins in the first pass; `mixed` names it to random numbers."""
     (name,) = joiner.names
     if name in before.names:
         raise SessionError(f"expected an agent that is not in the session yet, got {name!r}; its list stays as it is")
@@ -178,7 +172,7 @@ def with_joiner(before: Registration, joiner: Registration, turn: int, mixed: by
         (*before.agent_keys, key),
         before.arm_keys + joiner.arm_keys,
         {**before.weights, **joiner.weights},
-        (*before.joined, turn),
+        (*before.joined, 0),
     )
 
 

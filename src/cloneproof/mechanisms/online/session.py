@@ -6,20 +6,28 @@ many arms each agent registered and the horizon, but neither means nor priors no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
-from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of, real, whole
-from cloneproof._randomness import Stream, substream, uniform
-from cloneproof.errors import CloneproofError, MechanismError, NobodyLeftError, SessionError, brief
+from cloneproof._checks import HORIZON_LIMIT, count, known, number_in, one_of, real, whole
+from cloneproof._randomness import Stream, substream
+from cloneproof.errors import (
+    CloneproofError,
+    MechanismError,
+    NobodyLeftError,
+    SegmentEndedError,
+    SessionError,
+    brief,
+)
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
-from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
+from cloneproof.market.segments import checked_segments
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import (
     Allocation,
     Registration,
-    Withdrawals,
     check_rewards,
     check_takes_weights,
     checked_window,
@@ -27,7 +35,8 @@ from cloneproof.mechanisms.online.registration import (
     open_registration,
     with_joiner,
 )
-from cloneproof.mechanisms.online.running import MechanismState, UniformTraffic, initial_state
+from cloneproof.mechanisms.online.running import MechanismState, UniformTraffic
+from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segments_mechanism
 from cloneproof.mechanisms.online.session_file import (
     Decision,
     SessionEntry,
@@ -38,17 +47,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.state import StateSetup
-from cloneproof.mechanisms.online.streams import (
-    COINS_STREAM,
-    END_STREAM,
-    KEY_BYTES,
-    STATE_STREAM,
-    UNIFORM_STREAM,
-    checked_seed,
-    coins_of,
-    last_round,
-)
+from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 
 
 class Session:
@@ -58,10 +57,16 @@ class Session:
     ----------
     mechanism : Mechanism
         What decides.
+    segments : dict of str to float
+        The fraction of decisions in each segment; empty if there are none.
     horizon : int
-        The most decisions; if the market ends at random, their mean, and `last` is the last one.
+        The most decisions; if the market ends at random, their mean, and `last` is the last one. With segments `last`
+        is then the number of decisions until each has ended.
     round : int
         The decisions so far.
+    begun : dict of str to Segment
+        What the session keeps of each segment that has decisions (of all, under None, if it has none): its `round`, its
+        `last` round where ends are random, and its `state`.
     payoff : dict of str to float
         What each agent has been paid so far.
     ledger : list of SessionEntry
@@ -71,7 +76,7 @@ class Session:
     withdrawn : dict of str to list of int
         The arms that each agent has withdrawn.
     out : list of str
-        The agents that get nothing more, since a slot with an arm that they withdrew was reached.
+        The agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment).
 
     Examples
     --------
@@ -84,7 +89,7 @@ class Session:
 
     def __init__(
         self,
-        mechanism: Mechanism,
+        mechanism: Mechanism | Mapping[str, Mechanism],
         registration: Registration,
         horizon: int,
         seed: Stream = 0,
@@ -93,78 +98,129 @@ class Session:
         window: int | None = None,
         ends: Ends = "at-horizon",
         uniform_traffic: float = 0.0,
+        segments: Mapping[str, float] | None = None,
     ) -> None:
-        self.mechanism, self.registration = checked_mechanism(mechanism), registration
+        self.segments = {} if segments is None else checked_segments(segments)
+        self.mechanism, self.registration = segments_mechanism(mechanism, self.segments), registration
         self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
         self.seed: Stream = seed if isinstance(seed, bytes) and len(seed) == KEY_BYTES else checked_seed(seed)
         self.share = number_in(share, "share", 0, 1, SessionError, low_open=True)
         self.rewards = BOUNDED if rewards is None else reward_family(rewards)
-        check_rewards(mechanism, self.rewards)
-        if registration.weights:
-            check_takes_weights(mechanism.at_horizon(len(registration.names), self.horizon))
         self.window = None if window is None else checked_window(window, self.rewards)
         self._oldest = 1  # no decision before it awaits a reward
-        stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
+        self._stream = self.seed if isinstance(self.seed, bytes) else substream(0, self.seed)
         self.ends = one_of(ends, get_args(Ends), "ends", SessionError)
-        at_random = self.ends == "at-random"
-        self.last = last_round(self.horizon, uniform(substream(stream, END_STREAM), 0)) if at_random else self.horizon
-        self._coins = coins_of(mechanism, substream(stream, COINS_STREAM), registration.agent_keys)
-        self._withdrawals = Withdrawals(slots=self.mechanism.arm.draws > 0)
-        setup = StateSetup(mechanism, registration, self.horizon, substream(stream, STATE_STREAM), self._withdrawals)
-        self.state: MechanismState | UniformTraffic = initial_state(setup)
+        self._terms = {name: self._segment_terms(name, number) for number, name in enumerate(self.segments or (None,))}
+        lasts = [terms.last for terms in self._terms.values()]
+        self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
-        if self.uniform_traffic:
-            coins = substream(stream, UNIFORM_STREAM)
-            self.state = UniformTraffic(self.state, self.uniform_traffic, registration, coins, self._withdrawals)
+        self._withdrawn: set[tuple[int, int]] = set()
+        self.begun: dict[str | None, Segment] = {}
+        if not self.segments:
+            self._begin(None)
         self.round, self.history = 0, True
         self.pending: dict[int, Allocation] = {}
-        self._allocations: dict[Allocation, Allocation] = {}  # each is kept once, however many decisions await a reward
         self.sums = [0] * len(registration.names)
         self._past = SessionHistory()
 
-    def decide(self) -> Decision:
+    def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
+        """Return the terms of a segment (None: of the whole session), checked."""
+        mechanism = self.mechanism if name is None else self.mechanism.in_segment(name)
+        horizon = self.horizon if name is None else max(1, round(self.segments[name] * self.horizon))
+        check_rewards(mechanism, self.rewards)
+        if self.registration.weights:
+            check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
+        own = None if name is None else number
+        last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
+        return SegmentTerms(name, own, mechanism, horizon, last)
+
+    def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
+        """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
+        if name is None and self.segments:
+            raise SessionError(
+                f"expected the segment of the decision, got none; give one of {brief(list(self.segments))}"
+            )
+        if name is not None and not self.segments:
+            raise SessionError(f"expected no segment, as the session has none, got {brief(name)}; leave it out")
+        terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
+        here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
+        made = Segment(terms, here, self._stream, self._withdrawn, self.uniform_traffic)
+        self.begun[name] = self._current = made
+        return made
+
+    def decide(self, segment: str | None = None) -> Decision:
         """Decide the next round, without waiting for rewards.
 
-        Raises `SessionError` where the horizon is reached, and `NobodyLeftError` where nobody is left to serve.
-        """
-        return self.decide_run(1)[0]
+        Parameters
+        ----------
+        segment : str, optional
+            Of the user who is served, if the session has segments.
 
-    def decide_run(self, most: int) -> tuple[Decision, int]:
-        """Decide the next round, and the rounds after it that no reward can change.
+        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn, and
+        `NobodyLeftError` where nobody is left to serve.
+        """
+        return self.decide_run(1, segment)[0]
+
+    def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
+        """Decide the next round, and the rounds of the segment after it that no reward can change.
 
         Returns the first decision and how often it repeats (at most `most`, with consecutive ids), exactly as that many
-        calls of `decide` would. Raises `SessionError` at the horizon.
+        calls of `decide` would. Raises errors as `decide` does.
         """
-        if self.round >= self.last:
-            if self.nobody_left:
-                raise nobody_left()
-            end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
-            raise SessionError(
-                f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on"
-            )
+        try:
+            part = self.begun[segment]
+        except (KeyError, TypeError):
+            part = self._begin(segment)
+        if self.round >= self.last or part.round >= part.last:
+            raise self._end_of(part)
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
+        if most > 1:
+            most = min(most, self.last - self.round, part.last - part.round)
         try:
-            allocation, number = self.state.next_run(first, min(most, self.last - self.round))
-        except NobodyLeftError:  # for good: rounds that nobody played must not be left for later
-            self._withdrawals.out.update(range(len(self.registration.names)))
-            self.last = self.round
+            allocation, number = part.state.next_run(part.round + 1, most)
+        except NobodyLeftError:
+            self._leave_empty(part)
             raise
-        allocation = self._allocations.setdefault(allocation, allocation)
+        allocation = part.allocations.get(allocation) or part.keep(allocation)
         self.round += number
+        part.round += number
+        self._current = part
         if number == 1:
             self.pending[first] = allocation
         else:
             self.pending.update(dict.fromkeys(range(first, first + number), allocation))
-        if self._coins is not None and self._coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
-            self._coins.expect(first, number, *self.state.place(allocation))
+        coins = part.coins
+        if coins is not None and coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
+            coins.expect(first, number, *part.state.place(allocation))
         if self.history:
-            self._past.add(allocation.agent, allocation.arm, number)
+            self._past.add(allocation.agent, allocation.arm, number, part.number)
         name = self.registration.names[allocation.agent]
-        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot), number
+        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot, segment), number
+
+    def _end_of(self, part: Segment) -> SessionError:
+        """Return the error for a decision after the last one."""
+        if part.nobody_left:
+            return nobody_left()
+        if self.round < self.last:
+            return SegmentEndedError(
+                f"expected at most {part.last} decisions in segment {part.name!r}, where its end was drawn, got one "
+                "more; open a new session to go on there"
+            )
+        end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
+        return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
+
+    def _leave_empty(self, part: Segment) -> None:
+        """End a segment in which nobody is left, and the session if it was the last one."""
+        missed = part.last - part.round
+        part.end()
+        if self.ends == "at-random":
+            self.last -= missed
+        elif self.nobody_left:
+            self.last = self.round
 
     def withdraw(self, agent: str, arm: int) -> None:
         """Show an arm no more, from the next decision on; rewards of earlier decisions are still entered.
@@ -179,9 +235,10 @@ class Session:
             raise SessionError(f"expected an agent of the session, got {brief(agent)}; use one of {brief(names)}")
         i = names.index(agent)
         number = count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError)
-        if (i, number) not in self._withdrawals.arms:
-            self._withdrawals.arms.add((i, number))
-            self.state.leave_out()
+        if (i, number) not in self._withdrawn:
+            self._withdrawn.add((i, number))
+            for part in self.begun.values():
+                part.state.leave_out()
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         """Let an agent that is not in the session join it, with arms that then stay as they are.
@@ -205,40 +262,48 @@ class Session:
         given list nobody gains by waiting (docs/textbook/seasons.md). Raises `MechanismError` if the mechanism takes no
         agents while it runs, and `SessionError` if a champion has all later rounds.
         """
-        refusal = self.mechanism.no_joiners(self.ends)
-        if refusal is not None:
-            raise MechanismError(refusal)
+        for terms in self._terms.values():
+            refusal = terms.mechanism.no_joiners(self.ends)
+            if refusal is not None:
+                raise MechanismError(refusal)
         if self.decided or self.round >= self.last:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
-        self.registration = with_joiner(self.registration, joiner, self.state.turn, mixed)
-        self.state.join(self.registration)
+        self.registration = with_joiner(self.registration, joiner, mixed)
+        for part in self.begun.values():
+            part.join(self.registration)
+        if not self.segments:
+            self.registration = self._current.registration
         self.sums.append(0)
-        if self._coins is not None:
-            self._coins.agent_keys = self.registration.agent_keys
 
     @property
     def decided(self) -> bool:
-        """Whether one draw has all later rounds, under a mechanism that takes agents while it runs."""
-        return self.state.decided
+        """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
+        return self._all(lambda part: part.state.decided)
+
+    def _all(self, condition: Callable[[Segment], bool]) -> bool:
+        """Return whether a condition holds in every segment; it does not in one without decisions."""
+        return len(self.begun) == len(self._terms) and all(map(condition, self.begun.values()))
 
     @property
     def withdrawn(self) -> dict[str, list[int]]:
         """Withdrawn arms, by agent; only agents that have withdrawn some."""
         found: dict[str, list[int]] = {}
-        for i, arm in sorted(self._withdrawals.arms):
+        for i, arm in sorted(self._withdrawn):
             found.setdefault(self.registration.names[i], []).append(arm)
         return found
 
     @property
     def out(self) -> list[str]:
-        """Agents that get nothing more, since a slot with an arm that they withdrew was reached."""
-        return [self.registration.names[i] for i in sorted(self._withdrawals.out)]
+        """Agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment)."""
+        outs = [part.withdrawals.out for part in self.begun.values()]
+        gone = set.intersection(*outs) if len(outs) == len(self._terms) else set()
+        return [self.registration.names[i] for i in sorted(gone)]
 
     @property
     def nobody_left(self) -> bool:
-        """Whether the session has ended early, as withdrawals left nobody to serve."""
-        return len(self._withdrawals.out) == len(self.registration.names)
+        """Whether the session has ended early, as withdrawals left nobody to serve (in every segment)."""
+        return self._all(lambda part: part.nobody_left)
 
     def _close_windows(self, round_: int, window: int) -> int:
         """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""
@@ -288,8 +353,9 @@ class Session:
         allocation = self.pending.pop(decision)
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
-            coin = ONE if counts and self._coins is not None and self._coins.of(decision, allocation) < value else 0
-            self.state.add(allocation, worth, coin)
+            part = self.begun[allocation.segment]
+            coin = ONE if counts and part.coins is not None and part.coins.of(decision, allocation) < value else 0
+            part.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
             self._past.enter(decision, value)
@@ -329,6 +395,11 @@ class Session:
         return self.state.chance
 
     @property
+    def state(self) -> MechanismState | UniformTraffic:
+        """State of the mechanism that decided last."""
+        return self._current.state
+
+    @property
     def payoff(self) -> dict[str, float]:
         """Payments to each agent so far: its share of the rewards of its arms that have arrived."""
         return {
@@ -338,10 +409,11 @@ class Session:
     @property
     def ledger(self) -> list[SessionEntry]:
         """Every reward that has arrived, by decision, with what was paid for it."""
-        return list(self._past.entries(self.registration.names, self.share))
+        return list(self._past.entries(self.registration.names, self.share, list(self.segments)))
 
     def to_json(self) -> str:
         """Return the whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
+        parts = {name: part.to_data() for name, part in self.begun.items()}
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
@@ -358,9 +430,8 @@ class Session:
                 "pending": pending_to_data(self.pending),
                 "history": self.history,
                 **self._past.to_data(),
-                **self._withdrawals.to_data(),
-                "machine": self.state.to_dict(),
-                **({"coins": self._coins.to_data()} if self._coins is not None and self._coins.by_pull else {}),
+                **({"withdrawn": sorted(self._withdrawn)} if self._withdrawn else {}),
+                **({"segments": self.segments, "begun": parts} if self.segments else parts[None]),
             }
         )
 
@@ -373,32 +444,37 @@ class Session:
         """
         body = opened(text)
         try:
+            segments = body.get("segments")
             saved = restored_mechanism(body["mechanism"], mechanism)
             public = Registration.from_data(body["registration"])
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            live = cls(saved, public, body["horizon"], seed, *terms, body.get("uniform_traffic", 0.0))
+            live = cls(saved, public, body["horizon"], seed, *terms, body.get("uniform_traffic", 0.0), segments)
             live.history = body["history"]
             live.round = body["round"]
             live.sums = list(body["sums"])
-            for allocation, numbers in pending_from_data(body["pending"]):
-                live.pending |= dict.fromkeys(numbers, live._allocations.setdefault(allocation, allocation))
             live._past = SessionHistory.from_data(body)
-            live._withdrawals.restore(body)
-            live.state.leave_out()
-            live.last = live.round if live.nobody_left else live.last
-            live.state.restore(body["machine"])
-            if live._coins is not None and live._coins.by_pull:
-                live._coins.restore(body["coins"])
+            live._withdrawn.update((agent, arm) for agent, arm in body.get("withdrawn", ()))
+            for name, data in (body["begun"] if segments else {None: body}).items():
+                live._resume(name, data)
+            for allocation, numbers in pending_from_data(body["pending"]):
+                live.pending |= dict.fromkeys(numbers, live.begun[allocation.segment].keep(allocation))
         except CloneproofError:
             raise
         except (KeyError, TypeError, ValueError, IndexError) as problem:
             raise SessionError(f"the session file is damaged ({problem!r}); restore it from a copy") from None
         return live
 
+    def _resume(self, name: str | None, data: Mapping[str, Any]) -> None:
+        """Resume a segment from what `Segment.to_data` returned."""
+        part = self.begun.get(name) or self._begin(name, data["joined"])
+        part.restore(data)
+        if part.nobody_left:
+            self._leave_empty(part)
+
 
 def session(
-    mechanism: Mechanism,
+    mechanism: Mechanism | Mapping[str, Mechanism],
     registered: Mapping[str, int],
     horizon: int,
     seed: Stream = 0,
@@ -409,13 +485,14 @@ def session(
     ends: Ends = "at-horizon",
     uniform_traffic: float = 0.0,
     weights: Mapping[str, Sequence[int]] | None = None,
+    segments: Mapping[str, float] | None = None,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        What decides.
+    mechanism : Mechanism or mapping of str to Mechanism
+        What decides; with segments also one for each.
     registered : mapping of str to int
         How many arms each agent registered.
     horizon : int
@@ -442,6 +519,10 @@ def session(
     weights : mapping of str to sequence of int, optional
         Of the arms of agents that declare them, whole numbers from 0 to 1000, not all 0; equal if left out. Every draw
         from an agent's arms goes by them. Only for mechanisms that draw from arms.
+    segments : mapping of str to float, optional
+        The fraction of rounds in each segment of users; `decide` then names the segment. Each has statistics, champion
+        and, if ends are random, an end of its own with its fraction of the horizon as its mean. What an agent's slots
+        hold is drawn once for all segments.
 
     Examples
     --------
@@ -453,6 +534,6 @@ def session(
     1.0
     """
     registration = open_registration(registered, weights)
-    live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, uniform_traffic)
+    live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, uniform_traffic, segments)
     live.history = history
     return live

@@ -7,18 +7,18 @@ import json
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, islice, pairwise, repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from cloneproof.errors import CloneproofError, MechanismError, SessionError, brief
 from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
-from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
+from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mechanism_from_dict
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSIONS: Final = (2, 3, 4, 5)  # with withdrawals 3, with weights 4, with joiners 5: nothing older ignores them
+VERSIONS: Final = (2, 3, 4, 5, 6)  # withdrawals 3, weights 4, joiners 5, segments 6: nothing older ignores them
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
@@ -26,7 +26,8 @@ def sealed(body: Mapping[str, Any]) -> str:
     """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
     known = body["registration"]
-    version = VERSIONS[3 if "joined" in known else 2 if "weights" in known else "withdrawn" in body]
+    newest = 4 if "segments" in body else 3 if "joined" in known else 2 if "weights" in known else "withdrawn" in body
+    version = VERSIONS[newest]
     return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
 
 
@@ -71,6 +72,8 @@ def restored_mechanism(saved: dict[str, Any], given: Mechanism | None) -> Mechan
                 f"the session was run by {saved['name']!r} with other parameters, got {given}; give the same one"
             )
         return given
+    if "segments" in saved:
+        return SegmentedMechanism.of({name: restored_mechanism(own, None) for name, own in saved["segments"].items()})
     if any(level["rule"] is None for level in (saved["arm"], saved["agent"] or saved["arm"])):
         raise SessionError(
             f"mechanism {saved['name']!r} has a function of your own, which a file cannot hold; "
@@ -115,9 +118,10 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     edges = [0, *(np.flatnonzero(np.diff(keys[order])) + 1).tolist(), number_of] if number_of else [0]
     groups = [numbers[order[low:high]] for low, high in pairwise(edges)]
     groups.sort(key=lambda group: pending[int(group[0])])
+    fields = [pending[int(group[0])] for group in groups]
     return [
-        [*pending[int(group[0])], [int(piece[0]), *np.diff(piece).tolist()]]
-        for group in groups
+        [*(own[:-1] if own.segment is None else own), [int(piece[0]), *np.diff(piece).tolist()]]
+        for own, group in zip(fields, groups, strict=True)
         for piece in (group[start : start + _AT_ONCE] for start in range(0, len(group), _AT_ONCE))
     ]
 
@@ -148,6 +152,8 @@ class Decision(NamedTuple):
         rewards, "uniform" in uniform traffic, and "play" otherwise.
     slot : int
         The number of the draw that is played, where the mechanism draws from arms; else -1.
+    segment : str or None
+        Of the user who is served, if the session has segments.
     """
 
     id: int
@@ -155,6 +161,7 @@ class Decision(NamedTuple):
     arm: int
     phase: str
     slot: int = -1
+    segment: str | None = None
 
 
 class SessionEntry(NamedTuple):
@@ -165,16 +172,20 @@ class SessionEntry(NamedTuple):
     arm: int
     reward: float
     paid: float
+    segment: str | None = None
 
 
 class SessionHistory:
-    """Every decision with its reward, in columns: 24 bytes per decision."""
+    """Every decision with its reward, in columns: 24 bytes per decision, and 4 more with segments."""
 
     def __init__(self) -> None:
         self._agent_of, self._arm_of, self._value_of = array("q"), array("q"), array("d")
+        self._segment_of = array("i")  # empty if there are none
 
-    def add(self, agent: int, arm: int, count: int) -> None:
+    def add(self, agent: int, arm: int, count: int, segment: int | None) -> None:
         """Add `count` decisions for the same arm, with rewards still to come."""
+        if segment is not None:
+            self._segment_of.extend([segment] * count)
         self._agent_of.extend([agent] * count)
         self._arm_of.extend([arm] * count)
         self._value_of.extend([math.nan] * count)
@@ -186,17 +197,19 @@ class SessionHistory:
         """Return the reward of a decision; NaN if it has not arrived."""
         return self._value_of[decision - 1]
 
-    def entries(self, names: Sequence[str], share: float) -> Iterator[SessionEntry]:
-        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, strict=True), start=1)
-        for number, (agent, arm, value) in lines:
+    def entries(self, names: Sequence[str], share: float, segments: Sequence[str]) -> Iterator[SessionEntry]:
+        named = [segments[number] for number in self._segment_of] if segments else repeat(None)
+        lines = enumerate(zip(self._agent_of, self._arm_of, self._value_of, named, strict=False), start=1)
+        for number, (agent, arm, value, segment) in lines:
             if value == value:
-                yield SessionEntry(number, names[agent], arm, value, share * value)
+                yield SessionEntry(number, names[agent], arm, value, share * value, segment)
 
     def to_data(self) -> dict[str, Any]:
         return {
             "agent_of": self._agent_of.tolist(),
             "arm_of": self._arm_of.tolist(),
             "value_of": [None if math.isnan(value) else value for value in self._value_of],
+            **({"segment_of": self._segment_of.tolist()} if self._segment_of else {}),
         }
 
     @classmethod
@@ -204,4 +217,5 @@ class SessionHistory:
         made = cls()
         made._agent_of, made._arm_of = array("q", data["agent_of"]), array("q", data["arm_of"])
         made._value_of = array("d", [math.nan if value is None else value for value in data["value_of"]])
+        made._segment_of = array("i", data.get("segment_of", ()))
         return made

@@ -18,16 +18,18 @@ from cloneproof.mechanisms.online.streams import SLOT_STREAM
 from cloneproof.mechanisms.rule import Rule
 
 
-def timetable(draws: int, order: Sequence[int], joined: Sequence[int]) -> list[tuple[int, int]]:
+def timetable(draws: int, order: Sequence[int], joined: Sequence[int | None]) -> list[tuple[int, int]]:
     """Return the slots in the order of their tests, each as its agent and the number of the agent's draw.
 
-    In each pass the agents in their order have a slot, then those that joined, each from the pass in which it did.
+    In each pass the agents in their order have a slot, then those that joined, each from the pass in which it did; who
+    joined when all was decided has none.
 
     >>> timetable(2, [1, 0], [1])
     [(1, 0), (0, 0), (1, 1), (0, 1), (2, 0), (2, 1)]
     """
-    seats = [*((agent, 0) for agent in order), *enumerate(joined, len(order))]
-    passes = range(draws + max(joined, default=0))
+    late = [(agent, start) for agent, start in enumerate(joined, len(order)) if start is not None]
+    seats = [*((agent, 0) for agent in order), *late]
+    passes = range(draws + max((start for _, start in late), default=0))
     return [(agent, turn - start) for turn in passes for agent, start in seats if 0 <= turn - start < draws]
 
 

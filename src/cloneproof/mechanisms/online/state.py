@@ -38,12 +38,16 @@ from cloneproof.mechanisms.rule import Rule
 
 
 class StateSetup(NamedTuple):
-    """All that a state is made of. Versions of its levels count from `first`."""
+    """All that a state is made of. Versions of its levels count from `first`.
+
+    What slots hold is drawn from `slots`, which all segments of a session share; all else comes from `stream`.
+    """
 
     mechanism: Mechanism
     registration: Registration
     horizon: int
     stream: Stream
+    slots: Stream
     withdrawals: Withdrawals
     first: int = 0
 
@@ -87,7 +91,7 @@ class FlatState(RunningState):
 
     def __init__(self, setup: StateSetup) -> None:
         self.mechanism, self.version, self.withdrawals = setup.mechanism, setup.first, setup.withdrawals
-        self.stream = substream(setup.stream, LEVELS_STREAM)
+        self.stream, self.draws = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
         self.neutral = NeutralRounds(setup.registration, setup.stream, setup.withdrawals)
         self.ending: Collection[int] = frozenset()  # slots that hold a withdrawn arm
 
@@ -171,7 +175,7 @@ class OneLevelState(FlatState):
         key, keys = registration.agent_keys[agent], registration.arm_keys[agent]
         held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
         if self.mechanism.arm.draws:
-            slots = level_stream(self.stream, self.version, key + 1)
+            slots = level_stream(self.draws, self.version, key + 1)
             held = enumerate(agent_slots(self.mechanism.arm, slots, registration.pools[agent]))
         return [((key << 32) + own, agent, arm) for own, arm in held]
 
@@ -241,8 +245,8 @@ class SlotState(FlatState):
         rule, first = self.mechanism.arm, len(self.order)
         keys, pools, share = registration.agent_keys, registration.pools, registration.share
         for i in range(len(self.slots), len(keys)):
-            self.slots.append(agent_slots(rule, level_stream(self.stream, self.version, keys[i] + 1), pools[i]))
-        self.starts = [0] * first + list(registration.joined)  # the pass of each agent's first slot
+            self.slots.append(agent_slots(rule, level_stream(self.draws, self.version, keys[i] + 1), pools[i]))
+        self.starts = [0] * first + [start or 0 for start in registration.joined]  # the pass of each agent's first slot
         self.places = timetable(rule.draws, self.order, registration.joined)
         self.candidates = [(i, self.slots[i][draw]) for i, draw in self.places]
         openings = [share(i, arm) / (len(pools[i]) * max(1, first - k)) for k, (i, arm) in enumerate(self.candidates)]
@@ -251,12 +255,13 @@ class SlotState(FlatState):
             lots = substream(self.lots, FALLBACK_STREAM)
             turn = word(lots, 0) % first
             queue = self.order[turn:] + self.order[:turn]
-            for i in range(first, len(keys)):  # so that each agent is as likely as any other to be at the front
-                queue.insert(word(lots, keys[i]) % (len(queue) + 1), i)
+            for i, start in enumerate(registration.joined, first):
+                if start is not None:  # so that each agent is as likely as any other to be at the front
+                    queue.insert(word(lots, keys[i]) % (len(queue) + 1), i)
             self.reserves = [(i, self.slots[i][rule.draws]) for i in queue]
             self.candidates.append(self.reserves[0])
             i, arm = self.reserves[0]
-            openings.append(share(i, arm) / (len(pools[i]) * len(keys)))
+            openings.append(share(i, arm) / (len(pools[i]) * len(queue)))
         return self.candidates, openings
 
     @property
@@ -272,7 +277,8 @@ class SlotState(FlatState):
     def join(self, registration: Registration) -> None:
         super().join(registration)
         seated = self._seat(registration)
-        self.level.extend(*seated, self.places.index((len(registration.names) - 1, 0)))
+        if registration.joined[-1] is not None:
+            self.level.extend(*seated, self.places.index((len(registration.names) - 1, 0)))
         self.leave_out()
 
     def leave_out(self) -> None:
@@ -309,10 +315,11 @@ class TwoLevelState(RunningState):
     """
 
     def __init__(self, setup: StateSetup) -> None:
-        mechanism, registration, horizon, stream, withdrawals, first = setup
+        mechanism, registration, horizon, stream, slots, withdrawals, first = setup
         assert mechanism.agent is not None
         self.withdrawals = withdrawals
-        self.mechanism, self.stream, self.registration = mechanism, substream(stream, LEVELS_STREAM), registration
+        self.mechanism, self.registration = mechanism, registration
+        self.stream, self.draws = substream(stream, LEVELS_STREAM), substream(slots, LEVELS_STREAM)
         self.clears = mechanism.clearing.at_award
         self.staged = mechanism.agent.commits or self.clears
         self.version = self.first = first
@@ -378,7 +385,8 @@ class TwoLevelState(RunningState):
             stream = level_stream(self.stream, self.version, registration.agent_keys[i] + 1)
             pool = registration.pools[i]
             if rule.draws:
-                self.arms[i] = agent_slots(rule, stream, pool)
+                slots = level_stream(self.draws, self.version, registration.agent_keys[i] + 1)
+                self.arms[i] = agent_slots(rule, slots, pool)
             if rule.draws and rule.commits:
                 openings = [registration.share(i, arm) / len(pool) for arm in self.arms[i]]
                 levels.append(SlotLevel(rule, self.arms[i], openings))

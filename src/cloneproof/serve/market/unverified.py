@@ -35,7 +35,7 @@ class UnverifiedSession(Session):
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pending = 0, {}
-        self.registration, self._withdrawals = open_registration(registered), Withdrawals(slots=True)
+        self.registration, self._withdrawals = open_registration(registered), Withdrawals(True, set())
         spec = market.spec
         fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
@@ -70,7 +70,7 @@ class UnverifiedSession(Session):
         self._enter_agent(agent, arms)
         self._phases, self.joined = None, True
 
-    def decide_run(self, most: int) -> tuple[Decision, int]:
+    def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
         entry, gone = self.entry, self._withdrawals
         if entry is None:
             if len({agent for agent, _ in gone.arms}) < len(self._names):
@@ -95,7 +95,7 @@ class UnverifiedSession(Session):
             slot = self._phases.take(entry.phase, agent, arm)
         self.round += 1
         self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot)
-        return Decision(self.round, entry.agent, arm, entry.phase), 1
+        return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
 
     def withdraw(self, agent: str, arm: int) -> None:
         self._withdrawals.arms.add((self._names.index(agent), arm))
@@ -107,6 +107,10 @@ class UnverifiedSession(Session):
             if self._phases is not None and allocation.phase != "uniform":
                 self._phases.add(allocation.slot, worth)
         return entered
+
+    @property
+    def nobody_left(self) -> bool:
+        return len(self._withdrawals.out) == len(self._names)
 
     @property
     def probability(self) -> float | None:

@@ -1,0 +1,395 @@
+"""A session with segments: one list of arms and one list of draws, and in each segment a mechanism of its own."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from unittest.mock import patch
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.mechanisms.online import segment
+from cloneproof.mechanisms.online.segment import Segment
+
+TWO = {"code": 0.3, "writing": 0.7}
+REGISTERED = {"ana": 3, "bo": 2}
+NAMES = {
+    "first pass": ("reservoir", {"rounds": 3, "draws": 3, "threshold": 2}),
+    "fresh draw": ("reservoir", {"rounds": 2, "draws": 2, "threshold": 2, "fallback": "draw"}),
+    "contest": ("reservoir-contest", {"rounds": 2, "draws": 2, "horizon": 400}),
+    "index": ("reservoir-index", {"draws": 3, "constant": 2.0}),
+    "ucb": ("ucb1", {}),
+    "two levels": ("h-etc-r", {"agent_rounds": 8, "arm_rounds": 2}),
+}
+
+
+def made(kind):
+    name, parameters = NAMES[kind]
+    return cp.mechanism(name, **parameters)
+
+
+def opened(kind, segments=TWO, seed=0, **options):
+    ends = "at-random" if kind == "index" else "at-horizon"
+    return cp.session(made(kind), REGISTERED, 400, seed=seed, ends=ends, segments=segments, **options)
+
+
+def value(dice):
+    return float(dice.random() < 0.5)
+
+
+def held(live, name):
+    """What the slots of each agent hold in a segment, in the order of its draws."""
+    state = live.begun[name].state
+    if isinstance(state.candidates[0], tuple):
+        if hasattr(state, "slots"):
+            return state.slots
+        return [[arm for agent, arm in state.candidates if agent == i] for i in range(len(REGISTERED))]
+    return None
+
+
+def play(live, arrivals, dice, late=0):
+    """Play rounds in these segments, each rewarded some rounds later; what was decided and entered, by segment."""
+    told = {name: [] for name in live.segments or (None,)}
+    waiting = []
+    for name in arrivals:
+        try:
+            one = live.decide(segment=name)
+        except cp.errors.SegmentEndedError:
+            continue
+        waiting.append(one)
+        told[name].append((one.agent, one.arm, one.phase, one.slot, live.probability))
+        if len(waiting) > late:
+            first = waiting.pop(0)
+            worth = value(dice[first.segment])
+            live.reward(first.id, worth)
+            told[first.segment].append(worth)
+    return told
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_segment_does_not_notice_the_others(kind):
+    """What happens in one segment is the same, whatever arrives and is rewarded in the other."""
+    alone = play(opened(kind), ["code"] * 60, {"code": random.Random(1)})
+    for seed in range(3):
+        order = random.Random(seed)
+        mixed = [*["code"] * 60, *["writing"] * 60]
+        order.shuffle(mixed)
+        dice = {"code": random.Random(1), "writing": random.Random(100 + seed)}
+        assert play(opened(kind), mixed, dice)["code"] == alone["code"]
+
+
+@pytest.mark.parametrize("kind", ["first pass", "fresh draw", "contest", "index"])
+def test_draws_are_shared_and_nothing_else_is(kind):
+    orders, coins, last = set(), set(), set()
+    for seed in range(20):
+        live = opened(kind, seed=seed)
+        for name in TWO:
+            live.decide(segment=name)
+        code, writing = (live.begun[name] for name in TWO)
+        if kind == "contest":
+            assert code.state.arms == writing.state.arms
+        else:
+            assert held(live, "code") == held(live, "writing")
+        plain = cp.session(made(kind), REGISTERED, 400, seed=seed, ends=live.ends)
+        assert (plain.state.arms if kind == "contest" else held(plain, None)) == (
+            code.state.arms if kind == "contest" else held(live, "code")
+        )
+        orders.add(getattr(code.state, "order", 0) == getattr(writing.state, "order", 1))
+        coins.add(None if code.coins is None else code.coins.stream == writing.coins.stream)
+        last.add(code.last == writing.last)
+    assert coins <= {False, None}
+    if kind in ("first pass", "fresh draw"):
+        assert orders == {True, False}
+    if kind == "index":
+        assert len(last) == 2 or last == {False}
+
+
+def test_a_segment_with_fewer_draws_has_the_first_of_the_same_list():
+    by_segment = {
+        name: cp.mechanism("reservoir", rounds=2, draws=draws, threshold=2)
+        for name, draws in (("code", 2), ("writing", 5))
+    }
+    for seed in range(10):
+        live = cp.session(by_segment, REGISTERED, 400, seed=seed, segments=TWO)
+        for name in TWO:
+            live.decide(segment=name)
+        few, many = (live.begun[name].state.slots for name in TWO)
+        assert all(
+            short == full[: len(short)] and len(short) < len(full) for short, full in zip(few, many, strict=True)
+        )
+
+
+def test_a_mechanism_tuned_to_a_market_runs_in_its_segments():
+    agents = [cp.Agent(name, 2, cp.Discrete([0.1, 0.3], [0.5, 0.5])) for name in ("ana", "bo")]
+    market = cp.Market(agents, 20_000, segments={"code": 0.1, "writing": 0.9})
+    tuned = cp.mechanism("reservoir", market=market)
+    live = cp.session(tuned, {"ana": 2, "bo": 2}, 20_000, segments=market.segments)
+    for name in market.segments:
+        live.decide(segment=name)
+        assert live.begun[name].mechanism == cp.mechanism("reservoir", market=market.segment(name))
+    assert live.begun["code"].mechanism != live.begun["writing"].mechanism
+    again = cp.Session.from_json(live.to_json())
+    assert (again.mechanism.to_dict(), again.to_json()) == (tuned.to_dict(), live.to_json())
+    with pytest.raises(cp.errors.SessionError, match="expected the segments that 'reservoir' was tuned to, got none"):
+        cp.session(tuned, {"ana": 2}, 100)
+    with pytest.raises(cp.errors.MechanismError, match="unknown segment 'chat'"):
+        cp.session(tuned, {"ana": 2}, 100, segments={"chat": 1.0})
+
+
+def test_ids_are_global_and_the_ledger_names_the_segment():
+    live = opened("first pass", share=0.5)
+    arrivals = ["code", "writing", "writing", "code", "writing"]
+    decisions = [live.decide(segment=name) for name in arrivals]
+    assert [one.id for one in decisions] == [1, 2, 3, 4, 5]
+    assert [one.segment for one in decisions] == arrivals
+    assert [live.begun[name].round for name in TWO] == [2, 3]
+    for one in reversed(decisions):
+        live.reward(one.id, 1.0)
+    assert [(line.id, line.segment, line.paid) for line in live.ledger] == [
+        (n, name, 0.5) for n, name in enumerate(arrivals, 1)
+    ]
+    assert sum(live.payoff.values()) == 2.5
+
+
+def told(session, call):
+    """What a call answers, or the sentence that refuses it."""
+    try:
+        return call(session)
+    except cp.errors.SessionError as problem:
+        return str(problem)
+
+
+def same(sessions, call):
+    """The answer that all sessions give to a call."""
+    answers = [told(one, call) for one in sessions]
+    assert answers[0] == answers[1]
+    return answers[0]
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_file_resumes_every_segment(kind):
+    """A session that is saved at any point goes on as one that is not, whatever was withdrawn and who joined."""
+    joins = made(kind).no_joiners("at-random" if kind == "index" else "at-horizon") is None
+    saved = 0
+    for seed in range(12):
+        dice, waiting = random.Random(seed), []
+        options = {"uniform_traffic": dice.choice([0.0, 0.3]), "window": dice.choice([None, 6])}
+        live, other = opened(kind, **options), opened(kind, **options)
+        for step in range(60):
+            move = dice.choice(["decide"] * 6 + ["reward"] * 4 + ["withdraw", "join", "save"])
+            if move == "decide":
+                name = dice.choice(list(TWO))
+                answer = same((live, other), lambda one, name=name: (one.decide(segment=name), one.probability))
+                waiting += [] if isinstance(answer, str) else [answer[0].id]
+            elif move == "reward" and waiting:
+                number, worth = waiting.pop(dice.randrange(len(waiting))), value(dice)
+                same((live, other), lambda one, number=number, worth=worth: one.reward(number, worth))
+            elif move == "withdraw" and dice.random() < 0.3:
+                agent, arm = dice.choice([("ana", 1), ("bo", 0)])
+                same((live, other), lambda one, agent=agent, arm=arm: one.withdraw(agent, arm))
+            elif move == "join" and joins:
+                same((live, other), lambda one, step=step: one.join(f"late {step}", 2))
+            elif move == "save":
+                text = other.to_json()
+                other, saved = cp.Session.from_json(text), saved + 1
+                assert other.to_json() == text
+        assert live.to_json() == other.to_json()
+        assert (live.payoff, live.ledger, live.out, live.last) == (other.payoff, other.ledger, other.out, other.last)
+    assert saved > 10
+
+
+def test_each_segment_draws_its_own_end():
+    ends = Counter()
+    for seed in range(400):
+        live = opened("index", seed=seed)
+        for name in TWO:
+            live.decide(segment=name)
+        lasts = [live.begun[name].last for name in TWO]
+        assert live.last == sum(lasts)
+        ends.update(zip(TWO, lasts, strict=True))
+    # A mean of 400 geometric numbers is off by less than 6 standard errors, but for one time in a million.
+    for name, mean in (("code", 120), ("writing", 280)):
+        average = sum(last * times for (own, last), times in ends.items() if own == name) / 400
+        assert abs(average - mean) < 6 * mean / 20
+
+
+def test_a_segment_that_has_ended_refuses_and_the_others_go_on():
+    live = opened("index", seed=3)
+    for name, words in (("code", "decisions in segment 'code', where its end was drawn"), ("writing", "where its end")):
+        live.decide(segment=name)
+        while live.begun[name].round < live.begun[name].last:
+            live.decide(segment=name)
+        with pytest.raises(cp.errors.SessionError, match=words) as refusal:
+            live.decide(segment=name)
+        assert isinstance(refusal.value, cp.errors.SegmentEndedError) is (name == "code")
+    assert live.round == live.last
+
+
+def test_a_fixed_end_counts_all_rounds():
+    live = cp.session(made("first pass"), REGISTERED, 10, segments=TWO)
+    for _ in range(9):
+        live.decide(segment="code")  # more than its fraction of the rounds
+    live.decide(segment="writing")
+    with pytest.raises(cp.errors.SessionError, match="at most 10 decisions, the horizon"):
+        live.decide(segment="writing")
+
+
+def test_who_withdraws_is_out_segment_by_segment():
+    for seed in range(30):
+        live = opened("first pass", seed=seed)
+        for name in TWO:
+            live.decide(segment=name)
+        state = live.begun["code"].state
+        agent, arm = state.candidates[1]
+        if state.candidates[0] == (agent, arm) or state.order != [0, 1] or live.begun["writing"].state.order != [0, 1]:
+            continue
+        live.withdraw(list(REGISTERED)[agent], arm)
+        for _ in range(8):
+            live.reward(live.decide(segment="code").id, 0.0)
+        assert live.begun["code"].withdrawals.out == {agent}
+        assert live.begun["writing"].withdrawals.out == set()
+        assert live.out == []
+        break
+    else:
+        pytest.fail("no such seed")
+    for name, arms in REGISTERED.items():
+        for arm in range(arms):
+            live.withdraw(name, arm)
+    for name in TWO:
+        assert not live.nobody_left
+        for _ in range(2):
+            with pytest.raises(cp.errors.NobodyLeftError):
+                live.decide(segment=name)
+    assert live.nobody_left
+    assert (live.out, live.last) == (list(REGISTERED), live.round)
+
+
+def test_who_joins_has_slots_wherever_it_is_not_decided():
+    live = opened("first pass")
+    while not live.begun or not live.begun["code"].state.decided:
+        live.reward(live.decide(segment="code").id, 1.0)
+    champion = live.decide(segment="code")
+    live.join("cy", 1)
+    for _ in range(20):
+        one = live.decide(segment="code")
+        live.reward(one.id, 0.0)
+        assert (one.agent, one.arm) == (champion.agent, champion.arm)
+    shown = []
+    for _ in range(3 * 3 * 3):
+        one = live.decide(segment="writing")
+        live.reward(one.id, 0.0)
+        shown.append(one.agent)
+    assert (shown[6:9], shown.count("cy")) == (["cy"] * 3, 9)
+    again = cp.Session.from_json(live.to_json())
+    assert again.to_json() == live.to_json()
+    live.withdraw(champion.agent, champion.arm)
+    for _ in range(20):
+        one = live.decide(segment="code")
+        live.reward(one.id, 0.0)
+        assert one.agent not in ("cy", champion.agent)
+    for name in TWO:
+        while not live.begun[name].state.decided:
+            live.reward(live.decide(segment=name).id, 1.0)
+    with pytest.raises(cp.errors.SessionError, match="not decided"):
+        live.join("di", 1)
+
+
+BAD = {
+    "an unknown segment": ({"segments": TWO}, "coding", "unknown segment 'coding'; did you mean 'code'"),
+    "none given": ({"segments": TWO}, None, "expected the segment of the decision, got none; give one of"),
+    "not text": ({"segments": TWO}, ["code"], r"unknown segment \['code'\]"),
+    "one too many": ({}, "code", "expected no segment, as the session has none, got 'code'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_segments_of_a_decision_get_one_sentence(case):
+    options, name, words = BAD[case]
+    live = cp.session(made("first pass"), REGISTERED, 10, **options)
+    with pytest.raises(cp.errors.SessionError, match=words):
+        live.decide(segment=name)
+    assert live.round == 0
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "segments", "words"),
+    [
+        (None, {"code": 0.3, "writing": 0.6}, "add up to 1, got a sum of 0.9"),
+        (None, {}, "expected segments as"),
+        (None, ["code"], "expected segments as"),
+        (None, {"code": 0.0, "writing": 1.0}, "the fraction of rounds in segment 'code'"),
+        (None, {"a\nb": 1.0}, "on one line"),
+        ({"code": "first pass"}, TWO, "a mechanism for each segment, got none for 'writing'"),
+        ({"code": "ucb", "writing": "ucb", "x": "ucb"}, TWO, "one for 'x', which is no segment"),
+        ({"code": "ucb"}, None, "expected a mechanism, got"),
+    ],
+)  # fmt: skip
+def test_bad_terms_of_segments_get_one_sentence(mechanism, segments, words):
+    given_ = made("ucb") if mechanism is None else {name: made(kind) for name, kind in mechanism.items()}
+    with pytest.raises(cp.errors.CloneproofError, match=words):
+        cp.session(given_, REGISTERED, 100, segments=segments)
+
+
+def pay_where_b_comes_if_a_was_pleased(list_of_means):
+    """Exact pay of one agent alone with a draw a segment, where the user of B comes only if A's was pleased."""
+    total, cases = Fraction(0), 0
+    mechanism = cp.mechanism("reservoir", rounds=1, draws=1, threshold=1)
+    size = len(list_of_means)
+    for draws in product(range(size), repeat=4):  # of the two segments, each with its fresh draw
+        live, taken = cp.session(mechanism, {"ana": size}, 2, segments={"A": 0.5, "B": 0.5}), iter(draws)
+        scripted = {}
+
+        def slots(rule, stream, pool, scripted=scripted, taken=taken):
+            if stream not in scripted:
+                scripted[stream] = [next(taken), next(taken)]
+            return scripted[stream][: rule.draws + (rule.slots.fallback == "draw")]
+
+        with patch("cloneproof.mechanisms.online.state.agent_slots", slots):
+            first = list_of_means[live.decide(segment="A").arm]
+            total += first + first * list_of_means[live.decide(segment="B").arm]
+        cases += 1
+    return total / cases
+
+
+def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, uniform_traffic):
+    own = segment.segment_stream(stream, terms.number)
+    original_init(self, terms._replace(number=None), registration, own, withdrawn, uniform_traffic)
+    self.number = terms.number
+
+
+original_init = Segment.__init__
+
+
+def test_shared_draws_are_what_keeps_arrivals_that_depend_on_rewards_neutral():
+    """B's user comes iff A's was pleased, means 0 and 1: with shared draws copies earn what honesty does."""
+    zero, one = Fraction(0), Fraction(1)
+    honest, copied = [zero, one], [zero, zero, one]
+    assert pay_where_b_comes_if_a_was_pleased(honest) == 1
+    best = [pay_where_b_comes_if_a_was_pleased(own) for own in (copied, [zero, one, one])]
+    assert sum(best) / 2 == 1
+    with patch.object(Segment, "__init__", segments_with_draws_of_their_own):  # the fault is noticed
+        assert pay_where_b_comes_if_a_was_pleased(honest) == Fraction(3, 4)
+        assert sum(pay_where_b_comes_if_a_was_pleased(own) for own in (copied, [zero, one, one])) / 2 == Fraction(7, 9)
+
+
+def leaking(self, terms, registration, stream, withdrawn, uniform_traffic):
+    """A segment whose counts are those of all segments of its session."""
+    original_init(self, terms, registration, stream, withdrawn, uniform_traffic)
+    self.state = LEAKS.setdefault(id(withdrawn), (withdrawn, self.state))[1]
+
+
+LEAKS: dict = {}
+
+
+def test_planted_faults_are_noticed():
+    with patch.object(Segment, "__init__", leaking), pytest.raises(AssertionError):
+        test_a_segment_does_not_notice_the_others("first pass")
+    with patch.object(Segment, "__init__", segments_with_draws_of_their_own), pytest.raises(AssertionError):
+        test_draws_are_shared_and_nothing_else_is("first pass")
+    for kind in ("first pass", "index"):  # one order, the same coins, one end for all segments
+        with (
+            patch.object(segment, "segment_stream", lambda stream, number: stream),
+            pytest.raises(AssertionError),
+        ):
+            test_draws_are_shared_and_nothing_else_is(kind)
