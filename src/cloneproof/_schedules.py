@@ -1,9 +1,12 @@
-"""Schedules of rounds that mechanisms follow and bounds reason about: doubling epochs, updates of a falling index.
+"""What mechanisms follow and bounds reason about: doubling epochs, updates of a falling index, bars on slots.
 
 Doubling epochs are those of Algorithm 4, for platforms that do not know their horizon: rounds 1..2, 3..4, 5..8, ..
 """
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 from cloneproof._checks import count
 from cloneproof.errors import MechanismError
@@ -48,3 +51,25 @@ def next_update(rewards: int) -> int:
     (1, 34, 36)
     """
     return rewards + max(1, rewards // 16)
+
+
+class Bar(NamedTuple):
+    """A bar: an attempt starts with `stake` points, a view costs one, and a click earns `whole`, or one more.
+
+    It earns one more with probability `part`, so that a click earns K = whole + part on average, and a slot of mean 1/K
+    breaks even.
+    """
+
+    stake: int
+    whole: int
+    part: float
+
+
+def bar_of(rate: float, clicks: float) -> Bar:
+    """Return the bar at a rate, K = 1 / rate to nine decimals, with a stake in clicks: K points each, at least 1 point.
+
+    >>> bar_of(0.025, 0.5), bar_of(0.8, 1.0), bar_of(1.0, 0.1)
+    (Bar(stake=20, whole=40, part=0.0), Bar(stake=1, whole=1, part=0.25), Bar(stake=1, whole=1, part=0.0))
+    """
+    points = round(1 / rate, 9)
+    return Bar(max(1, round(clicks * points)), math.floor(points), points % 1)

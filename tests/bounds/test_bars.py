@@ -1,0 +1,109 @@
+"""Bars on slots in closed form: against the Markov chain of all balances, against sums, and its own precision."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.support.bar_chain import all_pay, chain_pay
+
+from cloneproof._schedules import Bar, bar_of
+from cloneproof.bounds.bars import bar_path, bars_regret, point_losses
+from cloneproof.bounds.bars_tuning import tune_bars
+from cloneproof.bounds.reservoir import ReservoirMarket
+
+RATES = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
+ROUNDS = 36  # of the chain; at T = 2 later ones pay less than 1e-10
+
+
+def bars_of(draw: st.DrawFn) -> list[Bar]:
+    """Draw one to three bars that do not rise, some of which are not whole."""
+    credits_ = sorted(draw(st.lists(st.sampled_from([1.0, 1.25, 2.0, 2.5, 4.0]), min_size=1, max_size=3)))
+    return [Bar(draw(st.integers(1, 2)), int(credit), credit % 1) for credit in credits_]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[Bar], list[int], int, int]:
+    """Draw bars, the number of originals of one or two agents, draws and T."""
+    sizes = draw(st.lists(st.integers(1, 2), min_size=1, max_size=2))
+    return bars_of(draw), sizes, draw(st.integers(1, 2)), draw(st.integers(1, 2))
+
+
+@settings(max_examples=8, deadline=None, derandomize=True)
+@given(cases())
+def test_the_closed_form_pays_what_the_chain_pays(case: tuple[list[Bar], list[int], int, int]) -> None:
+    bars, sizes, draws, horizon = case
+    atoms = [(0.25, Fraction(1, 3)), (0.75, Fraction(2, 3))]
+    paid = sum(all_pay([[(atoms, 1)] * size for size in sizes], draws, bars, horizon, ROUNDS))
+    prior = [(value, float(weight)) for value, weight in atoms]
+    market = ReservoirMarket([[prior] * size for size in sizes], horizon)
+    found = horizon * market.best_mean - bars_regret(market, bars, draws)
+    assert found == pytest.approx(float(paid), abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(1, 5), st.sampled_from([0.0, 0.25, 0.5]), st.floats(0, 1), st.integers(1, 10**9))
+def test_a_point_is_lost_with_the_chance_that_solves_its_equation(
+    whole: int, part: float, mean: float, horizon: int
+) -> None:
+    (loss,), grown = point_losses(np.array([mean]), [Bar(1, whole, part)], horizon)
+    r = 1 - loss[0]
+    missing = -np.expm1(whole * np.log1p(-loss[0]) + np.log1p(-part * loss[0])) if loss[0] < 1 else 1.0
+    again = 1 / horizon + (1 - 1 / horizon) * mean * missing
+    assert 0 <= r < 1
+    assert again == pytest.approx(loss[0], rel=1e-13)
+    assert grown >= 1 - 1e-12
+
+
+def test_one_slot_earns_all() -> None:
+    for horizon in (1, 7, 10**6):
+        market = ReservoirMarket([[[(0.3, 1.0)]]], horizon)
+        assert bars_regret(market, [bar_of(0.5, 1.0)], 3) == pytest.approx(0, abs=1e-9 * horizon)
+
+
+def test_probabilities_sum_to_one() -> None:
+    """Somebody ends the market: over all levels and places in the order the chances of a slot add up to 1 / slots."""
+    for horizon, bars in (
+        (10, [bar_of(1, 1)]),
+        (10**5, [bar_of(0.025, 0.5)]),
+        (10**9, [bar_of(0.8, 1), bar_of(0.3, 2)]),
+    ):
+        path = bar_path(np.array([0.02, 0.6]), bars, horizon, 7)
+        for v in range(2):
+            total = 7 * np.sum(path.weights * path.fall[:, v] * path.left[:, v] ** 6)
+            assert total == pytest.approx(1, abs=1e-13 * path.amplified)
+
+
+def test_the_last_bar_may_be_written_often() -> None:
+    market, bar = ReservoirMarket([[RATES] * 3] * 5, 10**5), bar_of(0.025, 0.5)
+    once, often = (bars_regret(market, [bar] * times, 9) for times in (1, 40))
+    assert once == pytest.approx(often, abs=1e-8)
+
+
+def test_regrets_that_were_simulated_elsewhere() -> None:
+    """20,000 worlds of the formula for one bar: 12.69 +- .31 and 10.59 +- .12."""
+    for agents, horizon, regret in ((5, 10**5, 12.6152), (10, 10**6, 10.5717)):
+        market = ReservoirMarket([[RATES] * 3] * agents, horizon)
+        assert bars_regret(market, [bar_of(0.025, 0.5)], 16) == pytest.approx(regret, abs=1e-4)
+
+
+def test_tuned_bars() -> None:
+    numbers, regret = tune_bars(ReservoirMarket([[RATES] * 3] * 10, 10**6))
+    assert numbers.levels == 1
+    assert regret < 9.7
+    values = [(value, 1.0) for value in (0.2, 0.4, 0.6, 0.8)]
+    numbers, regret = tune_bars(ReservoirMarket([[values] * 3] * 5, 10**6))
+    assert numbers.levels > 1
+    assert regret < 12.2
+
+
+def test_one_value_needs_no_tuning() -> None:
+    assert tune_bars(ReservoirMarket([[[(0.3, 1.0)]]], 100))[1] == pytest.approx(0, abs=1e-4)
+
+
+def test_a_chain_of_one_slot_is_paid_its_mean_each_round() -> None:
+    (paid,) = chain_pay([Fraction(1, 3)], [Bar(1, 2, 0.5)], 2, 30)
+    assert paid == Fraction(1, 3) * 2 * (1 - Fraction(1, 2) ** 30)
