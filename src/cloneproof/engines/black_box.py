@@ -7,6 +7,9 @@
 
     box = BlackBox(MyPolicy)
 
+In a market with segments (`view.segments`) users arrive at random, by the fractions of the rounds in each. A policy
+that tells them apart has `select(segment)` and `update(arm, reward, segment)`; one without that parameter pools them.
+
 Arms are numbered 0, 1, .. over all registered arms, agent by agent in the order of the market. The contract is no
 sandbox: the view holds nothing private, but a policy can inspect the process like any Python code. Chunks of runs are
 played in this process or shared among worker processes, with the same bits.
@@ -15,6 +18,7 @@ played in this process or shared among worker processes, with the same bits.
 from __future__ import annotations
 
 import ast
+import inspect
 import math
 import operator
 import pickle
@@ -23,6 +27,7 @@ import signal
 import sys
 import threading
 import warnings
+from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -42,17 +47,26 @@ from cloneproof._processes import process_pool
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob, outcomes_of
-from cloneproof.engines.reference import SESSION_STREAM, Run, TapedArm, drawn_means, served, taped_arms
+from cloneproof.engines.reference import (
+    SESSION_STREAM,
+    Run,
+    TapedArm,
+    drawn_means,
+    drawn_rates,
+    served,
+    taped_arms,
+)
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.mechanisms.online.levels import ONE
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
 LONGEST = 200  # characters of someone else's message
 LARGEST_BATCH = 32  # runs that a worker is sent at a time
+ARRIVALS_STREAM, SEGMENT_STREAM = SESSION_STREAM + 1, SESSION_STREAM + 2  # who arrives, and the tapes of a segment
 
 
 class Policy(Protocol):
-    """A bandit: one `select`, then one `update`, in every round."""
+    """A bandit: one `select`, then one `update`, in every round; both may have a parameter `segment`."""
 
     def select(self) -> int:
         """Return the arm to pull in this round."""
@@ -65,7 +79,8 @@ class Policy(Protocol):
 class View:
     """All that a platform knows before the first round: how many arms each agent registered, and the horizon.
 
-    `seed` is for the policy's random numbers. It is the same in the honest and the copied world of a run.
+    `seed` is for the policy's random numbers. It is the same in the honest and the copied world of a run. `segments`
+    are the names of those of the market.
 
     >>> view = View({"ana": 3, "bo": 1}, horizon=100, seed=7)
     >>> list(view.arms), view.owner[3], list(view.arms_of("ana"))
@@ -75,6 +90,7 @@ class View:
     registered: Mapping[str, int]
     horizon: int
     seed: int
+    segments: tuple[str, ...] = ()
     owner: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +116,8 @@ class BlackBox:
     ----------
     factory : callable
         `factory(view)` makes a fresh policy for each run: an object with `select() -> arm` and `update(arm, reward)`,
-        called in turn in every round. The view has `arms`, `owner[arm]`, `registered`, `horizon` and `seed`.
+        called in turn in every round. The view has `arms`, `owner[arm]`, `registered`, `horizon`, `seed` and
+        `segments`; in a market with segments `select(segment)` and `update(arm, reward, segment)` are told them.
     name : str, optional
         What tables call it; the name of the factory if left out.
     call_limit : float, default 30.0
@@ -243,17 +260,27 @@ class Player:
     def run(self, run: int) -> Run:
         """Play that run with the means, tapes and seed of `engines.reference`; may raise a `BlackBoxError`."""
         job, market = self.job, self.job.market
-        means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, job.seed, run)
-        arms = taped_arms(means, job.copies, job.seed, run)
-        every = [arm for of_agent in arms.values() for arm in of_agent]
-        registered = {name: len(of_agent) for name, of_agent in arms.items()}
-        view = View(registered, market.horizon, substream(0, job.seed, run, SESSION_STREAM) >> 1)
+        worlds = self._worlds(run)
+        registered = {name: len(of_agent) for name, of_agent in worlds[0].items()}
+        seed = substream(0, job.seed, run, SESSION_STREAM) >> 1
+        view = View(registered, market.horizon, seed, tuple(market.segments))
         self.place = CallPlace(run, 0, "factory(view)")
         with self.limit, _seeded_generators(view.seed):
-            sums = self._play_rounds(view, every)
+            sums = self._play_rounds(view, [[arm for own in arms.values() for arm in own] for arms in worlds])
         payoff = {agent.name: market.share * (total / ONE) for agent, total in zip(market.agents, sums, strict=True)}
-        regret = math.fsum(loss for arm in every for loss in repeat(arm.loss, arm.pulls))
+        arms = {name: [arm for each in worlds for arm in each[name]] for name in registered}
+        regret = math.fsum(loss for own in arms.values() for arm in own for loss in repeat(arm.loss, arm.pulls))
         return Run(payoff, regret, served(market.share, arms))
+
+    def _worlds(self, run: int) -> list[dict[str, list[TapedArm]]]:
+        """Return the registered arms of each agent in every segment; in one world without segments."""
+        job, market = self.job, self.job.market
+        means = job.strata[run % len(job.strata)] if job.strata else None
+        if not market.segments:
+            return [taped_arms(means or drawn_means(market, job.seed, run), job.copies, job.seed, run)]
+        rates = drawn_rates(market, job.seed, run) if means is None else dict.fromkeys(market.segments, means)
+        tapes = substream(0, job.seed, SEGMENT_STREAM)
+        return [taped_arms(own, job.copies, substream(tapes, k), run) for k, own in enumerate(rates.values())]
 
     def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
         """Call the black box; any failure becomes a `BlackBoxError`."""
@@ -268,21 +295,29 @@ class Player:
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
         return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
 
-    def _play_rounds(self, view: View, arms: list[TapedArm]) -> list[int]:
+    def _play_rounds(self, view: View, worlds: list[list[TapedArm]]) -> list[int]:
         """Return the rewards of each agent, summed exactly in ticks like a session's ledger."""
         select, update = self._methods(self.ask(self.box.factory, view))
         sample, run = self.job.market.family.sample, self.place.run
         sums = [0] * len(self.job.market.agents)
+        bars = list(accumulate(self.job.market.segments.values()))[:-1]
+        arrivals = substream(0, self.job.seed, run, ARRIVALS_STREAM)
+        asked, told = (bool(view.segments) and _takes_segment(method) for method in (select, update))
+        calls = f"select({'segment' if asked else ''})", f"update(arm, reward{', segment' if told else ''})"
+        arms, segment = worlds[0], view.segments[:1]
         for round_ in range(1, view.horizon + 1):
-            self.place = CallPlace(run, round_, "select()")
+            self.place = CallPlace(run, round_, calls[0])
             if self.deadline.spent:
                 raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
-            label = self._check_label(self.ask(select), len(arms))
+            if bars:
+                number = bisect(bars, uniform(arrivals, round_))
+                arms, segment = worlds[number], (view.segments[number],)
+            label = self._check_label(self.ask(select, *segment) if asked else self.ask(select), len(arms))
             arm = arms[label]
             reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
-            self.place = CallPlace(run, round_, "update(arm, reward)")
-            self.ask(update, label, reward)
+            self.place = CallPlace(run, round_, calls[1])
+            self.ask(update, label, reward, *(segment if told else ()))
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
         return sums
 
@@ -308,6 +343,14 @@ class Player:
             expected, advice = f"an arm from 0 to {count - 1}", "return one of view.arms, as a whole number"
             raise self._broken(expected, brief(label), advice)
         return arm
+
+
+def _takes_segment(method: Callable[..., Any]) -> bool:
+    """Return whether a method has a parameter `segment`."""
+    try:
+        return "segment" in inspect.signature(method).parameters
+    except (TypeError, ValueError):  # compiled code without a signature
+        return False
 
 
 @contextmanager

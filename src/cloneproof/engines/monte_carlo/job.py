@@ -136,7 +136,7 @@ def strata_of(market: Market, short: bool = False) -> Strata:
     """
     realisations = 1
     for agent in market.agents:
-        for prior in agent.priors:
+        for prior in agent.laws:
             realisations *= MOST_REALISATIONS + 1 if prior.atoms is None else len(prior.atoms)
     if not 1 < realisations <= MOST_REALISATIONS:
         return Strata()
