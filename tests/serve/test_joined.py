@@ -16,6 +16,7 @@ from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
 VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
+BARS = {"mechanism": "reservoir-bars", "parameters": {"bars": [0.6, 0.3], "draws": 2}, "ends": "at-random"}
 CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
 
 
@@ -179,7 +180,7 @@ def test_the_draws_of_who_joins_follow_from_all_that_came_before():
     assert held[0] == held[2] != held[1]
 
 
-@pytest.mark.parametrize("terms", [SLOTS, INDEX])
+@pytest.mark.parametrize("terms", [SLOTS, INDEX, BARS])
 def test_a_replay_repeats_joiners_with_and_without_the_secret(terms):
     market, lines = played(**terms)
     assert "eve" in {json.loads(line).get("agent") for line in lines if b'"decision"' in line}

@@ -8,7 +8,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.errors import Refused
-from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, decode, encode, payment
@@ -39,7 +39,7 @@ def value_of(decision: int) -> float:
     return round(uniform(99, decision), 3)
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "reservoir-index"])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in AT_RANDOM_ONLY])
 def test_decisions_are_those_of_the_session(name):
     """Also with rewards that come late and out of order: every third one waits for seven more decisions."""
     parameters = PARAMETERS.get(name, {})
@@ -67,7 +67,12 @@ def test_decisions_are_those_of_the_session(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), [("reservoir-index", {"draws": 3, "constant": 1.5}), ("reservoir", PARAMETERS["reservoir"])]
+    ("name", "parameters"),
+    [
+        ("reservoir-index", {"draws": 3, "constant": 1.5}),
+        ("reservoir-bars", {"bars": [0.5, 0.2], "stake": 2, "draws": 3}),
+        ("reservoir", PARAMETERS["reservoir"]),
+    ],
 )
 def test_a_season_ends_where_its_dice_drew_the_end(name, parameters):
     """The commitment fixes it, a replay with the dice finds it, and one without them takes what is told."""

@@ -25,6 +25,8 @@ MECHANISMS = {
     "reservoir of traffic": {"mechanism": "reservoir", **RESERVOIR, "uniform_traffic": 0.3},
     "reservoir-contest": {"rounds": 3, "draws": 2, "horizon": 60},
     "reservoir-index": {"draws": 3, "constant": 0.5, "ends": "at-random"},
+    "reservoir-bars": {"bars": [0.7, 0.4], "stake": 1.0, "draws": 2, "ends": "at-random"},
+    "reservoir-bars of a lower bar": {"mechanism": "reservoir-bars", "bars": 0.2, "draws": 3, "ends": "at-random"},
     "h-etc-r": HETC,
     "h-etc-r of traffic": {"mechanism": "h-etc-r", **HETC, "uniform_traffic": 0.3},
     "holdout-h-etc": {"arm_rounds": 2, "score_rounds": 2, "max_arms": 3},
@@ -138,6 +140,15 @@ def test_an_award_stays_where_it_is_and_trials_end_with_a_pass():
     lines = forged(terms("reservoir"), passing, value=1.0)
     lines[-2] = lines[-2].replace(b'"bo","arm":"bo-0"', b'"cy","arm":"cy-1"')
     assert "the award does not change hands" in replay_alone(lines).statement
+
+
+@pytest.mark.parametrize(("value", "rounds", "possible"), [(0.0, 4, False), (0.0, 5, True), (1.0, 5, False)])
+def test_a_draw_with_points_left_is_shown_on(value, rounds, possible):
+    """A bar of .2 and a stake of one click: a draw has five points, and four more after a click."""
+    lines = forged(terms("reservoir-bars of a lower bar"), ["play"], value=value, rounds=rounds + 1)
+    lines[-2:] = [line.replace(b'"bo","arm":"bo-0"', b'"cy","arm":"cy-1"') for line in lines[-2:]]
+    found = replay_alone(lines)
+    assert (found.fits, "'bo' that is shown has points left" in found.statement) == (possible, not possible)
 
 
 def test_a_running_season_is_no_longer_than_any_draw_of_its_end():

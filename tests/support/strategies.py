@@ -77,12 +77,14 @@ BINARISING = (
     "reservoir",
     "reservoir-contest",
     "reservoir-index",
+    "reservoir-bars",
 )  # these expect rewards in [0, 1]
 SMALL = {
     "holdout-kl-ucb": {"arm_rounds": 2, "max_arms": 3, "horizon": 50},
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "reservoir-index": {"draws": 3, "constant": 1.0},
+    "reservoir-bars": {"bars": [0.7, 0.3], "stake": 2, "draws": 2},
     "etc": {"arm_rounds": 2},
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 5, "arm_rounds": 2},

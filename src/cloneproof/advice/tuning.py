@@ -13,7 +13,7 @@ from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.catalogue import CATALOGUE, mechanism
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.theorems import known_gap
 
@@ -58,7 +58,7 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
     """Return the named mechanisms with their parameters for the market; and why others have none."""
     tuned, refused = [], {}
     for name in names:
-        if name not in CATALOGUE or (name == "reservoir-index" and market.ends != "at-random"):
+        if name not in CATALOGUE or (name in AT_RANDOM_ONLY and market.ends != "at-random"):
             continue
         try:
             tuned.append(tuned_mechanism(name, market))

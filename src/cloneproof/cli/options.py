@@ -162,10 +162,17 @@ def _options(settings: Sequence[str] | None) -> dict[str, Any]:
     return options
 
 
-def _value(text: str) -> int | float | str:
+def _value(text: str) -> int | float | str | list[int | float]:
+    """Return a number, numbers separated by commas, or else the text itself.
+
+    >>> _value("2,000"), _value(".04,.02"), _value("best")
+    (2000, [0.04, 0.02], 'best')
+    """
     for kind in (int, float):
         try:
             return kind(ungrouped(text))
         except ValueError:
             continue
-    return text
+    several = [_value(part) for part in text.split(",")] if "," in text else []
+    numbers = [each for each in several if isinstance(each, int | float)]
+    return numbers if several and len(numbers) == len(several) else text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
@@ -24,9 +24,11 @@ from cloneproof.mechanisms.parameters.holdout import (
     outside_capped_theorem,
 )
 from cloneproof.mechanisms.parameters.reservoir import (
+    BARS_CLONE_PROOF,
     CLONE_PROOF,
     CONTEST_CLONE_PROOF,
     INDEX_CEILING,
+    reservoir_bars_parameters,
     reservoir_contest_parameters,
     reservoir_index_parameters,
     reservoir_parameters,
@@ -45,6 +47,7 @@ from cloneproof.mechanisms.rule import (
     rule,
     rule_names,
 )
+from cloneproof.mechanisms.rules.bars import bars as bars_rule
 from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon_greedy_rule
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
@@ -69,7 +72,7 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
     "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
-    "reservoir-index": reservoir_index_parameters,
+    "reservoir-index": reservoir_index_parameters, "reservoir-bars": reservoir_bars_parameters,
 }  # fmt: skip
 _NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
@@ -292,6 +295,18 @@ def reservoir_index(draws: int, constant: float) -> Mechanism:
     return Mechanism(arm=falling_kl_ucb(draws, constant), claims=(INDEX_CEILING,))
 
 
+def reservoir_bars(bars: float | Sequence[float], stake: float | Sequence[float] = 1.0, draws: int = 16) -> Mechanism:
+    """Each draw starts with a stake, a view costs it 1 point, a click earns it 1 / bar; who failed least is shown.
+
+    Each agent has `draws` slots, uniform draws from its arms with replacement, and the slot that has failed least often
+    is shown until its points are used up. A bar is a rate that is good enough; of falling bars, each attempt has the
+    next, and the last stays. A stake is in clicks. In a market that ends at random and with one bar, copies and
+    withholding gain nothing, for any number of originals (docs/textbook/bars-on-slots.md).
+    """
+    arm = bars_rule(bars, stake, draws)
+    return Mechanism(arm=arm, parameters=arm.options, claims=(BARS_CLONE_PROOF,) if len(arm.slots.bars) == 1 else ())
+
+
 def _slots(
     rounds: int, draws: int, threshold: float | None, choose: ChampionRule, fallback: Fallback, coins: bool
 ) -> Rule:
@@ -303,11 +318,12 @@ def _slots(
     return first_pass(draws, rounds, threshold, fallback, coins)
 
 
+AT_RANDOM_ONLY = ("reservoir-index", "reservoir-bars")  # nothing is claimed of them with a fixed end
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     build.__name__.replace("_", "-"): build
     for build in (
         ucb1, etc, prior_independent_etc, h_ucb, rh_ucb, s_ucb, rand_ucb, uniform_etc, h_etc_r, holdout_h_etc,
-        holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, kl_ucb, epsilon_greedy, thompson,
+        holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, reservoir_bars, kl_ucb, epsilon_greedy, thompson,
     )
 }  # fmt: skip
 
@@ -319,8 +335,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     ----------
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
-        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "reservoir-index", "kl-ucb",
-        "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
+        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "reservoir-index",
+        "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market. In a market with segments they are tuned to each: `made.in_segment(name)` is what runs there.
@@ -382,7 +398,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     }
     given |= {key: number for key, number in counts.items() if number is not None}  # 40.0 is kept as 40
     made = build(**given)
-    return replace(made, name=name, parameters=defaults | given, claims=derived.claims or made.claims)
+    parameters = defaults | given | dict(made.parameters)  # lists of numbers are kept as lists
+    return replace(made, name=name, parameters=parameters, claims=derived.claims or made.claims)
 
 
 def known_mechanism(name: str, options: Mapping[str, Any], market: Market | None = None) -> Mechanism:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import HORIZON_LIMIT, count, number_in, one_of
 from cloneproof._discovery import call, check_options, factories, formula_of, imported
+from cloneproof._schedules import Bar
 from cloneproof.errors import MechanismError, brief
 
 RULES_PACKAGE = "cloneproof.mechanisms.rules"
@@ -35,8 +36,9 @@ Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Fallback = Literal["best", "draw"]
 IndexKind = Literal[
-    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior", "epsilon-greedy", "own"
-]
+    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior", "epsilon-greedy", "bars",
+    "own",
+]  # fmt: skip
 Priority = Callable[..., float]
 Numbers = npt.NDArray[Any]
 Chance = Callable[..., Numbers]
@@ -82,12 +84,16 @@ class Slots:
     falling : bool, default False
         For a rule that does not commit: the priority of a slot never rises. It is updated after 1, 2, .., 32 rewards
         and then each time a sixteenth more have come. Ties follow an order of all slots that is drawn once.
+    bars : tuple of Bar, optional
+        The points that a slot starts with and earns, by how often it has failed: the slot that has failed least often
+        is shown, in place of the one of highest priority. The last bar stays.
     """
 
     draws: int = 0
     threshold: float | None = None
     fallback: Fallback = "best"
     falling: bool = False
+    bars: tuple[Bar, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
@@ -259,11 +265,10 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Parameters
     ----------
     name : str
-        One of "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb", "slow-ucb",
-        "steady-kl-ucb",
-        "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed package gives to a rule of its own (entry
-        points of the group `cloneproof.rules`); or "mymodule:my_rule", which is imported: a `Rule`, or a function that
-        makes one from its options.
+        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb", "slow-ucb",
+        "steady-kl-ucb", "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed package gives to a rule of
+        its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which is imported: a `Rule`, or a
+        function that makes one from its options.
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 

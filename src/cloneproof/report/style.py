@@ -89,6 +89,7 @@ LOOKS: dict[str, Look] = {
     "reservoir": Look("#004488"),
     "reservoir-contest": Look("#0077bb", DASHED),
     "reservoir-index": Look("#33bbee", DOTTED),
+    "reservoir-bars": Look("#ee7733"),
     "holdout-kl-ucb": Look("#228833", DASHED),
 }
 OTHER = Look("#333333")

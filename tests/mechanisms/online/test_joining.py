@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import MechanismError, SessionError
-from cloneproof.mechanisms.online.levels import FallingLevel
+from cloneproof.mechanisms.online.falling import FallingLevel
 from support.late_by_hand import Script
 from support.sizes import LONG
 
@@ -18,6 +18,7 @@ TWO_PULLS = cp.mechanism("reservoir", rounds=2, draws=2, threshold=2)
 BEST = cp.mechanism("reservoir", rounds=1, draws=2, choose="best")
 FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 INDEX = cp.mechanism("reservoir-index", draws=2, constant=0.5)
+BARS = cp.mechanism("reservoir-bars", bars=[0.6, 0.3], draws=2)
 ONE_SLOT = cp.mechanism("reservoir-index", draws=1, constant=0.5)
 STATE = "cloneproof.mechanisms.online.state"
 START = -1  # there from the start, in a random place of the order; 0 joins before the first round
@@ -193,7 +194,7 @@ def test_ties_to_newcomers_would_be_worth_waiting_for():
 
 
 def test_all_slots_of_others_keep_what_they_hold_and_what_is_mixed_in_counts():
-    for mechanism in (FIRST_PASS, INDEX):
+    for mechanism in (FIRST_PASS, INDEX, BARS):
         held = set()
         for mixed in (b"", b"one", b"another"):
             live = opened(mechanism)
@@ -205,7 +206,7 @@ def test_all_slots_of_others_keep_what_they_hold_and_what_is_mixed_in_counts():
 
 
 def opened(mechanism, uniform_traffic=0.0, seed=0, window=None):
-    ends = "at-random" if mechanism is INDEX else "at-horizon"
+    ends = "at-random" if mechanism.arm.slots.falling else "at-horizon"
     live = cp.session(
         mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed, window=window, ends=ends, uniform_traffic=uniform_traffic
     )
@@ -236,7 +237,7 @@ def run(mechanism, seed, saves, uniform_traffic):
     return served, live.to_json()
 
 
-@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, BEST, FRESH_DRAW, INDEX])
+@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, BEST, FRESH_DRAW, INDEX, BARS])
 def test_a_saved_session_goes_on_with_its_joiners(mechanism):
     shown = set()
     for seed in range(4):

@@ -364,8 +364,8 @@ def test_runs_and_rewards_in_bulk_are_single_ones(name, seed, sizes, kept, alike
         if step % 10 == 9:
             ready, held = ready + held, []
         many.reward_many(ready)
-        # An index on slots takes rewards in the order in which they arrive, so it is asked for the same order.
-        for reward in ready if name == "reservoir-index" else reversed(ready):
+        # Slots side by side take rewards in the order in which they arrive, so they are asked for the same order.
+        for reward in ready if made.arm.slots.falling else reversed(ready):
             one.reward(*reward)
     text = many.to_json()
     assert sorted_pending(one.to_json()) == sorted_pending(text)

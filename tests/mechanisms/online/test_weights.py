@@ -26,6 +26,7 @@ MECHANISMS = {
     "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6),
     "best in a contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, choose="best", contest="ucb", horizon=6),
     "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
+    "bars": cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=2),
     "unknown horizon": cp.mechanism("reservoir", market=MARKET, horizon="unknown"),
     "contest, unknown horizon": cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown"),
 }

@@ -20,12 +20,13 @@ BEST = cp.mechanism("reservoir", rounds=1, draws=3, choose="best")
 FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
 INDEX = cp.mechanism("reservoir-index", draws=3, constant=0.7)
+BARS = cp.mechanism("reservoir-bars", bars=[0.7, 0.5], draws=3)
 PRIOR = cp.Discrete([0.3, 0.7], [0.5, 0.5])
 MARKET = cp.Market([cp.Agent(name, 2, PRIOR) for name in ("ana", "bo", "cy")], horizon=60)
 UNKNOWN = cp.mechanism("reservoir", market=MARKET, horizon="unknown")
 UNKNOWN_CONTEST = cp.mechanism("reservoir-contest", market=MARKET, horizon="unknown")
 UCB_ON_SLOTS = cp.Mechanism(agent=cp.rule("ucb"), arm=cp.rule("best-of-draws", draws=2, rounds=2))
-ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, UNKNOWN, UNKNOWN_CONTEST, UCB_ON_SLOTS]
+ON_SLOTS = [FIRST_PASS, BEST, FRESH_DRAW, CONTEST, INDEX, BARS, UNKNOWN, UNKNOWN_CONTEST, UCB_ON_SLOTS]
 ELSEWHERE = [
     *(cp.mechanism(name) for name in ("ucb1", "thompson", "epsilon-greedy", "h-ucb", "s-ucb", "rh-ucb")),
     cp.mechanism("prior-independent-etc"),
@@ -113,6 +114,7 @@ SMALL = {
     "fresh draw": cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw"),
     "contest": cp.mechanism("reservoir-contest", rounds=1, draws=2, threshold=1, horizon=6, contest="ucb"),
     "index": cp.mechanism("reservoir-index", draws=2, constant=0.5),
+    "bars": cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=2),
 }
 
 

@@ -211,7 +211,7 @@ def checked_question(
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)
     cases = audit_cases(market, mechanism, agents, asked)
     if not all(case.running.arm.slots.falling for of_agent in cases.values() for case in of_agent):
-        check_fixed_end(market, "an audit of any mechanism but 'reservoir-index'")
+        check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
     return Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
 
 

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from cloneproof._randomness import MASK, Stream, substream, uniform, word
-from cloneproof._schedules import next_update
+from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.registration import Registration, Withdrawals, nobody_left
 from cloneproof.mechanisms.online.streams import (
@@ -203,6 +202,10 @@ class Candidates:
         if self.choice in gone:
             self.choice = None
 
+    def sure_rounds(self, k: int) -> float:
+        """Return in how many rounds after this one candidate k is picked again, whatever the rewards are."""
+        return math.inf if self.choice == k else 0
+
     def repeat(self, k: int, times: int) -> None:
         """Enter further decisions for candidate k; the caller counts their missing rewards."""
         self.rounds += times
@@ -239,7 +242,7 @@ class Level(Candidates):
     """
 
     __slots__ = ("_draws", "_orders", "_streams", "judged", "left", "means", "queue")
-    lists = ("decided", "judged", "arrived", "total")
+    lists: tuple[str, ...] = ("decided", "judged", "arrived", "total")
 
     def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
         super().__init__(rule, explore, keys)
@@ -366,67 +369,6 @@ class Level(Candidates):
         super().restore(state)
         self.means = [t / (n << TICK_BITS) if n else 0.0 for t, n in zip(self.total, self.arrived, strict=True)]
         self._explore_anew()
-
-
-class FallingLevel(Level):
-    """Slots ranked by the lowest priority that each has had (`Slots.falling`).
-
-    lowest    the priority of each slot, infinite before its first reward
-    look      the number of rewards at which a slot's priority is next updated
-
-    The order of slots that breaks ties is drawn once and hidden, so picks have no known probability. Slots of agents
-    that join come last in it: if newcomers came first, waiting would pay (docs/textbook/seasons.md).
-    """
-
-    __slots__ = ("look", "lowest", "order")
-
-    def __init__(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> None:
-        super().__init__(rule, explore, stream, keys)
-        self.lowest, self.look = [math.inf] * len(keys), [next_update(0)] * len(keys)
-        self.order = [word(self._streams[TIE_STREAM], key) for key in keys]
-
-    def extend(self, keys: Sequence[int]) -> None:
-        """Go on with further slots."""
-        count, more = len(self.keys), len(keys)
-        self.keys, self.left = [*self.keys, *keys], [*self.left, *range(count, count + more)]
-        for numbers in (self.decided, self.judged, self.arrived, self.total):
-            numbers.extend([0] * more)
-        self.means += [0.0] * more
-        self.lowest += [math.inf] * more
-        self.look += [next_update(0)] * more
-        self.order += self.last_places(count, more)
-        self._orders += [substream(self._streams[EXPLORE_STREAM], key) for key in keys]
-        self._explore_anew()
-
-    @staticmethod
-    def last_places(count: int, more: int) -> Sequence[int]:
-        """Return places after those of all slots so far in the order that breaks ties."""
-        return range(MASK + 1 + count, MASK + 1 + count + more)
-
-    def _best(self, clock: int) -> int:
-        self.chance = None
-        if not self.left:
-            raise nobody_left()
-        return min(self.left, key=lambda k: (-self.lowest[k], self.order[k]))
-
-    def add(self, k: int, ticks: int) -> None:
-        """Enter a reward, and update the slot's priority if it is due."""
-        super().add(k, ticks)
-        if self.arrived[k] == self.look[k]:
-            self.look[k] = next_update(self.arrived[k])
-            inputs = PriorityInputs(0, -math.inf, self.arrived[k], self.means[k], 0.5, 0.5, len(self.keys))
-            self.lowest[k] = min(self.lowest[k], self.rule.priority(inputs, *self.rule.parameters))
-
-    def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"lowest": [None if low == math.inf else low for low in self.lowest]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.lowest = [math.inf if low is None else low for low in state["lowest"]]
-        self.look = [next_update(0)] * len(self.keys)
-        for k, arrived in enumerate(self.arrived):
-            while self.look[k] <= arrived:
-                self.look[k] = next_update(self.look[k])
 
 
 def ticks(value: float) -> int:

@@ -17,13 +17,8 @@ from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import (
-    WAIT,
-    FallingLevel,
-    Level,
-    NeutralRounds,
-    level_stream,
-)
+from cloneproof.mechanisms.online.falling import BarsLevel, FallingLevel, IndexLevel
+from cloneproof.mechanisms.online.levels import WAIT, Level, NeutralRounds, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
 from cloneproof.mechanisms.online.slots import SlotLevel, agent_slots, timetable
 from cloneproof.mechanisms.online.streams import (
@@ -191,7 +186,7 @@ class OneLevelState(FlatState):
     def _level(self) -> Level:
         arm = self.mechanism.arm
         explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
-        kind = FallingLevel if arm.slots.falling else Level
+        kind = BarsLevel if arm.slots.bars else IndexLevel if arm.slots.falling else Level
         level = kind(arm, explore, level_stream(self.stream, self.version, 0), self.keys[: self.first])
         if isinstance(level, FallingLevel):
             level.extend(self.keys[self.first :])
@@ -206,10 +201,13 @@ class OneLevelState(FlatState):
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
-        if level.choice is None or level.chance != 1.0 or self.epochs is not None:
+        if level.chance != 1.0 or self.epochs is not None:
             return allocation, 1  # a tie is broken in one round and not in the next
-        level.repeat(level.choice, most - 1)
-        return allocation, most
+        k = allocation.slot if level.choice is None else level.choice
+        more = int(min(most - 1, level.sure_rounds(k)))
+        if more:
+            level.repeat(k, more)
+        return allocation, 1 + more
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
         slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent

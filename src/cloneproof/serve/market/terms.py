@@ -63,7 +63,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         "at-horizon"
     )
     uniform_traffic: Annotated[float, Meta(ge=0, le=1, description="share of the rounds for uniform draws")] = 0.0
-    parameters: dict[str, bool | int | float | str] = {}
+    parameters: dict[str, bool | int | float | str | list[float]] = {}
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100

@@ -3,9 +3,9 @@
 Without the dice, nobody else knows the order of agents in a timetable, the arms that slots hold, how ties and coins
 fell, or when a season that ends at random is over. Known are the arms that each agent registered, the phases that a
 mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
-passed, and that an award stays where it is. A decision that contradicts these is refused; one that does not may still
-be false. After a withdrawal agents may be out, and after an agent has joined the turns are others: from then on only
-what is shown is checked.
+passed, that an award stays where it is, and that a slot with points left is shown on. A decision that contradicts these
+is refused; one that does not may still be false. After a withdrawal agents may be out, and after an agent has joined
+the turns are others: from then on only what is shown is checked.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class UnverifiedSession(Session):
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
             self._phases = Trials(mechanism, registered)
         else:
-            self._phases = PossiblePhases(mechanism, registered)
+            self._phases = (Balances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
         self.entry: ledger.Decided | None = None
 
     def _enter_agent(self, name: str, arms: int) -> None:
@@ -149,7 +149,7 @@ class PossiblePhases:
         rule = mechanism.arm
         self.passes = rule.explore if flat and not rule.draws and rule.order == "round-robin" else 0  # of exploration
         self.explored = set[tuple[int, int]]()  # in this pass
-        self.draws = rule.draws if flat and rule.slots.falling else 0
+        self.draws = rule.draws if flat and rule.slots.falling and not rule.slots.bars else 0
         self.played, self.opened = [0] * len(arms), [0] * len(arms)
 
     def take(self, phase: str, agent: int, arm: int) -> int:
@@ -180,6 +180,33 @@ class PossiblePhases:
     def add(self, slot: int, worth: int) -> None:
         """Enter a reward in ticks, and the slot whose test it belongs to, if not -1."""
         self.awaited -= 1
+
+
+class Balances(PossiblePhases):
+    """Slots with balances: who is shown goes on being shown while its points are surely not used up."""
+
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+        super().__init__(mechanism, arms)
+        self.shown: list[tuple[int, int]] = []  # agent and arm, each time that another one is shown
+        self.least = 0  # points that the one shown now has at least; 0 if they are not known
+        self.late = set[tuple[int, int]]()  # arms whose slots may have lost points while another one was shown
+
+    def take(self, phase: str, agent: int, arm: int) -> int:
+        super().take(phase, agent, arm)
+        if not self.shown or self.shown[-1] != (agent, arm):
+            if self.least > 0:
+                raise _impossible(f"the draw of {self.names[self.shown[-1][0]]!r} that is shown has points left")
+            self.shown.append((agent, arm))
+            self.least = 0 if (agent, arm) in self.late else min(bar.stake for bar in self.mechanism.arm.slots.bars)
+        return len(self.shown) - 1
+
+    def add(self, slot: int, worth: int) -> None:
+        super().add(slot, worth)
+        now = slot == len(self.shown) - 1
+        if not now:
+            self.late.add(self.shown[slot])
+        if self.least > 0:
+            self.least += self.mechanism.arm.slots.bars[0].whole * (now and worth >= ONE) - 1
 
 
 class Trials(PossiblePhases):

@@ -1,7 +1,8 @@
-"""Index on slots: every slot of every agent in one contest by the KL-UCB index.
+"""Slots of all agents side by side, ranked by the KL-UCB index or by how often each has failed a bar.
 
-Between two updates of its index a slot is pulled on, so its rewards are one binomial draw, or stepped to the bits of a
-session. In a market that ends at random each run has its own length.
+Between two updates of its index a slot is pulled on, and one with a balance of W points has W pulls before it can fail.
+So these rewards are one binomial draw, or stepped to the bits of a session. In a market that ends at random each run
+has its own length.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -35,17 +36,22 @@ from cloneproof.engines.monte_carlo.runs import (
 from cloneproof.engines.monte_carlo.stepping.functions import with_callees
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
-from cloneproof.mechanisms.online.streams import END_STREAM, TIE_STREAM, last_round
+from cloneproof.mechanisms.online.streams import COIN_STREAM, END_STREAM, TIE_STREAM, last_round
 
 SLOT: Final = np.dtype(
     [
         ("arm", "i8"), ("order", "u8"),  # ties go to the lower order
         ("pulls", "i8"), ("count", "i8"), ("look", "i8"), ("looks", "i8"),  # the next look, and how many there were
-        ("index", "f8"),
+        ("index", "f8"),  # minus the failures, if there are bars; the balance is then what is left to the next look
+        ("coins", "u8"),
     ],
     align=True,
 )  # fmt: skip
-MOST_LOOKS: Final = np.int64(1 << 12)  # of a slot, in more rounds than any run has
+BAR: Final = np.dtype([("stake", "i8"), ("whole", "i8"), ("part", "f8")], align=True)  # fields of `Bar`
+ENOUGH: Final = np.int64(1 << 60)  # points, for more rounds than any run has
+_COINS: Final = np.int64(1)  # where the rounding of a block's points leaves its stream
+MOST_LOOKS: Final = 1 << 12  # of an index, in more rounds than any run has
+MOST_BLOCKS: Final = 1 << 40  # of a slot with a balance, in more rounds than can be played one by one
 
 _index, _last_round, _next_update = with_callees(kl_upper_bound), with_callees(last_round), with_callees(next_update)
 
@@ -58,28 +64,34 @@ class FallingPlan(NamedTuple):
     horizon: int
     at_random: bool  # whether the horizon is the mean of a drawn end
     width: float
+    looks: int  # that a slot has at most
     blocks: bool
 
 
 class FallingTables(NamedTuple):
-    """Arms, the first arm of each agent (and the end), what each agent is paid, and all slots."""
+    """Arms, the first arm of each agent (and the end), what each agent is paid, all slots, and bars, if any."""
 
     arms: ArmTable
     first: IntArray
     paid: IntArray
     slots: ArmTable
+    bars: ArmTable
 
 
 @compiled
 def _draw_slots(plan, tables, levels):
     """Draw the arm that each slot holds, and its place in the order that breaks ties."""
-    ties = word(level_stream(levels, ZERO, ZERO), TIE_STREAM)
+    level = level_stream(levels, ZERO, ZERO)
+    ties, coins = word(level, TIE_STREAM), word(level, COIN_STREAM)
     for i in range(plan.agents):
         for draw in range(plan.draws):
             slot = tables.slots[i * plan.draws + draw]
             slot.arm = drawn_arm(tables, levels, np.int64(i), np.int64(draw))
             slot.order = word(ties, np.uint64((i << 32) + draw))
             slot.pulls, slot.count, slot.look, slot.looks, slot.index = 0, 0, 1, 0, np.inf
+            if len(tables.bars):
+                slot.coins = word(coins, np.uint64((i << 32) + draw))
+                slot.look, slot.index = tables.bars[0].stake, 0.0
 
 
 @compiled
@@ -102,24 +114,47 @@ def _leaders(slots):
 
 @compiled
 def _pull(plan, tables, k, pulls):
-    """Pull slot k `pulls` times, and update its index if that is due."""
-    # An index changes only after certain numbers of rewards (looks), and the caller asks for no pulls beyond the next
-    # look, so all these pulls are made at one index. With blocks their rewards are a single binomial draw, from a
-    # stream named by slot and look. An index never rises, so the new one counts only if it is lower.
+    """Pull slot k `pulls` times, and update its index or its balance if that is due."""
+    # An index changes only after certain numbers of rewards (looks), and a balance of W points is not used up before W
+    # pulls. The caller asks for no pulls beyond the next look, so all these pulls are made at one index. With blocks
+    # their rewards are a single binomial draw, from a stream named by slot and look.
     slot = tables.slots[k]
-    arm, count = tables.arms[slot.arm], ZERO
+    arm, count, bar, part = tables.arms[slot.arm], ZERO, ZERO, 0.0
+    if len(tables.bars):
+        bar = np.int64(min(-slot.index, len(tables.bars) - 1))
+        part = tables.bars[bar].part
+    more = ZERO  # clicks that earn a point more
     if plan.blocks:
-        count = binomial(pulls, arm.mean, block_stream(arm.tape, k * MOST_LOOKS + slot.looks))
+        stream = block_stream(arm.tape, k * plan.looks + slot.looks)
+        count = binomial(pulls, arm.mean, stream)
+        more = binomial(count, part, word(stream, _COINS))
     else:
         for pull in range(pulls):
-            count += np.int64(uniform(arm.tape, arm.pulls + pull) < arm.mean)
+            if uniform(arm.tape, arm.pulls + pull) < arm.mean:
+                count += 1
+                more += np.int64(part > 0.0 and uniform(slot.coins, slot.pulls + pull) < part)
     arm.pulls += pulls
     slot.pulls += pulls
     slot.count += count
     pay(tables.paid, arm.agent, count, ZERO)
     if slot.pulls == slot.look:
-        slot.look, slot.looks = _next_update(slot.pulls), slot.looks + 1
-        slot.index = min(slot.index, _index(slot.count / slot.pulls, float(slot.pulls), plan.width))
+        slot.looks += 1
+        if len(tables.bars):
+            _credit(tables, slot, bar, count, more)
+        else:  # an index never rises, so the new one counts only if it is lower
+            slot.look = _next_update(slot.pulls)
+            slot.index = min(slot.index, _index(slot.count / slot.pulls, float(slot.pulls), plan.width))
+
+
+@compiled
+def _credit(tables, slot, bar, count, more):
+    """Give a slot the points of its clicks, `more` of which earn one more; without any it has failed once more."""
+    whole = tables.bars[bar].whole
+    points = ENOUGH if count > ENOUGH // whole - 1 else count * whole + more
+    if points == 0:
+        slot.index -= 1.0
+        points = tables.bars[min(bar + 1, len(tables.bars) - 1)].stake
+    slot.look += points
 
 
 def _cached(sources: int) -> Any:  # noqa: ANN401
@@ -155,20 +190,22 @@ run_falling = _cached(source_stamp())
 
 
 def falling_applies(job: Job) -> bool:
-    """Whether the job's mechanism is the index on slots, on coins."""
+    """Whether the job's mechanism ranks slots by the index or by bars, on coins."""
     mechanism, rule = job.mechanism, job.mechanism.arm
     alone = mechanism.agent is None and mechanism.fallback is None
-    index = rule.slots.falling and rule.index == "steady-kl-ucb"
-    return alone and index and job.market.family.law == "coin"
+    ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
+    return alone and ranked and job.market.family.law == "coin"
 
 
 def falling_outcomes(job: Job, first: int, count: int, blocks: bool = True) -> Outcomes:
     """Play runs first, .., first + count - 1; without blocks, payoffs are bit for bit those of `simulate_run`."""
     market, rule = job.market, job.mechanism.arm
     at_random = market.ends == "at-random"
-    plan = FallingPlan(len(market.agents), rule.draws, market.horizon, at_random, float(rule.parameters[0]), blocks)
+    bars = np.array(list(rule.slots.bars), BAR)
+    width, looks = (0.0, MOST_BLOCKS) if len(bars) else (float(rule.parameters[0]), MOST_LOOKS)
+    plan = FallingPlan(len(market.agents), rule.draws, market.horizon, at_random, width, looks, blocks)
     paid, slots = np.zeros((plan.agents, 2), np.int64), np.zeros(plan.agents * plan.draws, SLOT)
-    tables = FallingTables(arm_table(job, True), first_arms(job), paid, slots)
+    tables = FallingTables(arm_table(job, True), first_arms(job), paid, slots, bars)
     results = RunResults.empty(count, plan.agents)
     run_falling(plan, tables, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
     return results.outcomes(market.share)
