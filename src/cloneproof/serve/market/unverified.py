@@ -52,7 +52,7 @@ class UnverifiedSession(Session):
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
             self._phases = Trials(mechanism, registered)
         else:
-            self._phases = (Balances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
+            self._phases = (PossibleBalances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
         self.entry: ledger.Decided | None = None
 
     def _enter_agent(self, name: str, arms: int) -> None:
@@ -182,7 +182,7 @@ class PossiblePhases:
         self.awaited -= 1
 
 
-class Balances(PossiblePhases):
+class PossibleBalances(PossiblePhases):
     """Slots with balances: who is shown goes on being shown while its points are surely not used up."""
 
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
