@@ -2,14 +2,15 @@
 
 The Coq definition is extracted to OCaml. It gets the words of the random streams and the rewards, and makes the order
 of the agents, what every draw holds, whose the fallback draw is and all coins of them; then it has to foretell whom a
-session of the same seed serves. Faults planted in the loop, and in the session, are noticed. `CLONEPROOF_BRIDGE_CASES`
-says how many cases.
+session of the same seed serves. In a session with segments it foretells each of them by itself, in whatever order users
+arrive. Faults planted in the loop, and in the session, are noticed. `CLONEPROOF_BRIDGE_CASES` says how many cases.
 """
 
 import os
 import random
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +18,9 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import registration, state, streams
+from cloneproof.mechanisms.online import registration, segment, state, streams
 from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.slots import SlotLevel
 
 PROOF = Path(__file__).parents[2] / "proof"
@@ -37,7 +39,7 @@ BROKEN = {
 class Case(NamedTuple):
     """A mechanism with its numbers, what is registered, a seed, and the reward of each pull of each test.
 
-    `weights` has those of agents that declare some, by number.
+    `weights` has those of agents that declare some, by number. The case may be one segment of a session, by number.
     """
 
     pulls: int
@@ -49,13 +51,16 @@ class Case(NamedTuple):
     rounds: int
     rewards: tuple[tuple[float, ...], ...]
     weights: dict[int, tuple[int, ...]]
+    segment: int | None = None
 
     def line(self):
         """The case as the loop's program reads it: numbers, words by their place, rewards."""
         agents, draws, pulls = range(len(self.arms)), range(self.draws), range(self.pulls)
-        levels = substream(0, self.seed, streams.STATE_STREAM, streams.LEVELS_STREAM, 0)
-        slots = [substream(levels, i + 1, streams.SLOT_STREAM) for i in agents]
-        coins = substream(0, self.seed, streams.COINS_STREAM, 0)
+        place = () if self.segment is None else (streams.SEGMENTS_STREAM, self.segment)
+        levels = substream(0, self.seed, *place, streams.STATE_STREAM, streams.LEVELS_STREAM, 0)
+        draws_of_all = substream(0, self.seed, streams.STATE_STREAM, streams.LEVELS_STREAM, 0)
+        slots = [substream(draws_of_all, i + 1, streams.SLOT_STREAM) for i in agents]
+        coins = substream(0, self.seed, *place, streams.COINS_STREAM, 0)
         words = [word(substream(levels, 0, streams.ORDER_STREAM), i) for i in agents]
         words.append(word(substream(levels, 0, streams.FALLBACK_STREAM), 0))
         words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
@@ -65,27 +70,47 @@ class Case(NamedTuple):
         numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
         return " ".join(map(str, numbers + words + [value.hex() for row in self.rewards for value in row]))
 
-    def served(self):
-        """Whom the session serves in each round."""
+    def mechanism(self):
         options = {"choose": "best"} if self.kind == "best of all" else {"threshold": self.threshold}
         options["fallback"] = "draw" if self.kind == "fresh" else "best"
-        mechanism = cp.mechanism("reservoir", rounds=self.pulls, draws=self.draws, **options)
-        registered = dict(zip("abcd", self.arms, strict=False))
-        weights = {"abcd"[i]: own for i, own in self.weights.items()}
-        live = cp.session(mechanism, registered, self.rounds, seed=self.seed, weights=weights)
-        pulls, shown = [0] * (len(self.rewards) + 1), []
-        for _ in range(self.rounds):
-            decision = live.decide()
-            tested = decision.slot < len(self.rewards) and pulls[decision.slot] < self.pulls
-            live.reward(decision.id, self.rewards[decision.slot][pulls[decision.slot]] if tested else 0.9)
-            pulls[decision.slot] += 1
-            shown.append(f"{'abcd'.index(decision.agent)}:{decision.arm}:{decision.phase}")
-        return " ".join(shown)
+        return cp.mechanism("reservoir", rounds=self.pulls, draws=self.draws, **options)
 
 
-def random_case(draw):
-    """A case; rewards are inside (0, 1), 0 or 1."""
-    agents, pulls, draws = draw.randint(1, 4), draw.randint(1, 5), draw.randint(1, 4)
+def served(cases, arrivals):
+    """Whom one session serves in each round of each case: one alone, or the segments of a market in which users arrive.
+
+    `arrivals` has the number of the case in each round.
+    """
+    first = cases[0]
+    names = [None] if first.segment is None else [f"segment {number}" for number in range(len(cases))]
+    made = [case.mechanism() for case in cases]
+    terms = {} if names == [None] else {"segments": dict.fromkeys(names, 1 / len(names))}
+    live = cp.session(
+        dict(zip(names, made, strict=True)) if terms else made[0],
+        dict(zip("abcd", first.arms, strict=False)),
+        len(arrivals),
+        seed=first.seed,
+        weights={"abcd"[i]: own for i, own in first.weights.items()},
+        **terms,
+    )
+    pulls, shown = [Counter() for _ in cases], [[] for _ in cases]
+    for number in arrivals:
+        case, decision = cases[number], live.decide(names[number])
+        slot, done = decision.slot, pulls[number]
+        tested = slot < len(case.rewards) and done[slot] < case.pulls
+        live.reward(decision.id, case.rewards[slot][done[slot]] if tested else 0.9)
+        done[slot] += 1
+        shown[number].append(f"{'abcd'.index(decision.agent)}:{decision.arm}:{decision.phase}")
+    return [" ".join(each) for each in shown]
+
+
+def random_case(draw, like=None):
+    """A case, for the agents of another one if that is given; rewards are inside (0, 1), 0 or 1."""
+    agents, pulls, draws = (
+        draw.randint(1, 4) if like is None else len(like.arms),
+        draw.randint(1, 5),
+        draw.randint(1, 4),
+    )
     kind = draw.choice(["best", "fresh", "best of all"])
     threshold = draw.randint(1, pulls) if kind != "best of all" else pulls + 1
     arms, seed = tuple(draw.randint(1, 4) for _ in range(agents)), draw.randrange(2**32)
@@ -95,7 +120,17 @@ def random_case(draw):
     dice = random.Random(seed)
     weights = {i: tuple(dice.choice((0, 1, 1, 2, 3, 1000)) for _ in range(arms[i])) for i in range(agents)}
     declared = {i: own for i, own in weights.items() if any(own) and dice.random() < 0.4}
+    if like is not None:
+        arms, seed, declared = like.arms, like.seed, like.weights
     return Case(pulls, draws, threshold, kind, arms, seed, rounds, tuple(map(tuple, rewards)), declared)
+
+
+def random_segments(draw):
+    """The segments of a market as cases, with one list of each agent, and the order in which their users arrive."""
+    first = random_case(draw)
+    parts = [first, *(random_case(draw, first) for _ in range(draw.randint(1, 3)))]
+    arrivals = [number for number, part in enumerate(parts) for _ in range(part.rounds)]
+    return [part._replace(segment=number) for number, part in enumerate(parts)], draw.sample(arrivals, len(arrivals))
 
 
 def compiled(folder, broken=None):
@@ -137,12 +172,37 @@ def cases():
 
 
 @pytest.fixture(scope="module")
-def foretold(cases, tmp_path_factory):
-    return answers(compiled(tmp_path_factory.mktemp("bridge") / "proof"), cases)
+def segmented(cases):
+    """Markets with segments, a quarter as many."""
+    draw = random.Random(41)
+    return [random_segments(draw) for _ in range(len(cases) // 4)]
+
+
+@pytest.fixture(scope="module")
+def program(cases, tmp_path_factory):
+    return compiled(tmp_path_factory.mktemp("bridge") / "proof")
+
+
+@pytest.fixture(scope="module")
+def foretold(cases, program):
+    return answers(program, cases)
+
+
+@pytest.fixture(scope="module")
+def foretold_by_segment(segmented, program):
+    return answers(program, [part for parts, _ in segmented for part in parts])
+
+
+def session_answers(cases):
+    return [shown for case in cases for shown in served([case], [0] * case.rounds)]
 
 
 def test_the_loop_foretells_the_session(cases, foretold):
-    assert foretold == [case.served() for case in cases]
+    assert foretold == session_answers(cases)
+
+
+def test_the_loop_foretells_each_segment(segmented, foretold_by_segment):
+    assert foretold_by_segment == [shown for parts, arrivals in segmented for shown in served(parts, arrivals)]
 
 
 @pytest.mark.parametrize("name", BROKEN if CASES >= 1000 else list(BROKEN)[:1])
@@ -211,4 +271,39 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_broken_session_is_not_foretold(cases, foretold, monkeypatch, name):
     monkeypatch.setattr(*FAULTS[name])
-    assert foretold[:60] != [case.served() for case in cases[:60]]
+    assert foretold[:60] != session_answers(cases[:60])
+
+
+def one_search_for_all(self, name, joined=None):
+    """A segment that goes on where the first one is."""
+    first = next(iter(self.begun.values()), None) or original_begin(self, name, joined)
+    self.begun[name] = self._current = first
+    return first
+
+
+def draws_of_its_own(setup):
+    return original_state(setup._replace(slots=setup.stream))
+
+
+def all_from_one_stream(setup):
+    return original_state(setup._replace(stream=setup.slots))
+
+
+def coins_of_all(mechanism, stream, keys):
+    return streams.coins_of(mechanism, 0, keys)
+
+
+original_begin, original_state = Session._begin, segment.initial_state
+SEGMENT_FAULTS = {
+    "one search for all segments": (Session, "_begin", one_search_for_all),
+    "draws of each segment's own": (segment, "initial_state", draws_of_its_own),
+    "one order of agents for all": (segment, "initial_state", all_from_one_stream),
+    "the same coins in all segments": (segment, "coins_of", coins_of_all),
+}
+
+
+@pytest.mark.parametrize("name", SEGMENT_FAULTS)
+def test_broken_segments_are_not_foretold(segmented, foretold_by_segment, monkeypatch, name):
+    monkeypatch.setattr(*SEGMENT_FAULTS[name])
+    found = [shown for parts, arrivals in segmented[:20] for shown in served(parts, arrivals)]
+    assert foretold_by_segment[: len(found)] != found

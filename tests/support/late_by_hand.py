@@ -41,39 +41,57 @@ def payoffs(mechanism, means, horizon, delays, seed=0):
 
     `delays(round, agent, reward)` says after how many rounds a reward is known.
     """
-    script, totals = Script(), dict.fromkeys(means, Fraction(0))
+    return segment_payoffs(mechanism, {None: means}, [None] * horizon, delays, seed)[None]
+
+
+def segment_payoffs(mechanism, means, arrivals, delays, seed=0, pooled=False):
+    """What each agent earns in each segment; `means` by segment and agent, `arrivals` the segment of each round.
+
+    The mechanism knows of no segments if they are `pooled`.
+    """
+    script, held = Script(), {}
+    totals = {segment: dict.fromkeys(agents, Fraction(0)) for segment, agents in means.items()}
 
     def one_of(level, ties, purpose, index):
         level.chance = 1.0 / len(ties)
         return sorted(ties)[script.choose([Fraction(1, len(ties))] * len(ties))]
 
     def slots(rule, stream, pool):
-        count = rule.draws + (rule.slots.fallback == "draw")
-        return [pool[script.choose([Fraction(1, len(pool))] * len(pool))] for _ in range(count)]
+        drawn = held.setdefault(stream, [])  # by what is drawn from: segments share draws if they share streams
+        while len(drawn) < rule.draws + (rule.slots.fallback == "draw"):
+            drawn.append(pool[script.choose([Fraction(1, len(pool))] * len(pool))])
+        return drawn[: rule.draws + (rule.slots.fallback == "draw")]
 
     with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.online.state.agent_slots", slots):
         while True:
-            earned = _one_run(mechanism, means, horizon, delays, seed, script)
-            for name, value in earned.items():
-                totals[name] += script.weight * value
+            held.clear()
+            live = _opened(mechanism, means, arrivals, seed, pooled)
+            earned = _one_run(live, means, arrivals, delays, script, pooled)
+            for segment, agent, value in earned:
+                totals[segment][agent] += script.weight * value
             if not script.advance():
                 return totals
 
 
-def _one_run(mechanism, means, horizon, delays, seed, script):
-    live = cp.session(mechanism, {name: len(arms) for name, arms in means.items()}, horizon, seed=seed)
-    earned, due = dict.fromkeys(means, Fraction(0)), []
-    for number in range(1, horizon + 1):
+def _opened(mechanism, means, arrivals, seed, pooled):
+    registered = {name: len(arms) for name, arms in next(iter(means.values())).items()}
+    segments = None if pooled or None in means else dict.fromkeys(means, 1 / len(means))
+    return cp.session(mechanism, registered, len(arrivals), seed=seed, segments=segments)
+
+
+def _one_run(live, means, arrivals, delays, script, pooled):
+    earned, due = [], []
+    for number, segment in enumerate(arrivals, 1):
         for entry in [entry for entry in due if entry[0] < number]:
             due.remove(entry)
             live.reward(*entry[1:])
-        decision = live.decide()
+        decision = live.decide() if pooled or segment is None else live.decide(segment)
         allocation = live.pending[number]
-        arms = means[decision.agent]
+        arms = means[segment][decision.agent]
         mean = sum(arms) / Fraction(len(arms)) if allocation.phase == "waiting" else arms[decision.arm]
         value = mean
         if (allocation.agent_counts or allocation.arm_counts) and 0 < mean < 1:
             value = Fraction(script.choose([1 - mean, mean]))
-        earned[decision.agent] += value
+        earned.append((segment, decision.agent, value))
         due.append((number + delays(number, decision.agent, value), number, float(value)))
     return earned
