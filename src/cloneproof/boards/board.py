@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from cloneproof.mechanisms.online.registration import MOST_WEIGHT
 
 Floats = NDArray[np.float64]
 Source = Literal["battles", "ratings", "win rates"]
+Kinship = Literal["same producer", "declared", "none declared"]
 ELO: Final = 400 / math.log(10)  # Elo points in one unit of log-odds
 LEAST: Final = 1e-9  # smallest information of a battle
 MOST_MODELS: Final = 5_000  # the matrix of battles grows with their square
@@ -200,3 +202,47 @@ def win_chance(difference: Floats) -> Floats:
     0.9091
     """
     return np.asarray(expit(difference / ELO))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A table of scores: a row for each model, a column for each task; what was not measured is NaN.
+
+    producers  who made each model
+    parents    the model that each is declared to be adapted from; empty where none is declared
+    notes      guesses made when the table was read
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+    values: Floats
+    producers: tuple[str, ...]
+    parents: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.models), len(self.values), len(self.producers), len(self.parents)}
+        if len(sizes) != 1 or self.values.shape[1:] != (len(self.tasks),):
+            raise BoardError(f"expected a producer, a parent and a score for each task of each model, got {sizes}")
+        if not 2 <= len(self.models) <= MOST_MODELS:
+            raise BoardError(f"expected 2 to {MOST_MODELS:,} models, got {len(self.models):,}; choose some")
+
+    def kinship(self, one: int, other: int) -> Kinship:
+        """Return how two models are declared to be related."""
+        if self.producers[one] == self.producers[other]:
+            return "same producer"
+        return "declared" if self._declared()[one, other] else "none declared"
+
+    @cached_property
+    def unrelated(self) -> NDArray[np.bool_]:
+        """Whether nothing is declared of each two models."""
+        makers = np.unique(self.producers, return_inverse=True)[1]
+        return np.asarray((makers[:, None] != makers) & ~self._declared())
+
+    def _declared(self) -> NDArray[np.bool_]:
+        """Return whether one of two models is adapted from the other, or both from one."""
+        names = np.unique([*self.models, *self.parents], return_inverse=True)[1]
+        models, parents = names[: len(self.models)], names[len(self.models) :]
+        siblings = (parents[:, None] == parents) & np.array([bool(parent) for parent in self.parents])
+        child = parents[:, None] == models
+        return np.asarray(siblings | child | child.T)

@@ -1,4 +1,4 @@
-"""Read a board: battles, a table of ratings, or a table of win rates against a reference.
+"""Read a board: battles, a table of ratings, of win rates against a reference, or of scores by task.
 
 DuckDB reads CSV, Parquet or JSON lines, or a data frame. The kind of table follows from its columns, and their meaning
 from their names. The board's `notes` list what was guessed, and `columns=` overrides it.
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, votes_information
+from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, votes_information
 from cloneproof.boards.rating import rate
 from cloneproof.errors import BoardError, brief
 from cloneproof.logs.sources import LogSource, log_source
@@ -32,6 +32,8 @@ MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, 
     "high": ("rating_q975", "upper", "high", "ci_high", "upper_bound"),
     "votes": ("votes", "num_battles", "n_total", "battles", "n", "count", "number_of_votes"),
     "producer": ("organization", "organisation", "producer", "owner", "maker", "org", "developer", "team", "company"),
+    "task": ("task", "task_name", "benchmark", "dataset", "metric"),
+    "kin": ("adapted_from", "base_model", "parent", "derived_from", "finetuned_from"),
     "producer_a": ("organization_a", "producer_a", "owner_a", "team_a"),
     "producer_b": ("organization_b", "producer_b", "owner_b", "team_b"),
 }
@@ -40,6 +42,8 @@ SECOND: Final = frozenset({"model_b", "b", "right", "second", "model_2", "y", "l
 TIE: Final = frozenset({
     "tie", "draw", "both", "equal", "tie (bothbad)", "bothbad", "both_bad", "both bad", "tie_both_bad", "none", "same",
 })  # fmt: skip
+OF_SCORES: Final = frozenset({"model", "task", "score", "producer", "kin"})  # meanings in a table of scores
+LEAST_TASKS: Final = 5  # columns of numbers that make a table of scores
 PERCENT: Final = 100.0
 QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
 
@@ -82,10 +86,11 @@ def read_board(
         board = _ratings(table, found, owners, sure="score" in (columns or {}))
     else:
         raise BoardError(
-            "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate), got "
+            "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate); "
+            "or, to look for copies, scores (model and a column for each task, or model, task, score); got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; name them with columns="
         )
-    notes = [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
+    notes = _guesses(found)
     if {"error", "interval", "low"} & set(found) and board.source != "battles":
         notes.append(
             f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "
@@ -95,6 +100,89 @@ def read_board(
         board, given = _weighted(board, _two_columns(weights, "weights", "weight"))
         notes.append(f"weights are given for {given:,} of {len(board.names):,} producers; the others' are equal")
     return replace(board, notes=tuple(notes))
+
+
+def holds_scores(source: object, columns: Mapping[str, str] | None = None) -> bool:
+    """Return whether a table has scores by task: a column for each task, or columns for task and score."""
+    table = log_source(source)
+    found = _columns(table, columns or {})
+    if "model" not in found or {"first", "second", "winner"} <= set(found):
+        return False
+    if "task" in found:
+        return "score" in found
+    return not {"score", "win_rate"} & set(found) and len(_tasks(table, found)) >= LEAST_TASKS
+
+
+def read_scores(
+    source: object, *, owners: object = None, kin: object = None, columns: Mapping[str, str] | None = None
+) -> Scores:
+    """Read a table of scores: a row for each model and a column for each task, or a row for each score.
+
+    source   as for `read_board`; the columns are model and tasks, or model, task and score
+    owners   who made which model, as for `read_board`
+    kin      which model each is declared to be adapted from: a mapping, or a file with two columns. Default: a column
+             of the table (adapted_from, base_model), if it has one
+    columns  columns by meaning where the guess is wrong; those without a meaning are tasks
+    """
+    if not holds_scores(source, columns):
+        raise BoardError(
+            f"expected scores (model and a column for each of {LEAST_TASKS} tasks or more, or model, task and score), "
+            "got other columns; name them with columns="
+        )
+    table = log_source(source)
+    found = _columns(table, columns or {})
+    notes = _guesses({meaning: name for meaning, name in found.items() if meaning in OF_SCORES})
+    about = [meaning for meaning in ("model", "producer", "kin") if meaning in found]
+    if "task" in found:
+        rows = _texts(table, [found[meaning] for meaning in (*about, "task", "score")])
+        models, tasks = (tuple(dict.fromkeys(str(row[place] or "") for row in rows)) for place in (0, -2))
+        values = _spread_out(rows, models, tasks)
+        records = {str(row[0] or ""): dict(zip(about, row, strict=False)) for row in reversed(rows)}
+        known = [records[model] for model in models]
+    else:
+        tasks = _tasks(table, found)
+        rows = _texts(table, [*(found[meaning] for meaning in about), *tasks])
+        models = _distinct([str(row[0] or "") for row in rows])
+        values = np.array([[_score(text) for text in row[len(about) :]] for row in rows]).reshape(len(rows), -1)
+        known = [dict(zip(about, row, strict=False)) for row in rows]
+        notes.append(f"{len(tasks):,} other columns are taken for tasks")
+    producers = _named_producers(models, [record.get("producer") for record in known], owners)
+    parents = [record.get("kin") or "" for record in known]
+    if kin is not None:
+        given = _two_columns(kin, "kin", "the model it is adapted from")
+        parents = [given.get(model, parent) for model, parent in zip(models, parents, strict=True)]
+    return Scores(models, tasks, values, producers, tuple(parents), tuple(notes))
+
+
+def _tasks(table: LogSource, found: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the columns without a meaning that hold numbers, and nothing but numbers."""
+    others = [name for name in table.columns if name not in found.values()]
+    if not others:
+        return ()
+    texts = [f"trim(CAST({table.columns[name].sql} AS VARCHAR))" for name in others]
+    counts = ", ".join(f"count(nullif({text}, '')), count(TRY_CAST(rtrim({text}, '%') AS DOUBLE))" for text in texts)
+    (row,) = table.query(f"SELECT {counts} FROM {table.rows}")
+    counted = zip(others, row[::2], row[1::2], strict=True)
+    return tuple(name for name, filled, numbers in counted if filled == numbers > 0)
+
+
+def _spread_out(rows: Sequence[Sequence[str | None]], models: Sequence[str], tasks: Sequence[str]) -> Floats:
+    """Return rows of (model, .., task, score) as a table; a score that is given twice is averaged."""
+    places = [{name: place for place, name in enumerate(names)} for names in (models, tasks)]
+    scores = np.array([_score(row[-1]) for row in rows])
+    total, seen = np.zeros((2, len(models), len(tasks)))
+    at = [[places[0][str(row[0] or "")] for row in rows], [places[1][str(row[-2] or "")] for row in rows]]
+    np.add.at(total, tuple(at), np.nan_to_num(scores))
+    np.add.at(seen, tuple(at), np.isfinite(scores))
+    return np.asarray(np.divide(total, seen, out=np.full(total.shape, np.nan), where=seen > 0))
+
+
+def _score(text: str | None) -> float:
+    return float("nan") if text is None or not text.strip() else _number(text, "a score")
+
+
+def _guesses(found: Mapping[str, str]) -> list[str]:
+    return [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
 
 
 def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,13 +13,21 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError
 from cloneproof.report.page import html_page, write_page
 
+if TYPE_CHECKING:
+    from cloneproof.boards.copies import BoardCopies
+    from cloneproof.boards.study import BoardStudy
+
 
 def board(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Battles, ratings or win rates: CSV, Parquet, JSON lines.")
+        list[str],
+        typer.Argument(metavar="FILE", help="Battles, ratings, win rates, scores: CSV, Parquet, JSON lines."),
     ],
     owners: Annotated[
         str | None, option("FILE", "Who made which model: a file of two columns, or first-word (of the name).")
+    ] = None,
+    kin: Annotated[
+        str | None, option("FILE", "Of scores: models and what each is adapted from.", show_default="a column")
     ] = None,
     weights: Annotated[
         str | None, option("FILE", "Flagships: a file of models and weights, 0 to 1,000.", show_default="all equal")
@@ -40,19 +48,26 @@ def board(
 ) -> None:
     """Say what variants gain on a leaderboard.
 
-    Also says what to run instead.
+    Also says what to run instead; of a table of scores by task, which models look like one.
 
     Without --seconds all questions are answered. Reading counts, drawing the page does not.
 
-    Exit codes: 1 variants gain on the board as it is, 3 no gain was seen, 2 bad input.
+    Exit codes: 1 variants gain on the board as it is, or models look like one; 3 neither was seen, 2 bad input.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     if html is not None:
         check_page(html)
-    from cloneproof.boards.reading import read_board
+    from cloneproof.boards.copies import find_copies
+    from cloneproof.boards.reading import holds_scores, read_board
     from cloneproof.boards.study import study_board
 
     source = files if len(files) > 1 else files[0]
+    if holds_scores(source, _pairs(column)):
+        copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
+        _tell(copies, html, as_json)
+        raise typer.Exit(1 if copies.pairs else UNANSWERED)
+    if kin is not None:
+        raise BoardError("expected --kin with a table of scores by task, got another table; leave it out")
     read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
@@ -60,13 +75,17 @@ def board(
             kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
             seconds=clock.left, progress=tell,
         )  # fmt: skip
-    if as_json:
-        print_json(study.to_dict())
-    else:
-        print_result(study)
-    if html is not None:
-        write_page(html_page(study), html)
+    _tell(study, html, as_json)
     raise typer.Exit(1 if study.verdict == "exploitable" else UNANSWERED)
+
+
+def _tell(result: BoardStudy | BoardCopies, html: str | None, as_json: bool) -> None:
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_result(result)
+    if html is not None:
+        write_page(html_page(result), html)
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:

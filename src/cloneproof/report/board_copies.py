@@ -1,0 +1,78 @@
+"""Models of a board that look like one, in sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
+from cloneproof.boards.copies import COMMON, LEAST_SHARED, LEAST_TIES, BoardCopies, LikePair
+from cloneproof.report.words import sentence
+
+MOST_TASKS: Final = 4  # tasks on which two models differ most, named in a table
+LARGEST: Final = 1e6  # e-value up to which the number is stated
+
+
+def sections(found: BoardCopies) -> Iterable[Section]:
+    """Return what was found."""
+    scores = found.scores
+    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} tasks"
+    strange = [pair for pair in found.pairs if pair.kinship == "none declared"]
+    yield Section(_title(found, len(strange)), tuple(_answer(found)), asked, "undecided")
+    if strange:
+        yield Section("Models that look like one, no kinship declared", (_pairs(strange),))
+    kin = [pair for pair in found.pairs if pair.kinship != "none declared"]
+    if kin:
+        yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin),))
+    if found.groups:
+        yield Section("What such entries gain on the board", tuple(_gains(found)))
+    yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(found)))),))
+
+
+def _title(found: BoardCopies, strange: int) -> str:
+    if not found.pairs:
+        return "No models look like one"
+    pairs = f"{len(found.pairs):,} pair{'s' if len(found.pairs) > 1 else ''} of models look like one"
+    return f"{pairs}, {strange:,} of them without declared kinship" if strange < len(found.pairs) else pairs
+
+
+def _answer(found: BoardCopies) -> Iterator[SectionPart]:
+    yield Paragraph(
+        f"{found.hypotheses:,} pairs share {LEAST_SHARED} tasks or more. Of the findings at most {found.level:.0%} are "
+        "expected to be about different models. A finding is a reason to look, and says nothing about anybody's "
+        "intentions: an entry may be a new name, a new version, a wrapper, or scores that were entered twice."
+    )
+
+
+def _pairs(pairs: Sequence[LikePair]) -> Table:
+    columns = ("models", "producers", "declared", "ties", "nearness", "e-value", "differ most on")
+    return Table.of(columns, [
+        (" and ".join(pair.models), " and ".join(dict.fromkeys(pair.producers)),
+         "" if pair.kinship == "none declared" else pair.kinship, f"{len(pair.tied)} of {pair.shared} tasks",
+         f"{pair.nearness:.3f}", f"{pair.e_value:,.0f}" if pair.e_value <= LARGEST else f"{pair.e_value:.0e}",
+         ", ".join(pair.differ[:MOST_TASKS]))
+        for pair in pairs
+    ], left=["producers", "declared", "differ most on"])  # fmt: skip
+
+
+def _gains(found: BoardCopies) -> Iterator[SectionPart]:
+    yield Paragraph(
+        "Places of these entries if models are ranked by strength (one factor of the normal scores of all tasks), each "
+        "entry counted. Where the best entry counts, a group gains what its best stands above the average of it, and "
+        "all but one of its entries take places from others."
+    )
+    yield Table.of(("entries", "places", "best above average"), [
+        (", ".join(group.models), ", ".join(map(str, group.places)), f"{group.gain:.1f} places")
+        for group in found.groups
+    ])  # fmt: skip
+
+
+def _small_print(found: BoardCopies) -> Iterator[str]:
+    yield (
+        f"Ties count from a share of {LEAST_TIES:g} of the shared tasks on, and not in a score that {COMMON:.0%} of "
+        "the unrelated models have. Nearness is the correlation of scores beyond what strength explains; kin are "
+        "compared with kin, others with pairs of different producers. --json lists all tasks of a finding."
+    )
+    if found.scores.producers == found.scores.models:
+        yield "No producers were named, so every model is taken for its own producer."
+    yield from map(sentence, found.scores.notes)

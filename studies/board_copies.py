@@ -1,0 +1,61 @@
+"""Honest boards of invented scores: how often two different models look like one.
+
+python studies/board_copies.py [BOARDS [FIRST SEED]]
+
+Prints, for each kind and size, the boards with a wrong finding at level .05.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from cloneproof.boards import Scores, find_copies
+
+KINDS = ("full", "missing", "coarse", "tenths", "degenerate", "families", "clusters")
+SIZES = ((20, 12, 8), (60, 30, 20), (150, 60, 40))  # models, tasks, producers
+
+
+def honest_board(kind: str, seed: int, models: int, tasks: int, producers: int) -> Scores:
+    """Draw scores of different models: strength, three further factors, and noise of each task.
+
+    missing     a fifth of the scores, in all kinds but "full"
+    coarse      two digits; "tenths" one, others four
+    degenerate  eight tasks on which weak models all score 0, and one with .5 for most
+    families    models of one producer have 0.36 of their noise, and 0.6 of their factors, in common
+    clusters    two kinds of models that a second factor tells apart
+    """
+    dice = np.random.default_rng([seed, KINDS.index(kind), models])
+    makers = dice.integers(0, producers, models)
+    loadings = dice.normal(size=(tasks, 4)) * [0, 0.4, 0.3, 0.2]
+    loadings[:, 0] = dice.uniform(0.5, 1, tasks)
+    factors, noise = dice.normal(size=(models, 4)), dice.normal(size=(models, tasks)) * dice.uniform(0.3, 0.7, tasks)
+    if kind == "families":
+        noise = 0.6 * 0.5 * dice.normal(size=(producers, tasks))[makers] + 0.8 * noise
+        factors = np.sqrt(0.6) * dice.normal(size=(producers, 4))[makers] + np.sqrt(0.4) * factors
+    if kind == "clusters":
+        factors[:, 1] = np.where(dice.random(models) < 0.5, 2, -2) + 0.3 * factors[:, 1]
+    scores = 1 / (1 + np.exp(-(0.3 + 0.7 * (factors @ loadings.T + noise))))
+    scores = np.round(scores, {"coarse": 2, "tenths": 1}.get(kind, 4))
+    if kind == "degenerate":
+        scores[factors[:, 0] < -0.3, :8] = 0.0
+        scores[:, 8] = np.where(dice.random(models) < 0.6, 0.5, scores[:, 8])
+    if kind != "full":
+        scores[dice.random(scores.shape) < 0.2] = np.nan
+    names = tuple(f"model {k}" for k in range(models))
+    return Scores(
+        names, tuple(f"task {k}" for k in range(tasks)), scores, tuple(f"maker {k}" for k in makers), ("",) * models
+    )
+
+
+def main(boards: int, first: int) -> None:
+    """Print a line for each kind and size."""
+    for size in SIZES:
+        for kind in KINDS:
+            wrong = sum(bool(find_copies(honest_board(kind, first + seed, *size)).pairs) for seed in range(boards))
+            print(f"{kind:12} {size[0]:4} models {size[1]:3} tasks: {wrong} of {boards} boards", flush=True)
+
+
+if __name__ == "__main__":
+    main(*(int(text) for text in [*sys.argv[1:], "40", "1000"][:2]))
