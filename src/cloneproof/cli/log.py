@@ -49,6 +49,9 @@ def log(
     count: Annotated[str | None, option("COLUMN", "If a row is many rounds: how many.")] = None,
     total: Annotated[str | None, option("COLUMN", "If a row is many rounds: their total reward.")] = None,
     owners: Annotated[str | None, option("FILE", "Who owns which item, if the log does not say: two columns.")] = None,
+    segment: Annotated[
+        list[str] | None, option("COLUMN", "The user's segment, such as device; several are crossed.")
+    ] = None,
     same: Annotated[str | None, option("COLUMN,..", "Columns that identify items, such as title,url.")] = None,
     reward_range: Annotated[str | None, option("LOW:HIGH", "The range of rewards.", show_default="0:1")] = None,
     local_arms: Annotated[bool, option(None, "Item names are unique only within a provider.", "--local-arms")] = False,
@@ -109,7 +112,7 @@ def log(
     with command_progress() as bar:
         task = bar.add_task("reading", total=100)
         found = read_log(
-            files if ledger is None else ledger.columns, **columns, owners=owners,
+            files if ledger is None else ledger.columns, **columns, owners=owners, segment=segment or (),
             same=[name for name in (same or "").split(",") if name], reward_range=parsed_range(reward_range),
             local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
             progress=lambda part: bar.update(task, completed=100 * part),

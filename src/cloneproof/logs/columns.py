@@ -1,8 +1,9 @@
 """Which column of a log is what: as named by the caller, or guessed by its name and reported.
 
 Recognised by their columns: the Open Bandit Dataset (`item_id`, `click`, `propensity_score`) and Open Bandit Pipeline
-(`action`, `reward`, `pscore`). Vowpal Wabbit's decision-service lines have no arm: `_label_Action` is a position in the
-list of actions of its own row. They are refused unless another column is named as the arm; a reward is minus a cost.
+(`action`, `reward`, `pscore`), GrowthBook's assignments (`variation_id`, `leaf_id`, `variation_weights`), LiteLLM's
+states (`model_name`, `request_type`, `alpha`, `beta`), and Vowpal Wabbit's decision-service lines, whose item is the
+`_tag` or the id of the action taken, and whose reward is minus a cost. Computed columns are those of `formats`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cloneproof.errors import LogError, brief, did_you_mean
+from cloneproof.logs.formats import SERVED_WEIGHT, SIGNALS
 
+TAGS: Final = ("c._multi._tag", "c._multi.id", "c._multi.i.id")  # of the action that a row of Vowpal Wabbit takes
 GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "agent": (
         "agent", "agent_id", "advertiser", "advertiser_id", "provider", "provider_id", "creator", "creator_id",
@@ -22,20 +25,41 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "arm": (
         "arm", "arm_id", "campaign", "campaign_id", "ad", "ad_id", "creative", "creative_id", "item", "item_id",
         "listing", "listing_id", "product", "product_id", "video", "video_id", "action",
+        *TAGS, "variation_id", "model_name",
     ),
     "reward": (
         "reward", "click", "clicked", "is_click", "clicks", "conversion", "converted", "rating", "_label_cost", "cost",
     ),
     "time": ("time", "timestamp", "ts", "datetime", "date", "event_time", "created_at"),
-    "propensity": ("propensity", "propensity_score", "pscore", "_label_probability", "probability"),
-    "count": ("impressions", "views", "shows", "rounds"),
-    "total": ("clicks", "conversions", "reward_sum"),
+    "propensity": ("propensity", "propensity_score", "pscore", "_label_probability", "probability", SERVED_WEIGHT),
+    "count": ("impressions", "views", "shows", "rounds", SIGNALS),
+    "total": ("clicks", "conversions", "reward_sum", "alpha"),
+    "segment": ("leaf_id", "request_type"),
 }  # fmt: skip
+LIKELY_SEGMENTS: Final = (
+    "segment",
+    "device",
+    "device_type",
+    "platform",
+    "os",
+    "browser",
+    "country",
+    "region",
+    "language",
+    "locale",
+    "query",
+    "keyword",
+    "category",
+    "channel",
+    "page",
+    "placement",
+    "user_type",
+)  # columns of which a note says whether rates differ by them
 COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
 POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
-    "count": "the number of rounds of a row", "total": "the sum of its rewards",
+    "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
 }  # fmt: skip
 MOST_LISTED: Final = 12  # columns named in an error
 
@@ -44,7 +68,7 @@ MOST_LISTED: Final = 12  # columns named in an error
 class LogColumns:
     """Columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
 
-    A cost counts as minus a reward. `notes` says what was guessed.
+    A cost counts as minus a reward. Columns of segments are crossed. `notes` says what was guessed.
     """
 
     arm: str
@@ -54,6 +78,7 @@ class LogColumns:
     propensity: str | None = None
     count: str | None = None
     total: str | None = None
+    segment: tuple[str, ...] = ()
     same: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -70,13 +95,24 @@ class LogColumns:
     def is_cost(self) -> bool:
         return self.reward in COSTS
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every column that is used."""
+        single = (getattr(self, role) for role in ROLES)
+        return (*(name for name in single if isinstance(name, str)), *self.segment, *self.same)
+
     def to_dict(self) -> dict[str, object]:
         roles = {role: getattr(self, role) for role in ROLES}
-        return {role: name for role, name in roles.items() if name is not None} | {"same": list(self.same)}
+        named: dict[str, object] = {role: name for role, name in roles.items() if isinstance(name, str)}
+        return named | ({"segment": list(self.segment)} if self.segment else {}) | {"same": list(self.same)}
 
 
 def chosen_columns(
-    known: Sequence[str], given: Mapping[str, str | None], same: Sequence[str] = (), owners: bool = False
+    known: Sequence[str],
+    given: Mapping[str, str | None],
+    same: Sequence[str] = (),
+    owners: bool = False,
+    segment: Sequence[str] = (),
 ) -> LogColumns:
     """Return the columns by meaning: given ones must exist, the others are guessed.
 
@@ -87,12 +123,7 @@ def chosen_columns(
     'using `advertiser_id` as the agent'
     """
     chosen = _named(known, given)
-    if any(name in known for name in POSITIONS) and chosen.get("arm") in (None, *POSITIONS):
-        raise LogError(
-            "expected rows that name the item that was served, got Vowpal Wabbit's lines, whose _label_Action is a "
-            "position in the list of its own row; write item and provider into columns of their own, and name them by "
-            "--arm and --agent"
-        )
+    _refuse_positions(known, chosen.get("arm"))
     notes: list[str] = []
     free = [name for name in known if name not in chosen.values()]
 
@@ -119,11 +150,28 @@ def chosen_columns(
     for role in ("time", "propensity"):
         if role not in chosen:
             guess(role)
+    for name in segment:
+        if _given(known, "segment", name) in chosen.values():
+            raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")
+    if not segment:
+        segment = [name for name in [guess("segment")] if name is not None]
+    chosen.pop("segment", None)
     for name in same:
         _given(known, "what is compared", name)
     if owners:
         chosen.pop("agent", None)
-    return LogColumns(**chosen, same=tuple(same), notes=tuple(notes))
+    return LogColumns(**chosen, segment=tuple(dict.fromkeys(segment)), same=tuple(same), notes=tuple(notes))
+
+
+def _refuse_positions(known: Sequence[str], arm: str | None) -> None:
+    """Refuse Vowpal Wabbit's lines where positions would stand for items."""
+    tagged = arm is not None or any(name in known for name in TAGS)
+    if any(name in known for name in POSITIONS) and (not tagged or arm in POSITIONS):
+        raise LogError(
+            "expected rows that name the item that was served, got Vowpal Wabbit's lines, whose _label_Action is a "
+            "position in the list of its own row, and whose actions have no _tag and no id; name what tells them apart "
+            "by --arm, such as c._multi.TAction.topic"
+        )
 
 
 def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:

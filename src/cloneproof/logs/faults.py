@@ -47,6 +47,8 @@ def row_faults(log: LogRows) -> list[Fault]:
     if columns.agent is not None:
         case("no agent", f"({log.agent}) IS NULL", columns.agent)
     case("no arm", f"({log.arm}) IS NULL", columns.arm)
+    if columns.segment:
+        case("no segment", f"({log.segment}) IS NULL", columns.segment[0])
     case("no reward", f"{source.columns[value].sql} IS NULL", value)
     case("a reward that is no number", f"({log.reward}) IS NULL OR NOT isfinite(CAST({log.reward} AS DOUBLE))", value)
     if columns.count is not None:

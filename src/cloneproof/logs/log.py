@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from cloneproof._checks import known
 from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.copying.records import Feature
+from cloneproof.errors import LogError
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.statistics import PropensitySums
@@ -77,6 +79,9 @@ class Log(Tabular):
         The files.
     propensities : tuple of PropensitySums
         By arm, what a backtest needs; nothing where the log has no propensities.
+    segments : dict of str to tuple of LoggedArm
+        The arms of each segment that have rewards in it, the segment with the most rounds first; none without
+        segments. `log.segment(name)` is the log of one.
     """
 
     said_in = "log"
@@ -90,6 +95,7 @@ class Log(Tabular):
     exact: str
     places: tuple[str, ...] = ()
     propensities: tuple[PropensitySums, ...] = ()
+    segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -118,6 +124,11 @@ class Log(Tabular):
         """Return an agent's arms."""
         return tuple(arm for arm in self.arms if arm.agent == agent)
 
+    def segment(self, name: str) -> Log:
+        """Return the log of one segment: its arms, and their rewards in it."""
+        arms = self.segments[known(name, self.segments, "segment", LogError)]
+        return replace(self, arms=arms, propensities=(), segments={})
+
     @property
     def left_out(self) -> int:
         """Number of rows that were left out."""
@@ -139,10 +150,11 @@ class Log(Tabular):
             "exact": self.exact,
             "faults": [asdict(fault) for fault in self.faults],
             "notes": list(self.notes),
-            "arms": [
-                fields_of(arm, "agent", "arm", "rounds")
-                | {"total": str(arm.total), "squares": str(arm.squares)}
-                | fields_of(arm, "mean", "first", "last", "features")
-                for arm in self.arms
-            ],
+            "arms": [_as_data(arm) for arm in self.arms],
+            "segments": {name: [_as_data(arm) for arm in arms] for name, arms in self.segments.items()},
         }
+
+
+def _as_data(arm: LoggedArm) -> dict[str, Any]:
+    sums = {"total": str(arm.total), "squares": str(arm.squares)}
+    return fields_of(arm, "agent", "arm", "rounds") | sums | fields_of(arm, "mean", "first", "last", "features")

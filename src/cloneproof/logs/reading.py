@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
 from os import PathLike
@@ -18,7 +18,9 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.columns import LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
+from cloneproof.logs.formats import SIGNALS, with_computed_columns
 from cloneproof.logs.log import Log, LoggedArm, Moment
+from cloneproof.logs.segment_sums import over_segments, segment_notes
 from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
     ArmSums,
@@ -32,6 +34,7 @@ from cloneproof.logs.statistics import (
 
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000
+MOST_LOGGED_SEGMENTS: Final = 10_000
 
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
@@ -79,7 +82,8 @@ def read_log(
     count: str | None = None,
     total: str | None = None,
     owners: str | PathLike[str] | Mapping[str, str] | None = None,
-    same: Sequence[str] = (),
+    segment: str | Sequence[str] = (),
+    same: str | Sequence[str] = (),
     reward_range: tuple[float, float] = (0.0, 1.0),
     local_arms: bool = False,
     leave_out: bool = False,
@@ -104,6 +108,8 @@ def read_log(
         Where a row stands for several rounds: the columns with their number and the sum of their rewards.
     owners : path or mapping, optional
         Whose arm it is, where the log has no agent: a mapping, or a file with an arm and an agent a line.
+    segment : str or sequence of str, optional
+        The column with the segment of the user (device, query, type of request); several are crossed.
     same : sequence of str, optional
         Columns by which items may be recognised: a title, an address, a vector.
     reward_range : (float, float), default (0, 1)
@@ -141,12 +147,13 @@ def read_log(
     ('using `agent` as the agent', 'using `arm` as the arm', 'using `click` as the reward')
     """
     scale = checked_scale(reward_range)
-    same = (same,) if isinstance(same, str) else tuple(same)
+    same, segment = ((names,) if isinstance(names, str) else tuple(names) for names in (same, segment))
     clock = Deadline(seconds)
-    found = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
+    opened = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
+    found = with_computed_columns(opened)
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
-    columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None)
-    for name in (*(each for each in columns.to_dict().values() if isinstance(each, str)), *same):
+    columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None, segment)
+    for name in columns.names:
         if found.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
@@ -164,11 +171,12 @@ def _read(
     """Read CSV files leniently if some lines cannot be split."""
     try:
         log = LogRows(source, columns, scale)
-        sums = arm_sums(log)
+        cells = arm_sums(log)
     except LogError:
         if source.kind != "csv" or source.lenient:
             raise
         return _read(source.leniently(), columns, scale, owners, local_arms, leave_out)
+    sums = over_segments(cells)
     skipped, faults = skipped_lines(source)
     rows = sum(each.rows for each in sums) + skipped
     if source.lenient or any(
@@ -181,6 +189,7 @@ def _read(
         kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
         faults.append(Fault(kind, len(several), "arm", brief(min(several))))
         arms = [each for each in arms if each.arm not in several]
+    segments = _segments(cells, {arm.place for arm in arms}, log, owners)
     if not rows and not faults:
         raise LogError("expected a log with rows, got a header and none below it; write the rows first")
     if not leave_out or not arms:
@@ -198,7 +207,28 @@ def _read(
         exact=exactness(sums, scale, log.whole),
         places=tuple(str(file) for file in source.files),
         propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
+        segments=segments,
     )
+
+
+def _segments(
+    cells: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows, owners: dict[str, str] | None
+) -> dict[str, tuple[LoggedArm, ...]]:
+    """Return the arms of each segment, without those that are left out of the log; the largest segment first."""
+    found: dict[str, list[ArmSums]] = {}
+    for cell in cells:
+        if cell.segment is not None:
+            found.setdefault(cell.segment, []).append(cell)
+    odd = next((name for name in found if not is_one_line(name) or len(name) > LONGEST_NAME), None)
+    if odd is not None or len(found) > MOST_LOGGED_SEGMENTS:
+        got = brief(odd) if odd is not None else f"{len(found):,} of them"
+        raise LogError(
+            f"expected up to {MOST_LOGGED_SEGMENTS:,} segments with names of one line, got {got}; name a column with "
+            "fewer values by --segment"
+        )
+    made = {name: [arm for arm in _arms(own, log, owners, []) if arm.place in kept] for name, own in found.items()}
+    sized = sorted(made, key=lambda name: (-sum(arm.rounds for arm in made[name]), name))
+    return {name: tuple(sorted(made[name], key=lambda arm: arm.place)) for name in sized if made[name]}
 
 
 def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
@@ -208,7 +238,12 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     for number, name in enumerate(columns.same):
         if mixed := sum(each.several[number] for each in sums):
             notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
-    if columns.aggregated:
+    notes += segment_notes(log)
+    if columns.count == SIGNALS:
+        notes.append(
+            "a signal of LiteLLM's (a satisfied user, a complaint) counts as a round; half ones are rounded up"
+        )
+    elif columns.aggregated:
         notes.append("a row stands for several rounds, so rewards count as 0 or 1 (the widest law for their mean)")
     return notes
 

@@ -12,10 +12,11 @@ import gzip
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, Literal
@@ -122,6 +123,17 @@ def _add_keys(keys: dict[str, None], line: bytes, number: int, file: Path) -> No
         keys.update({key: None for key in row if key.lower() not in known})
     elif number == 1:
         raise LogError(f"expected one JSON object a line, got {brief(row)} in {_named(file)}; write JSON lines")
+
+
+def sampled_objects(files: Iterable[Path]) -> Iterator[dict[str, Any]]:
+    """Yield the first objects of each JSON-lines file; what is none is left to the reader of rows."""
+    for file in files:
+        with _opened(file) as lines:
+            for line in islice(lines, SAMPLED_LINES):
+                with suppress(ValueError, RecursionError):
+                    row = json.loads(line.decode("utf-8-sig"))
+                    if isinstance(row, dict):
+                        yield row
 
 
 def _first_record(text: str, delimiter: str, file: Path) -> list[str]:

@@ -6,8 +6,8 @@ rounded. So the order of rows does not matter, and the sums are exact if every r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLI
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 KEYS: Final = (*NUMBERS, "VARCHAR", "UUID", "DATE", "TIMESTAMP", "TIMESTAMP_NS", "ENUM")
 ROUNDED: Final = 1e-4  # rounding error of a decimal number in binary form, in ticks
+CROSSED: Final = " / "  # between the parts of a segment of several columns
 NEAR: Final = 2**31  # whole numbers up to this have products of 64 bits
 
 
@@ -47,6 +48,30 @@ class ArmSums:
     last: Any
     features: tuple[Any, ...]
     several: tuple[bool, ...]
+    segment: str | None = None
+
+    def __add__(self, other: ArmSums) -> ArmSums:
+        """Return the sums over the rows of both, of the same agent and arm."""
+        summed = {
+            name: getattr(self, name) + getattr(other, name)
+            for name in ("rows", "usable", "rounds", "total", "squares")
+        }
+        pairs = list(zip(self.features, other.features, strict=True))
+        mixed = [None not in pair and pair[0] != pair[1] for pair in pairs]
+        return replace(
+            self,
+            **summed,
+            off=max(self.off, other.off),
+            first=_least(min, self.first, other.first),
+            last=_least(max, self.last, other.last),
+            features=tuple(_least(min, *pair) for pair in pairs),
+            several=tuple(map(any, zip(self.several, other.several, mixed, strict=True))),
+            segment=None,
+        )
+
+
+def _least(choose: Callable[..., Any], one: Any, two: Any) -> Any:  # noqa: ANN401 (texts, numbers or times)
+    return one if two is None else two if one is None else choose(one, two)
 
 
 def number_of(column: LogColumn, what: str) -> str:
@@ -88,6 +113,7 @@ class LogRows:
     """Rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
     agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
+    segment  the crossed columns as one name; NULL where one of them is empty, or without any
     whole    whether rewards are whole numbers, which are then summed as they are
     usable   which rows are valid
     """
@@ -97,6 +123,8 @@ class LogRows:
         known = source.columns
         self.agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
         self.arm = key_of(known[columns.arm], "the arm")
+        parts = [f"CAST({key_of(known[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
+        self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
         value = known[columns.value]
         reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.reward = reward = f"-({reward})" if columns.is_cost else reward
@@ -116,16 +144,18 @@ class LogRows:
         if columns.propensity is not None:
             self.propensity = number_of(known[columns.propensity], "the propensity")
             usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
+        usable += f" AND ({self.segment}) IS NOT NULL" if columns.segment else ""
         self.usable = f"({usable})"
 
 
 def arm_sums(log: LogRows) -> list[ArmSums]:
-    """Read the log once: a group for each agent and arm that occur together, including missing names."""
+    """Read the log once: a group for each agent, arm and segment that occur together, including missing names."""
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
     tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
     usable = f"CASE WHEN {log.usable} THEN"
-    inner = [f"{log.agent} AS agent", f"{log.arm} AS arm", f"{usable} {log.reward} END AS reward"]
+    inner = [f"{log.agent} AS agent", f"{log.arm} AS arm", f"{log.segment} AS segment"]
+    inner += [f"{usable} {log.reward} END AS reward"]
     inner += [f"{usable} {log.count} END AS rounds"] if aggregated else []
     inner += [f"{usable} {log.time} END AS moment"] if log.time else []
     inner += [f"{sql} AS feature{number}" for number, sql in enumerate(features)]
@@ -135,17 +165,16 @@ def arm_sums(log: LogRows) -> list[ArmSums]:
     sums += ["min(moment)", "max(moment)"] if log.time else ["NULL", "NULL"]
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
-    sql = (
-        f"SELECT agent, arm, {', '.join(sums)} FROM (SELECT {', '.join(inner)} FROM {source.rows}) GROUP BY agent, arm"
-    )
+    rows_of = f"(SELECT {', '.join(inner)} FROM {source.rows})"
+    sql = f"SELECT agent, arm, segment, {', '.join(sums)} FROM {rows_of} GROUP BY agent, arm, segment"
     factor = ticks if log.whole else 1
     return [
         ArmSums(
             agent, arm, int(rows), int(usable_rows), int(rounds or 0), int(total or 0) * factor,
             int(squares or 0) * factor * factor, float(off or 0.0), first, last, tuple(rest[::2]),
-            tuple(bool(each) for each in rest[1::2]),
+            tuple(bool(each) for each in rest[1::2]), segment,
         )
-        for agent, arm, rows, usable_rows, rounds, total, squares, off, first, last, *rest in source.query(sql)
+        for agent, arm, segment, rows, usable_rows, rounds, total, squares, off, first, last, *rest in source.query(sql)
     ]  # fmt: skip
 
 

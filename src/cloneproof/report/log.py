@@ -11,6 +11,7 @@ from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart,
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.report.words import sentence, shorten
 
+MOST_SEGMENTS: Final = 20  # in the table of segments
 MOST_ARMS: Final = 30  # in the table of items
 LONGEST_NAME: Final = 40  # letters of a name in a table
 Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
@@ -19,6 +20,8 @@ Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
 def sections(log: Log) -> Iterable[Section]:
     """Return what a log says."""
     yield Section(log_words(log), tuple(reading(log)))
+    if log.segments:
+        yield Section("Segments", (segment_table(log),))
     yield Section("Items", tuple(items(log)))
 
 
@@ -29,7 +32,8 @@ def log_words(log: Log) -> str:
 
 def reading(log: Log) -> Iterable[SectionPart]:
     """Return how the log was read: columns, range, files, what was guessed, and what was left out."""
-    used = ", ".join(f"{role}: {name}" for role, name in log.columns.to_dict().items() if isinstance(name, str))
+    said = {role: " x ".join(name) if isinstance(name, list) else name for role, name in log.columns.to_dict().items()}
+    used = ", ".join(f"{role}: {name}" for role, name in said.items() if name and role != "same")
     facts = {
         "rows": f"{log.rows:,}",
         "left out": f"{log.left_out:,} rows",
@@ -42,6 +46,28 @@ def reading(log: Log) -> Iterable[SectionPart]:
     remarks = [*log.notes, *(f"left out: {fault}" for fault in log.faults)]
     if remarks:
         yield Points(tuple(Paragraph(sentence(remark)) for remark in remarks))
+
+
+def segment_table(log: Log) -> Table:
+    """Return the segments with their rounds, means and best items, those with the most rounds first."""
+    rows = []
+    for name in list(log.segments)[:MOST_SEGMENTS]:
+        own = log.segment(name)
+        best = max(own.arms, key=lambda arm: (arm.mean, arm.rounds))
+        numbers = (
+            f"{own.rounds:,}",
+            f"{own.rounds / log.rounds:.1%}",
+            f"{log.unscaled(own.mean):.4g}",
+            f"{len(own.arms):,}",
+        )
+        rows.append(
+            (
+                shorten(name, LONGEST_NAME),
+                *numbers,
+                f"{shorten(best.arm, LONGEST_NAME)} ({log.unscaled(best.mean):.4g})",
+            )
+        )
+    return Table.of(("segment", "rounds", "share", "mean", "arms", "highest mean"), rows, left=["highest mean"])
 
 
 def items(log: Log, first: Collection[tuple[str, str]] = ()) -> Iterable[SectionPart]:

@@ -1,0 +1,79 @@
+"""Sums over segments, and whether rates differ between values of a column that nobody named as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from cloneproof.logs.columns import LIKELY_SEGMENTS
+from cloneproof.logs.statistics import ArmSums, LogRows, key_of
+
+LEVEL: Final = 0.001  # of the test behind a note, for all columns together
+MOST_VALUES: Final = 1000  # values of a column up to which it is tested
+LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must expect
+
+
+def over_segments(cells: Sequence[ArmSums]) -> list[ArmSums]:
+    """Return the sums of each agent and arm over all segments."""
+    found: dict[tuple[object, object], ArmSums] = {}
+    for cell in cells:
+        place = cell.agent, cell.arm
+        found[place] = found[place] + cell if place in found else cell
+    return list(found.values())
+
+
+def segment_notes(log: LogRows) -> list[str]:
+    """Return a note for each column by which rates differ, if no segment was named.
+
+    Of each arm the rewards are compared between the values of the column, by Pearson's statistic for a common mean;
+    the statistics of all arms are added. Under a common mean of each arm it has a chi-square law, for cells that expect
+    at least five successes and failures; rewards between 0 and 1 vary less, so that it is smaller for them. A policy
+    that serves by the column does not change that, and one that learns from rewards in each of its values a little.
+    """
+    if log.columns.segment:
+        return []
+    unused = set(log.source.columns) - set(log.columns.names)
+    likely = [name for name in log.source.columns if name.lower() in LIKELY_SEGMENTS and name in unused]
+    return [
+        f"rates differ between the values of `{name}` ({_words(chance)}; chi-square within items at a level of "
+        f"{LEVEL:g}): --segment {name} asks for each"
+        for name in likely
+        if (chance := unlikeliness(log, name)) < LEVEL / len(likely)
+    ]
+
+
+def _words(chance: float) -> str:
+    return "p below 1e-6" if chance < 1e-6 else f"p = {chance:.1g}"
+
+
+def unlikeliness(log: LogRows, name: str) -> float:
+    """Return the p-value of the hypothesis that each arm has one mean for all values of a column."""
+    from scipy.special import chdtrc  # slow to import, and not always needed
+
+    low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
+    scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r} * {log.count}) / {width!r}"
+    value = key_of(log.source.columns[name], "the segment")
+    rows = (
+        f"SELECT {log.agent} AS agent, {log.arm} AS arm, CAST({value} AS VARCHAR) AS part, CAST({log.count} AS DOUBLE) "
+        f"AS n, {scaled} AS r FROM {log.source.rows} WHERE {log.usable}"
+    )
+    cells = log.source.query(
+        f"SELECT agent, arm, sum(n), sum(r) FROM ({rows}) WHERE part IS NOT NULL AND arm IS NOT NULL "
+        f"GROUP BY agent, arm, part"
+    )
+    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM ({rows})")
+    if values > MOST_VALUES:
+        return 1.0
+    arms: dict[tuple[object, object], list[tuple[float, float]]] = {}
+    for agent, arm, rounds, total in cells:
+        arms.setdefault((agent, arm), []).append((float(rounds), float(total)))
+    statistic, freedom = 0.0, 0
+    for own in arms.values():
+        mean = sum(total for _, total in own) / max(sum(rounds for rounds, _ in own), 1.0)
+        enough = [(n, total) for n, total in own if n * min(mean, 1 - mean) >= LEAST_EXPECTED]
+        if len(enough) < 2:
+            continue
+        mean = sum(total for _, total in enough) / sum(n for n, _ in enough)
+        statistic += sum((total - n * mean) ** 2 / (n * mean * (1 - mean)) for n, total in enough)
+        freedom += len(enough) - 1
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0

@@ -1,0 +1,160 @@
+"""Logs with segments, and the formats of others: the items that Vowpal Wabbit's positions mean, leaves, states."""
+
+import json
+import random
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.errors import LogError
+from support.command import run
+from support.sizes import LONG
+
+ITEMS = {"news-1": "ana", "news-2": "bo", "music": "cy"}
+
+
+def decision(dice, tagged=lambda item: {"_tag": item}):
+    """A line of Vowpal Wabbit's decision service: a list of actions in an order of its own, and the item taken."""
+    listed = dice.sample(sorted(ITEMS), dice.randint(1, 3))
+    place, device = dice.randrange(len(listed)), dice.choice(["mobile", "desktop"])
+    item, reward = listed[place], float(dice.random() < 0.5)
+    line = {
+        "_label_cost": -reward, "_label_probability": 0.5, "_label_Action": place + 1, "_labelIndex": place,
+        "Timestamp": "2026-09-01T10:00:00.1230000Z", "Version": "1", "EventId": str(dice.random()),
+        "a": [place + 1, *(k + 1 for k in range(len(listed)) if k != place)],
+        "c": {"User": [{"device": device}], "Geo": {"country/region": "x~y"},
+              "_multi": [tagged(each) | {"TAction": {"owner": ITEMS[each], "about": each}} for each in listed]},
+        "p": [0.5] * len(listed), "VWState": {"m": "N/A"},
+    }  # fmt: skip
+    return line, item, device, reward
+
+
+@pytest.mark.parametrize(("tagged", "column"), [
+    (lambda item: {"_tag": item}, "c._multi._tag"),
+    (lambda item: {"id": item}, "c._multi.id"),
+    (lambda item: {"i": {"constant": 1, "id": item}}, "c._multi.i.id"),
+    (lambda item: {}, None),
+])  # fmt: skip
+def test_vowpal_wabbit_is_read_by_item(tmp_path, tagged, column):
+    """Against sums by hand: positions differ between rows, so they would be wrong."""
+    dice, rows = random.Random(3), defaultdict(lambda: [0, 0.0])
+    lines = []
+    for _ in range(300):
+        line, item, device, reward = decision(dice, tagged)
+        lines.append(json.dumps(line))
+        for key in ((item,), (item, device)):
+            rows[key][0] += 1
+            rows[key][1] += reward
+    (tmp_path / "x.json").write_text("\n".join(lines))
+    options = {} if column else {"arm": "c._multi.TAction.about"}
+    log = cp.read_log(tmp_path / "x.json", agent="c._multi.TAction.owner", segment="c.User.device", **options)
+    assert {(arm.agent, arm.arm, arm.rounds, float(arm.total)) for arm in log.arms} == {
+        (ITEMS[item], item, *rows[(item,)]) for item in ITEMS
+    }
+    for name in ("mobile", "desktop"):
+        own = {arm.arm: [arm.rounds, float(arm.total)] for arm in log.segment(name).arms}
+        assert own == {item: rows[(item, name)] for item in ITEMS}
+    assert column is None or f"using `{column}` as the arm" in log.notes
+    assert log.columns.propensity == "_label_probability"
+    assert cp.read_log(tmp_path / "x.json", owners=ITEMS, arm="c._multi.TAction.about").arms == log.arms
+
+
+def test_an_action_that_is_not_in_its_list_is_a_fault(tmp_path):
+    line = decision(random.Random(1))[0]
+    (tmp_path / "x.json").write_text("\n".join(json.dumps(line | {"_label_Action": k}) for k in (1, 9, 0)))
+    with pytest.raises(LogError, match=r"no arm \(2 rows"):
+        cp.read_log(tmp_path / "x.json", owners=ITEMS)
+    assert cp.read_log(tmp_path / "x.json", owners=ITEMS, leave_out=True).rounds == 1
+
+
+def test_growthbook_has_leaves_and_the_weight_of_the_variation_that_was_served(tmp_path):
+    rows = {
+        "variation_id": ["0", "1", "1"], "leaf_id": [3, 3, 4], "converted": [1, 0, 1], "bandit_version": [1, 1, 2],
+        "variation_weights": [[0.25, 0.75], [0.25, 0.75], [0.5, 0.5]],
+    }  # fmt: skip
+    owners = {"0": "ana", "1": "bo"}
+    table = cp.read_log(pa.table(rows), owners=owners)
+    lines = [",".join(rows), *(f'{v},{leaf},{c},{b},"{w}"' for v, leaf, c, b, w in zip(*rows.values(), strict=True))]
+    (tmp_path / "x.csv").write_text("\n".join(lines))
+    for log in (table, cp.read_log(tmp_path / "x.csv", owners=owners)):
+        assert (log.columns.arm, log.columns.segment) == ("variation_id", ("leaf_id",))
+        assert sorted((each.arm, each.weights) for each in log.propensities) == [("0", 4.0), ("1", 4 / 3), ("1", 2.0)]
+        assert list(log.segments) == ["3", "4"]
+    named = {"variation_id": ["control", "blue"], "variation_weights": [[0.5, 0.5]] * 2, "converted": [1, 0]}
+    assert cp.read_log(named, owners={"control": "ana", "blue": "bo"}).columns.propensity is None
+
+
+def test_states_of_litellm_are_sums_of_signals_by_type_of_request():
+    states = {
+        "router_name": ["r"] * 3, "request_type": ["writing", "writing", "general"], "model_name": ["a", "b", "a"],
+        "alpha": [3.0, 0.0, 2.0], "beta": [1.0, 2.5, 0.0], "total_samples": [4, 3, 2],
+    }  # fmt: skip
+    log = cp.read_log(states, owners={"a": "ana", "b": "bo"})
+    assert [(arm.arm, arm.rounds, arm.total) for arm in log.arms] == [("a", 6, 5), ("b", 3, 0)]
+    assert {name: [arm.rounds for arm in arms] for name, arms in log.segments.items()} == {
+        "writing": [4, 3],
+        "general": [2],
+    }
+    assert any("signal of LiteLLM" in note for note in log.notes)
+
+
+@settings(max_examples=100 if LONG else 12)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y"]), st.sampled_from(["p", "q", "r"]), st.booleans()),
+        min_size=1, max_size=40,
+    )
+)  # fmt: skip
+def test_segments_add_up_to_the_log(rows):
+    arm, first, second, click = zip(*rows, strict=True)
+    table = {"agent": arm, "arm": arm, "device": first, "place": second, "click": np.array(click, np.int8)}
+    log = cp.read_log({name: list(values) for name, values in table.items()}, segment=["device", "place"])
+    crossed = defaultdict(int)
+    for name, one, two, _ in rows:
+        crossed[name, f"{one} / {two}"] += 1
+    assert crossed == {(own.arm, name): own.rounds for name, arms in log.segments.items() for own in arms}
+    for each in log.arms:
+        parts = [own for arms in log.segments.values() for own in arms if own.place == each.place]
+        assert (each.rounds, each.total) == (sum(p.rounds for p in parts), sum(p.total for p in parts))
+    assert cp.read_log({name: list(values) for name, values in table.items()}).arms == log.arms
+
+
+def test_bad_segments_are_one_sentence(tmp_path):
+    rows = {"agent": ["ana", "bo"], "arm": ["1", "2"], "click": [1, 0], "device": ["mobile", None]}
+    with pytest.raises(LogError, match=r"no segment \(1 row"):
+        cp.read_log(rows, segment="device")
+    with pytest.raises(LogError, match="did you mean 'device'"):
+        cp.read_log(rows, segment="devise")
+    with pytest.raises(LogError, match="means something else"):
+        cp.read_log(rows, segment="arm")
+    with pytest.raises(LogError, match="unknown segment 'mobil'"):
+        cp.read_log(rows, segment="device", leave_out=True).segment("mobil")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_note_says_when_rates_differ_and_no_segment_was_named(apart):
+    """That items are shown in different mixes of segments is no difference."""
+    dice = np.random.default_rng(5)
+    n = 4000
+    arm = dice.integers(0, 4, n)
+    mobile = dice.random(n) < 0.2 + 0.2 * arm
+    click = dice.random(n) < 0.2 + 0.1 * arm + 0.15 * (mobile & apart)
+    table = {"agent": arm, "arm": arm, "click": click, "device": np.where(mobile, "mobile", "desktop")}
+    notes = [note for note in cp.read_log(table).notes if "rates differ" in note]
+    assert len(notes) == apart
+    assert not apart or "--segment device" in notes[0]
+    assert not [note for note in cp.read_log(table, segment="device").notes if "rates differ" in note]
+
+
+def test_the_command_shows_segments(tmp_path):
+    rows = ["agent,arm,click,device,place", *(f"a{k % 3},i{k % 3},{k % 2},d{k % 2},p{k % 5}" for k in range(60))]
+    (tmp_path / "x.csv").write_text("\n".join(rows))
+    done = run("log", tmp_path / "x.csv", "--segment", "device", "--segment", "place", "--statistics")
+    assert done.returncode == 0
+    assert "segment: device x place" in " ".join(done.stdout.split())
+    assert "d1 / p4" in done.stdout
