@@ -1,4 +1,4 @@
-"""Closed-form engine: expected rewards of all agents under a mechanism that explores and then commits.
+"""Closed-form engine: expected rewards of all agents under bars on slots or a mechanism that explores and then commits.
 
 Mechanisms are recognised by structure, not by name. Work that would take minutes, by a rough count of products, is
 refused at the start. Continuous priors become the atoms of a Gauss rule, whose error is proven (`quadrature`) or, if
@@ -56,7 +56,7 @@ from cloneproof.engines.closed_form.quadrature import (
     discretise,
     points_for,
 )
-from cloneproof.engines.closed_form.reservoir import reservoir_rewards
+from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
@@ -68,6 +68,8 @@ SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a rewar
 LISTED = {1: 128, 2: 40, 3: 16}  # the most points, by the originals of an agent whose joint means are listed
 ALONE = 128  # and where originals are averaged one at a time
 SLOTS = 1024  # in a reservoir
+BAR_POINTS = 240  # of the finer of two resolutions under bars
+LEFT_OUT = 1e-18  # the part of a round that the levels of bars which are left out pay, at most
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
 
 
@@ -84,8 +86,10 @@ WORK: Final = WorkUnits()
 
 
 def check_slots(mechanism: Mechanism, agents: int) -> None:
-    """Refuse everything but a flat scan over slots: a rule that tests draws on coins, without a contest."""
+    """Refuse everything but bars and a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
+    if rule.slots.bars and mechanism.agent is None:
+        return
     if not (rule.commits and rule.index == "mean" and rule.binarise):
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
     if mechanism.agent is not None and agents > 1:
@@ -180,7 +184,8 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     if problem.mechanism.clearing.planned_epochs:
         return _in_epochs(problem)
     if problem.mechanism.arm.draws:
-        return reservoir_rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
+        rewards = bar_rewards if problem.mechanism.arm.slots.bars else reservoir_rewards
+        return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
     rule = problem.mechanism.agent
     if rule is None:
         return _flat(problem)
@@ -319,13 +324,16 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    if market.ends != "at-horizon":
+    running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
+    if bool(running.arm.slots.bars) != at_random:
+        ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")
         raise EngineError(
-            "the closed-form engine expects a market that ends at its horizon, got one that ends at random",
+            f"the closed-form engine expects a market that ends {ends[0]}, got one that ends {ends[1]}",
             "use engine='monte-carlo'",
         )
+    if at_random and arithmetic == "ball":
+        raise EngineError("the closed form of bars on slots is in floats, got arithmetic 'ball'; use 'float'")
     check_time("closed form")
-    running = mechanism.at_horizon(len(market.agents), market.horizon)
     if running.arm.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
@@ -335,7 +343,7 @@ def closed_form(
     with ctx.workprec(PRECISION):
         if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):
             method = f"closed form in {'balls' if numbers.proven else 'floats, error from a count of roundings'}"
-            estimates = _estimates(market, running, copies, 0, numbers, method)
+            estimates = _estimates(market, running, copies, 0, numbers, method, LEFT_OUT if at_random else 0.0)
         else:
             estimates = _by_quadrature(market, running, copies, numbers)
     payoff = dict(zip([agent.name for agent in market.agents], estimates[:-1], strict=True))
@@ -347,7 +355,7 @@ def _by_quadrature(
 ) -> list[Estimate]:
     """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
     most, sure = most_points(market, running), market.family.law == "point"
-    if not sure or running.arm.draws:
+    if not running.arm.slots.bars and (not sure or running.arm.draws):
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
         points = min(most, points_for(coins))
         originals = [
@@ -366,17 +374,17 @@ def _by_quadrature(
                 f"{coins} rewards of an original that tell them apart",
                 "use engine='monte-carlo', or prior.discretised(5)",
             )
-    elif arithmetic.proven:
+    elif arithmetic.proven:  # bars never are
         raise EngineError(
             "arithmetic='ball' expects discrete priors for deterministic rewards, got a continuous one; use "
             "arithmetic='float', or prior.discretised(5)"
         )
     method = "closed form over quadrature, error from two resolutions"
-    points = min(most, FINE)
+    points = BAR_POINTS if running.arm.slots.bars else min(most, FINE)
     coarse = _estimates(market, running, copies, math.ceil(COARSE * points), arithmetic, method)
     fine = _estimates(market, running, copies, points, arithmetic, method)
     estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
-    return _with_jumps(estimates, market, points) if sure else estimates
+    return _with_jumps(estimates, market, points) if sure and not running.arm.draws else estimates
 
 
 def _estimates(
@@ -393,7 +401,8 @@ def _estimates(
     `apart` bounds what that changes in a round.
     """
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
-    rules = {key: discretise(prior, prior_points) for key, prior in different.items()}
+    by_quantiles = bool(running.arm.slots.bars)  # the payoff bends sharply near a bar
+    rules = {key: discretise(prior, prior_points, by_quantiles) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
         tuple(CopiedOriginal(*each) for each in zip(own, copies[agent.name], strict=True) if each[1])

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -26,6 +26,7 @@ import scipy
 from flint import arb, ctx
 
 from cloneproof._clock import check_time
+from cloneproof.bounds.reservoir import quadrature
 from cloneproof.engines.closed_form.commitment import ExactAtoms
 from cloneproof.engines.closed_form.laws import LOST, PRECISION, Number, ball, binomial_below, binomial_window
 from cloneproof.errors import EngineError
@@ -47,13 +48,15 @@ def points_for(coins: int) -> int:
     return min(coins // 2 + 1, math.ceil(ROOTS * math.sqrt(coins)))
 
 
-def discretise(prior: Prior, points: int) -> ExactAtoms:
-    """Return the prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule.
+def discretise(prior: Prior, points: int, quantiles: bool = False) -> ExactAtoms:
+    """Return the prior's atoms with weights that sum to exactly 1, or the atoms of its Gauss rule, or some quantiles.
 
     >>> discretise(Uniform(), 1)
     ((0.5, Fraction(1, 1)),)
     """
-    pairs = prior.atoms if prior.atoms is not None else _gauss_rule(_known(prior), points)
+    pairs: Iterable[tuple[float, float]] | None = prior.atoms
+    if pairs is None:
+        pairs = quadrature(prior.quantile, points) if quantiles else _gauss_rule(_known(prior), points)
     exact = [(value, Fraction(weight)) for value, weight in pairs if weight > 0]
     total = sum((weight for _, weight in exact), Fraction(0))
     return tuple((value, weight / total) for value, weight in exact)

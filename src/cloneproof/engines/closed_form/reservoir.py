@@ -1,4 +1,4 @@
-"""Expected rewards of all agents under the flat reservoir for any registration, in closed form.
+"""Expected rewards of all agents under the flat reservoir, and bars on slots, for any registration, in closed form.
 
 Slots hold uniform draws with replacement from an agent's arms, so given the means an agent's slots are independent and
 identically distributed, and copies only shift the weights: a thousand copies cost what two do. An agent's pay in a
@@ -14,7 +14,7 @@ the same mean pays the same.
 All of this needs expectations of powers: with x = sum_k w_k x(v_k) the chance that a draw from means v has some
 property, and y for another one, E[x^a y^b] over the prior. Either the realisations of an agent's means are listed, or,
 if there are many, expectations are taken one original at a time: E[x^a y^b] / (a! b!) of independent summands is the
-convolution of theirs.
+convolution of theirs. Bars on slots (`bounds.bars`) need such expectations too, at the places of a path.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from operator import add
 import numpy as np
 
 from cloneproof._clock import check_time
+from cloneproof.bounds.bars import bar_path, bar_pay
 from cloneproof.bounds.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.engines.closed_form.commitment import CopiedOriginal, count_realisations, realisations
 from cloneproof.engines.closed_form.laws import Arithmetic, Array, MeanCounts, Number, binomial_with_cdf, tie_nodes
@@ -38,6 +39,7 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.rule import Rule
 
 MOST_PRODUCTS = {False: 2e9, True: 2e7}  # products of floats and of balls for one agent's draws; both take seconds
+AT_ONCE = 1_000_000  # numbers in the largest table of a path that is computed at once
 MOST_DRAWS = 150  # draws up to which factorials are floats
 Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
 IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
@@ -92,7 +94,12 @@ def reservoir_rewards(
     ranked = left > 0 and rule.slots.fallback == "best"
     laws = [
         _draw_laws(
-            _independent_parts(kind, rule, tested, arithmetic), keys.count(kind), rule.draws, tested, ranked, arithmetic
+            _independent_parts(kind, rule.draws, tested.below.shape[1], arithmetic),
+            keys.count(kind),
+            rule.draws,
+            tested,
+            ranked,
+            arithmetic,
         )
         for kind in kinds
     ]
@@ -103,6 +110,47 @@ def reservoir_rewards(
         late = (_best_count if ranked else _fresh_draw)(laws, rule, arithmetic)
         earned = [reward + left * each for reward, each in zip(earned, late, strict=True)]
     return [earned[kinds.index(key)] for key in keys], _roundings(laws, rule, tested.below.shape[1], len(agents))
+
+
+def bar_rewards(
+    agents: Sequence[Sequence[CopiedOriginal]], rule: Rule, horizon: int, arithmetic: Arithmetic
+) -> tuple[list[Number], int]:
+    """Return each agent's expected reward under bars on slots until a random end, and a bound on its rounding errors.
+
+    A probability of failing that is not negligible has a logarithm of at most 50, whose rounding errors count as often.
+    """
+    keys = [tuple(sorted(agent)) for agent in agents]
+    kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
+    values = sorted({value for kind in kinds for each in kind for value, _ in each.atoms})
+    path = bar_path(np.array(values), rule.slots.bars, horizon, slots)
+    rows, counts = len(path.weights), [keys.count(kind) for kind in kinds]
+    places = {value: place for place, value in enumerate(values)}
+    parts = [_independent_parts(kind, rule.draws, rows, arithmetic, axes=1) for kind in kinds]
+    terms = max(sum(len(part) for part, _ in each) for each in parts)
+    earned = np.zeros(len(kinds))
+    width = max(1, AT_ONCE // (terms * rule.draws))
+    for begin in range(0, rows, width):
+        check_time("closed form")
+        row = slice(begin, begin + width)
+        left, paid = path.left[row].T, (path.fall[row] * values).T
+        moments = [_last_moments(each, rule.draws, places, left, paid, arithmetic) for each in parts]
+        all_left, marked = (np.array(table) for table in zip(*moments, strict=True))
+        earned += bar_pay(counts, rule.draws, all_left, marked, path.weights[row])
+    roundings = math.ceil(250 * path.amplified) + 8 * slots + (rule.draws + 2) ** 2 + terms + rows
+    return [horizon * float(earned[kinds.index(key)]) for key in keys], roundings
+
+
+def _last_moments(
+    parts: Sequence[IndependentParts], s: int, places: Mapping[float, int], x: Array, z: Array, arithmetic: Arithmetic
+) -> tuple[Array, Array]:
+    """Return E x^s and E[x^(s - 1) z], x and z averages over draws, for each column."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        (part, _), *_ = parts
+        chances, x, z = _draws(part, sum(count for _, count in part[0][1]), places, [x, z], arithmetic)
+        _, all_left, earned = _moments(chances[:, None] * x ** (s - 1), [x, z])
+        return all_left, earned
+    powers = _expected_powers(parts, places, (x, x * 0, z), [(s, 0), (s - 1, 0)], arithmetic)
+    return powers[s, 0][0], powers[s - 1, 0][1]
 
 
 def _draw_laws(
@@ -149,21 +197,21 @@ def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> 
 
 
 def _independent_parts(
-    originals: Sequence[CopiedOriginal], rule: Rule, tested: CountLaws, arithmetic: Arithmetic
+    originals: Sequence[CopiedOriginal], draws: int, levels: int, arithmetic: Arithmetic, axes: int = 2
 ) -> list[IndependentParts]:
     """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
 
-    Whichever takes fewer products.
+    Whichever takes fewer products. `axes` is 1 if powers of one number are needed, and 2 for products of two powers.
     """
-    levels, power = tested.below.shape[1], rule.draws + 1
+    power = draws + 1
     listed = 2.0 * power * len(originals) * count_realisations(list(originals), ordered=False)
     kinds = Counter(originals)
     joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
-    each = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
+    each = power**axes * sum(len(original.atoms) for original in kinds) + joined * power ** (2 * axes) / 8
     if min(listed, each) * levels > MOST_PRODUCTS[arithmetic.proven] or (each < listed and power > MOST_DRAWS):
         raise EngineError(
             f"the closed form of a reservoir expects at most {MOST_PRODUCTS[arithmetic.proven]:.0e} products of "
-            f"numbers for an agent's draws, got about {min(listed, each) * levels:.0e} for {rule.draws} draws",
+            f"numbers for an agent's draws, got about {min(listed, each) * levels:.0e} for {draws} draws",
             "use engine='monte-carlo', or priors of fewer values",
         )
     if listed <= each:
@@ -188,12 +236,16 @@ def _expected_powers(
     factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
     powers = []
     for part, number in parts:
-        draws = _draws(part, arms, places, tables, arithmetic)
+        chances, x, y, *marks = _draws(part, arms, places, tables, arithmetic)
         table = arithmetic.zeros(rows, columns, len(tables) - 1, tables[0].shape[1])
+        x_power = chances[:, None] + x * 0
         for a in range(rows):
             check_time("closed form")
+            weight = x_power
             for b in range(min(columns, total - a + 1)):
-                table[a, b] = _powers(draws, a, b) / (factorials[a] * factorials[b])
+                table[a, b] = _moments(weight, marks) / (factorials[a] * factorials[b])
+                weight = weight * y
+            x_power = x_power * x
         powers.append(_power(table, number, total))
     joined = reduce(lambda x, y: _convolved(x, y, total), powers)
     return {(a, b): joined[a, b] * (factorials[a] * factorials[b]) for a, b in needed}
@@ -210,10 +262,8 @@ def _draws(
     return [arithmetic.array([chance for chance, _ in part]), *sums]
 
 
-def _powers(draws: Sequence[Array], a: int, b: int) -> Array:
-    """Return E[x^a y^b] and E[x^a y^b z] for each z, over the realisations of one part."""
-    chances, x, y, *marks = draws
-    weight = chances[:, None] * x**a * y**b
+def _moments(weight: Array, marks: Sequence[Array]) -> Array:
+    """Return the sum of the weights over realisations, and with each mark."""
     return np.array([weight.sum(axis=0), *((weight * mark).sum(axis=0) for mark in marks)])
 
 

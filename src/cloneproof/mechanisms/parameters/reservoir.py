@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Literal
 
 import scipy
 
 from cloneproof._checks import listed, number_in
 from cloneproof._randomness import substream, uniform
+from cloneproof.bounds.bars_tuning import tune_bars
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, best_of_quantiles, quadrature
 from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
 from cloneproof.errors import MechanismError, brief
@@ -25,7 +25,6 @@ from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
 from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
 from cloneproof.mechanisms.rule import positive, rounds_number
-from cloneproof.mechanisms.rules.bars import LOWEST_BAR
 from cloneproof.mechanisms.rules.first_pass import first_pass
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 
@@ -34,12 +33,10 @@ CHECKED = "checked by machine for rewards of finitely many values (`make prove`)
 CONTEST_CHECKED = f"{CHECKED}, given that the contest pays a better champion no less, which is our proof"
 UNKNOWN = "unknown"
 INDEX_CONSTANT = 1.5  # constant of the index on slots: the cheapest of those tried at click rates
-REPEATING_SLOTS, CONTINUOUS_SLOTS = 8, 4  # for each original, where rates repeat and where they do not
-BARS_TOP, BARS_END = 0.999, 0.1  # levels of the best original of all, and of an agent's best, at the ends of bars
-BARS_RATIO = 0.87  # of a bar to the one before it
 WORLDS = 400  # samples of all means, to tune the index on slots
 MOST_MEANS = 40_000  # means that are drawn in all samples together
 FINE, COARSE = 160, 48  # nodes of a continuous prior, for the regret that is quoted and for the search
+COARSEST = 24  # for the search of bars
 PROMISE = "clone-proof, withholding included, at every horizon, with one prior for all of an agent's originals"
 CLONE_PROOF = Claim(PROMISE, SOURCE, CHECKED)
 CONTEST_CLONE_PROOF = Claim(PROMISE, SOURCE, CONTEST_CHECKED)
@@ -139,21 +136,22 @@ def reservoir_index_parameters(market: Market | None, given: Given) -> Derived:
 
 
 def reservoir_bars_parameters(market: Market | None, given: Given) -> Derived:
-    """Put bars between the values of priors; for continuous ones, in equal ratios over the rates of best originals."""
+    """Tune bars, stake and draws to about the smallest exact regret; given values are kept."""
     if market is None or "bars" in given:
         return Derived({})
-    priors = {prior for agent in market.agents for prior in agent.priors}
-    values = sorted({value for prior in priors for value, _ in prior.atoms or ()}, reverse=True)
-    if all(prior.atoms is not None for prior in priors):
-        bars, slots = [(low + high) / 2 for high, low in pairwise(values)] or [values[0] / 2], REPEATING_SLOTS
-    else:
-        top = max(prior.quantile(BARS_TOP ** (1 / market.originals)) for prior in priors)
-        end = min(agent.priors[0].quantile(BARS_END ** (1 / agent.count)) for agent in market.agents)
-        bars, slots = [top], CONTINUOUS_SLOTS
-        while bars[-1] * BARS_RATIO > max(end, LOWEST_BAR):
-            bars.append(bars[-1] * BARS_RATIO)
-    numbers = {"bars": [min(1.0, max(LOWEST_BAR, bar)) for bar in bars], "draws": slots * market.most_originals}
-    return Derived({key: value for key, value in numbers.items() if key not in given})
+    if market.family.law == "normal":
+        raise MechanismError(
+            "mechanism 'reservoir-bars' needs rewards in [0, 1], got gaussian rewards; use 'reservoir'"
+        )
+    priors = [agent.priors for agent in market.agents]
+    numbers, regret = tune_bars(*(reservoir_market(priors, market.horizon, nodes) for nodes in (FINE, COARSEST)))
+    bars: Any = list(numbers.rates) if numbers.levels > 1 else numbers.rates[0]
+    tuned = {"bars": bars, "stake": numbers.stake, "draws": numbers.draws} | dict(given)
+    proven = (BARS_CLONE_PROOF,) if numbers.levels == 1 else ()
+    told = Claim(f"regret {regret:,.0f} if everybody is honest and the market ends at random", "exact for these priors")
+    return Derived(
+        {key: value for key, value in tuned.items() if key not in given}, proven if given else (*proven, told)
+    )
 
 
 def reservoir_in_epochs(
