@@ -255,12 +255,14 @@ class ReservoirMarket:
         counts = _counts(numbers)
         return counts <= MOST_COUNTS * self.cells and counts * numbers.draws * types <= LISTED * self.cells
 
-    def scores(self, numbers: ReservoirNumbers, slots: int) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+    def scores(
+        self, numbers: ReservoirNumbers, slots: int, lots: int = LOTS
+    ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """Yield scores with random tie-breaking: the chances of less and of equal for each value, and row weights.
 
-        A row is a count that does not pass, or a cell of counts if there are many, at a node of a quadrature over the
-        tie-breaker. `slots` is the number of slots that are compared. Nodes are equally spaced in the fourth root of
-        the probability that all slots are lower, as if each had the average law.
+        A row is a count that does not pass, or a cell of counts if there are many, at one of `lots` nodes of a
+        quadrature over the tie-breaker. `slots` is the number of slots that are compared. Nodes are equally spaced in
+        the fourth root of the probability that all slots are lower, as if each had the average law.
         """
         listed = _counts(numbers) <= 2 * self.cells
         counts = np.arange(float(_counts(numbers))) if listed else self._cells(numbers, slots)
@@ -272,7 +274,7 @@ class ReservoirMarket:
         for begin in range(0, len(kept), width):
             rows = kept[begin : begin + width]
             lowest = np.clip((below[rows] @ self.average_law) / (up_to[rows] @ self.average_law), 0.0, 1 - 1e-9)
-            for node, share in zip(*legendre_nodes(LOTS), strict=True):
+            for node, share in zip(*legendre_nodes(lots), strict=True):
                 reached = (lowest**power + (1 - lowest**power) * node) ** (1 / power)
                 density = -np.expm1(power * np.log(np.maximum(lowest, TINY))) * reached ** (1 - power) / power
                 lot = ((reached - lowest) / (1 - lowest))[:, None]

@@ -7,8 +7,9 @@ run, agent, original, copy, pull), so two strategies see the same rewards from t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from cloneproof._checks import count
@@ -39,7 +40,7 @@ class Record(NamedTuple):
     Attributes
     ----------
     round : int
-        The round, from 1.
+        The round, from 1; where a page has positions, the page, with a record for each place.
     agent : str
         Who was served.
     arm : int
@@ -47,7 +48,7 @@ class Record(NamedTuple):
     reward : float
         The reward of the round.
     regret : float
-        Of this round, against the best original.
+        Of this round, against the best original; of this place, against that of the best slate of different agents.
     """
 
     round: int
@@ -124,33 +125,37 @@ def simulate(
     >>> sorted(record.agent for record in simulate(market, mechanism("ucb1")))[:2]
     ['ana', 'ana']
     """
-    return _steps(*_open_session(market, mechanism, copies, checked_seed(seed), run))
+    return _play(market, mechanism, copies, checked_seed(seed), run)[-1]
 
 
 def simulate_run(
     market: Market, mechanism: Mechanism, copies: Copies | None = None, seed: int = 0, run: int = 0
 ) -> Run:
     """Simulate one run, and return its outcome."""
-    live, arms = _open_session(market, mechanism, copies, checked_seed(seed), run)
+    live, arms, records = _play(market, mechanism, copies, checked_seed(seed), run)
     losses = []
-    for record in _steps(live, arms):
+    for record in records:
         check_time("reference simulator")
         losses.append(record.regret)
     return Run(live.payoff, math.fsum(losses), served(market.share, arms))
 
 
 class TapedArm:
-    """A registered arm in a simulation: its agent's number, its mean, its tape, how often it was pulled."""
+    """A registered arm in a simulation: its agent's number, its mean, its tape, how often it was pulled and seen.
 
-    __slots__ = ("agent", "loss", "mean", "pulls", "tape")
+    A pull in a place of a page is seen as often as its attention says; None: every pull is.
+    """
+
+    __slots__ = ("agent", "loss", "mean", "pulls", "seen", "tape")
 
     def __init__(self, agent: int, mean: float, loss: float, tape: int) -> None:
         self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
+        self.seen: float | None = None
 
 
 def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[str, list[TapedArm]]:
     """Return the registered arms of each agent in that run."""
-    best = max(mean for of_agent in means.values() for mean in of_agent)
+    best = max(mean for of_agent in means.values() for mean in of_agent)  # of the first place of a page
     tapes = substream(0, seed, run, TAPE_STREAM)
     return {
         name: [
@@ -163,16 +168,21 @@ def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[st
 
 def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
     """Return the worth of each agent's pulls: the share of the sum of their means."""
-    return {name: share * math.fsum(arm.pulls * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
+    return {
+        name: share * math.fsum((arm.pulls if arm.seen is None else arm.seen) * arm.mean for arm in of_agent)
+        for name, of_agent in arms.items()
+    }
 
 
-def _open_session(
+def _play(
     market: Market, mechanism: Mechanism, copies: Copies | None, seed: int, run: int
-) -> tuple[Session, dict[str, list[TapedArm]]]:
+) -> tuple[Session, dict[str, list[TapedArm]], Iterator[Record]]:
+    """Open the session of a run, and the stream of its records."""
     registered = full_copies(checked_market(market).agents, copies)
     check_unsegmented(market, "cp.simulate")
     run = count(run, "the number of a run", 0, error=MarketError)
-    arms = taped_arms(drawn_means(market, seed, run), registered, seed, run)
+    means = drawn_means(market, seed, run)
+    arms = taped_arms(means, registered, seed, run)
     live = session(
         mechanism,
         registered={name: len(of_agent) for name, of_agent in arms.items()},
@@ -181,8 +191,39 @@ def _open_session(
         seed=substream(0, seed, run, SESSION_STREAM) >> 1,
         share=market.share,
         rewards=market.family,
+        positions=market.places or None,
     )
-    return live, arms
+    if not market.places:
+        return live, arms, _steps(live, arms)
+    return live, arms, _pages(live, arms, best_slate(means.values(), market.places), market.places)
+
+
+def best_slate(means: Iterable[Sequence[float]], positions: Sequence[float]) -> list[float]:
+    """Return what each place of a page is worth on the best slate of different agents.
+
+    >>> best_slate([(0.5, 0.1), (0.75,)], (1, 0.5, 0.25))
+    [0.75, 0.25, 0.0]
+    """
+    ranked = sorted((max(own) for own in means), reverse=True)
+    return [seen * mean for seen, mean in zip_longest(positions, ranked[: len(positions)], fillvalue=0.0)]
+
+
+def _pages(
+    live: Session, arms: dict[str, list[TapedArm]], best: Sequence[float], positions: Sequence[float]
+) -> Iterator[Record]:
+    sample = live.rewards.sample
+    for each in arms.values():
+        for arm in each:
+            arm.seen = 0.0
+    for page in range(1, live.last + 1):
+        for decision in live.decide_slate():
+            arm, seen = arms[decision.agent][decision.arm], positions[decision.place - 1]
+            reward = sample(seen * arm.mean, uniform(arm.tape, arm.pulls))
+            arm.pulls += 1
+            arm.seen = (arm.seen or 0.0) + seen
+            live.reward(decision.id, reward)
+            regret = best[decision.place - 1] - seen * arm.mean
+            yield Record(page, decision.agent, decision.arm, reward, regret)
 
 
 def _steps(live: Session, arms: dict[str, list[TapedArm]]) -> Iterator[Record]:

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, count, is_one_line, known, listed, number_in, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
+from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
 from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled
@@ -149,7 +150,8 @@ def check_name(name: object, error: type[CloneproofError] = MarketError) -> None
 def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
     """Return the copies of every agent; agents that are not named register each original once.
 
-    >>> from cloneproof.market.priors import Point
+    >>> from cloneproof.market.positions import Positions, places_by_segment
+    from cloneproof.market.priors import Point
     >>> full_copies([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], {"ana": (2, 1)})
     {'ana': (2, 1), 'bo': (1,)}
     """
@@ -226,6 +228,10 @@ class Market:
     segments : mapping of str to float, optional
         The segments that users fall into, by a fixed rule, and the fraction of the rounds in each. Agents register once
         for all of them, and a mechanism runs once in each.
+    positions : sequence of float, or mapping of str to such, optional
+        The attention of each place of a page, from the first on, falling and at most 1: an arm of mean v in place p has
+        rewards of mean positions[p] v. A round is then a page, and regret is against the best slate of different
+        agents. A mapping has the places of each segment. Left out, a round shows one arm.
 
     Notes
     -----
@@ -257,6 +263,7 @@ class Market:
     delays: Delays = "none"
     ends: Ends = "at-horizon"
     segments: Mapping[str, float] = field(default_factory=dict)
+    positions: Positions | None = None
     declared: Mapping[str, Any] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -294,6 +301,7 @@ class Market:
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),
             ("max_originals", declared.get("max_originals", most)),
             ("segments", segments),
+            ("positions", None if self.positions is None else places_by_segment(self.positions, segments)),
             ("declared", declared),
         ):
             object.__setattr__(self, key, value)
@@ -308,6 +316,16 @@ class Market:
     def most_rounds(self) -> int:
         """Most rounds that it can last: the horizon, or what the largest drawn end can be."""
         return self.horizon if self.ends == "at-horizon" else LONGEST * self.horizon
+
+    @property
+    def places(self) -> tuple[float, ...]:
+        """Attention of each place of a page; empty without positions, and where segments have places of their own."""
+        return self.positions if isinstance(self.positions, tuple) else ()
+
+    @property
+    def page_attention(self) -> float:
+        """Attention of a whole page: the most rewards of a round, in units of the largest mean."""
+        return math.fsum(self.places) if self.places else 1.0
 
     @property
     def originals(self) -> int:
@@ -333,7 +351,9 @@ class Market:
         for name, part in self.segments.items():
             agents = tuple(agent.with_laws(partial(marginal, segment=name)) for agent in self.agents)
             rounds = max(1, round(part * self.horizon))
-            found[name] = made.setdefault((rounds, agents), self._remade(horizon=rounds, agents=agents, segments={}))
+            places = self.positions[name] if isinstance(self.positions, dict) else self.positions
+            alone = self._remade(horizon=rounds, agents=agents, segments={}, positions=places)
+            found[name] = made.setdefault((rounds, agents, places), alone)
         return found or {"": self}
 
     def segment(self, name: str) -> Market:
@@ -353,6 +373,10 @@ class Market:
         This is so if users of all rounds are drawn at random. Joint laws other than `SegmentVectors` are replaced by
         512 draws.
         """
+        if isinstance(self.positions, dict):
+            raise MarketError(
+                "expected one list of positions for all segments that are pooled, got one for each; give positions once"
+            )
         agents = [agent.with_laws(partial(pooled, segments=self.segments)) for agent in self.agents]
         return self._remade(agents=agents, segments={})
 
@@ -411,6 +435,14 @@ class Market:
             values = iter(value for value, _ in combination)
             means = {agent.name: tuple(next(values) for _ in range(agent.count)) for agent in self.agents}
             yield math.prod(weight for _, weight in combination), means
+
+
+def check_no_positions(market: Market, who: str) -> None:
+    """Refuse a market with several places; the caller plays one arm a round."""
+    if market.positions is not None:
+        raise MarketError(
+            f"{who} expects a market without positions, got {brief(market.positions)}; leave positions out"
+        )
 
 
 def checked_market(value: object) -> Market:

@@ -22,7 +22,8 @@ from cloneproof.market.rewards import reward_family
 from cloneproof.market.segments import law_from_dict
 
 MARKET_KEYS = (
-    "horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "segments", "agents",
+    "horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "positions", "segments",
+    "agents",
 )  # fmt: skip
 AGENT_KEYS = ("name", "originals", "prior", "segment_priors")
 
@@ -82,7 +83,8 @@ def market_to_toml(market: Market) -> str:
     delays = {} if market.delays == "none" else {"delays": market.delays}
     ends = {} if market.ends == "at-horizon" else {"ends": market.ends}
     segments = {"segments": dict(market.segments)} if market.segments else {}
-    return tomli_w.dumps(top | dict(market.declared) | delays | ends | segments | {"agents": agents})
+    positions = {} if market.positions is None else {"positions": market.positions}
+    return tomli_w.dumps(top | dict(market.declared) | delays | ends | positions | segments | {"agents": agents})
 
 
 def market_from_toml(text: str, source: str = "the text") -> Market:

@@ -77,13 +77,15 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
 _NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
 
-def ucb1(constant: float = 2.0, clock: Clock = "current", bonus: BonusFunction | None = None) -> Mechanism:
+def ucb1(
+    constant: float = 2.0, clock: Clock = "current", bonus: BonusFunction | None = None, one_place_each: bool = False
+) -> Mechanism:
     """UCB1 over all arms (Algorithm 1)."""
     claims = (
         Claim("not clone-proof", "Theorem 1", "confirmed, not at the paper's own T; see docs/reading.md#ucb1"),
         Claim("regret O(K ln T)", "Auer et al. 2002"),
     )
-    return Mechanism(arm=ucb(constant, clock, bonus), claims=claims)
+    return Mechanism(arm=ucb(constant, clock, bonus), claims=claims, one_place_each=one_place_each)
 
 
 def etc(arm_rounds: int, choice: Choice = "commit", order: Order = "round-robin") -> Mechanism:
@@ -223,9 +225,9 @@ def holdout_kl_ucb(
     return Mechanism(agent=agent, arm=arm, score=HoldOut(rounds_number(horizon, "horizon"), arms), claims=claims)
 
 
-def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Mechanism:
+def kl_ucb(constant: float = 1.0, clock: Clock = "current", one_place_each: bool = False) -> Mechanism:
     """KL-UCB over all arms (Garivier and Cappe 2011), with exploration ln t."""
-    return Mechanism(arm=kl_ucb_rule(constant, clock))
+    return Mechanism(arm=kl_ucb_rule(constant, clock), one_place_each=one_place_each)
 
 
 def epsilon_greedy(c: float = 1.0) -> Mechanism:
@@ -233,9 +235,9 @@ def epsilon_greedy(c: float = 1.0) -> Mechanism:
     return Mechanism(arm=epsilon_greedy_rule(c))
 
 
-def thompson() -> Mechanism:
+def thompson(one_place_each: bool = False) -> Mechanism:
     """Thompson sampling over all arms with Beta(1, 1) priors."""
-    return Mechanism(arm=thompson_rule())
+    return Mechanism(arm=thompson_rule(), one_place_each=one_place_each)
 
 
 def reservoir(

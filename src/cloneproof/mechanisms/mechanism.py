@@ -185,6 +185,9 @@ class Mechanism:
         The numbers that it was made from, for display.
     claims : tuple of Claim, optional
         What is claimed of it.
+    one_place_each : bool, default False
+        Whether an agent has at most one place of a page with positions, under a rule that ranks all arms; the
+        reservoir always gives it one.
 
     Notes
     -----
@@ -212,6 +215,7 @@ class Mechanism:
     name: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    one_place_each: bool = False
 
     def __post_init__(self) -> None:
         for level in (self.agent, self.arm):
@@ -287,13 +291,15 @@ class Mechanism:
             return f"the agent rule {_describe(agent)}"
         return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
 
-    def no_joiners(self, ends: str) -> str | None:
+    def no_joiners(self, ends: str, pages: bool = False) -> str | None:
         """Return why agents cannot join while it runs, as a sentence; None if they can.
 
         They can where the slots of all agents are in one timetable, or in one index until a random end: there nobody
         gains by waiting (docs/textbook/seasons.md).
         """
         rule = self.arm
+        if pages:
+            return "pages of several places take no agents while they run; register for the next season or session"
         if (
             self.agent is not None
             or self.clearing.planned_epochs
@@ -342,6 +348,8 @@ class Mechanism:
             data["sample"] = self.sample.to_dict()
         if self.fallback is not None:
             data["fallback"] = self.fallback.to_dict()
+        if self.one_place_each:
+            data["one_place_each"] = True
         return data
 
     def __str__(self) -> str:
@@ -350,6 +358,8 @@ class Mechanism:
             words.append(self.scoring.words)
         if self.sample is not None:
             words.append(self.sample.words)
+        if self.one_place_each:
+            words.append("one place each")
         return ", ".join(words)
 
 
@@ -416,6 +426,7 @@ def mechanism_from_dict(
         score=score_from(data.get("score", "all")),
         sample=None if sample is None else sample_from_dict(sample),
         fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
+        one_place_each=data.get("one_place_each", False),
     )
 
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -21,6 +22,7 @@ from cloneproof.engines.closed_form.commitment import (
     Binomial,
     CopiedOriginal,
     EqualArms,
+    ExactAtoms,
     Fixed,
     Phases,
     Rounds,
@@ -57,11 +59,13 @@ from cloneproof.engines.closed_form.quadrature import (
     points_for,
 )
 from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
+from cloneproof.engines.closed_form.slates import continuous_best_slate, expected_best_slate, slate_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
+from cloneproof.mechanisms.online.slate import check_takes_positions
 
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
 SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
@@ -173,6 +177,7 @@ class Problem:
     mechanism: Mechanism
     horizon: int
     rewards: RewardLaw
+    places: Sequence[float] = ()
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -185,6 +190,8 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
         return _in_epochs(problem)
     if problem.mechanism.arm.draws:
         rewards = bar_rewards if problem.mechanism.arm.slots.bars else reservoir_rewards
+        if problem.places:
+            rewards = partial(slate_rewards, attention=problem.places)
         return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
     rule = problem.mechanism.agent
     if rule is None:
@@ -334,6 +341,8 @@ def closed_form(
     if at_random and arithmetic == "ball":
         raise EngineError("the closed form of bars on slots is in floats, got arithmetic 'ball'; use 'float'")
     check_time("closed form")
+    if market.places:
+        check_takes_positions(running)
     if running.arm.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
@@ -411,12 +420,12 @@ def _estimates(
     every = [atoms for own in priors for atoms in own]
     means = [value for atoms in every for value, _ in atoms]
     rewards = Bernoulli(arithmetic) if running.arm.draws else _reward_law(market, means, arithmetic)
-    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards))
-    best, best_error = market.horizon * expected_best(every), 0.0
-    if prior_points:
-        best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
-        best, best_error = market.horizon * best, market.horizon * best_error
-    lost = (LOST + apart) * market.horizon
+    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards, market.places))
+    best, best_error = _best_round(market, priors, prior_points)
+    best, best_error = market.horizon * best, market.horizon * best_error
+    lost = (LOST + apart) * market.horizon * market.page_attention
+    if market.places and not arithmetic.proven:  # differences of chances: errors are absolute
+        lost += roundings * UNIT * market.horizon * market.page_attention
     if arithmetic.proven:
         unsure = arb(0, lost)
         payoffs = [_ball_estimate(ball(market.share) * (reward + unsure), method) for reward in earned]
@@ -433,6 +442,14 @@ def _estimates(
     ]
     regret = float(best) - math.fsum(earned)
     return [*payoffs, Estimate(regret, math.fsum(bounds) + best_error + 4 * UNIT * float(best), "estimated", method)]
+
+
+def _best_round(market: Market, priors: list[list[ExactAtoms]], prior_points: int) -> tuple[Number, float]:
+    """Return what a round with the best original, or with the best slate, is worth; and the error of a quadrature."""
+    own = [prior for agent in market.agents for prior in agent.priors]
+    if market.places:
+        return (continuous_best_slate if prior_points else expected_best_slate)(market, priors)
+    return best_mean(own) if prior_points else (expected_best([atoms for agent in priors for atoms in agent]), 0.0)
 
 
 def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:

@@ -132,7 +132,7 @@ def binomial_term(rounds: int, chance: Fraction, count: int) -> Number:
 
 
 @lru_cache(maxsize=4096)
-def binomial_window(rounds: int, mean: float) -> tuple[int, tuple[Number, ...]]:
+def binomial_window(rounds: int, mean: float | Fraction) -> tuple[int, tuple[Number, ...]]:
     """Return the first count of the window and the probabilities from there on, as balls."""
     chance = Fraction(mean)
     if rounds == 0 or chance == 0:
@@ -158,7 +158,7 @@ def binomial_window(rounds: int, mean: float) -> tuple[int, tuple[Number, ...]]:
 
 
 @lru_cache(maxsize=1024)
-def binomial_below(rounds: int, mean: float) -> tuple[Number, ...]:
+def binomial_below(rounds: int, mean: float | Fraction) -> tuple[Number, ...]:
     """Return the probability of at most each number of the window, as balls."""
     with ctx.workprec(PRECISION):
         return tuple(accumulate(binomial_window(rounds, mean)[1]))
@@ -240,7 +240,7 @@ def binomial(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
     return Law(low, weights)
 
 
-def binomial_with_cdf(rounds: int, mean: float, arithmetic: Arithmetic) -> Law:
+def binomial_with_cdf(rounds: int, mean: float | Fraction, arithmetic: Arithmetic) -> Law:
     """Return the law with its distribution function, rounded once, so that high powers of it are accurate."""
     low, window = binomial_window(rounds, mean)
     return Law(low, arithmetic.array(list(window)), 1, arithmetic.array(list(binomial_below(rounds, mean))))

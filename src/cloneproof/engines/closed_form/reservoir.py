@@ -90,11 +90,11 @@ def reservoir_rewards(
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
     left = horizon - rule.draws * rule.explore * len(agents)
-    tested = _count_laws({value for kind in kinds for each in kind for value, _ in each.atoms}, rule, arithmetic)
+    tested = count_laws({value for kind in kinds for each in kind for value, _ in each.atoms}, rule, arithmetic)
     ranked = left > 0 and rule.slots.fallback == "best"
     laws = [
         _draw_laws(
-            _independent_parts(kind, rule.draws, tested.below.shape[1], arithmetic),
+            independent_parts(kind, rule.draws, tested.below.shape[1], arithmetic),
             keys.count(kind),
             rule.draws,
             tested,
@@ -125,7 +125,7 @@ def bar_rewards(
     path = bar_path(np.array(values), rule.slots.bars, horizon, slots)
     rows, counts = len(path.weights), [keys.count(kind) for kind in kinds]
     places = {value: place for place, value in enumerate(values)}
-    parts = [_independent_parts(kind, rule.draws, rows, arithmetic, axes=1) for kind in kinds]
+    parts = [independent_parts(kind, rule.draws, rows, arithmetic, axes=1) for kind in kinds]
     terms = max(sum(len(part) for part, _ in each) for each in parts)
     earned = np.zeros(len(kinds))
     width = max(1, AT_ONCE // (terms * rule.draws))
@@ -172,22 +172,25 @@ def _draw_laws(
     else:
         fail, mean, passing = tests
         needed = [(j, 0) for j in range(s + 1)]
-        powers = _expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed, arithmetic)
+        powers = expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed, arithmetic)
         found = [np.array([powers[pair][which, 0] for pair in needed]) for which in range(3)]
         if ranked:
             needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
-            powers = _expected_powers(parts, tested.values, levels, needed, arithmetic)
+            powers = expected_powers(parts, tested.values, levels, needed, arithmetic)
             found.append(np.array([powers[j, s - 1 - j][1] for j in range(s)]))
             found.append(np.array([powers[j + 1, s - 1 - j][0] for j in range(s)]))
             found.append(np.array([powers[j, s - j][0] for j in range(s)]))
     return DrawLaws(agents, terms, *found)
 
 
-def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> CountLaws:
+def count_laws(
+    values: Iterable[float], rule: Rule, arithmetic: Arithmetic, attention: Fraction = Fraction(1)
+) -> CountLaws:
+    """Return the laws of a test in a place of this attention."""
     n, rising = rule.explore, sorted(values)
     top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
-    counts = [binomial_with_cdf(n, value, arithmetic) for value in rising]
-    low = min([top, *(law.low for law in counts)])
+    counts = [binomial_with_cdf(n, attention * Fraction(value), arithmetic) for value in rising]
+    low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
     below, at = (np.array(each) for each in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
     one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
     fail = arithmetic.array([law.on(top + 1, top + 1, arithmetic)[0][0] for law in counts])
@@ -196,7 +199,7 @@ def _count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> 
     return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
 
 
-def _independent_parts(
+def independent_parts(
     originals: Sequence[CopiedOriginal], draws: int, levels: int, arithmetic: Arithmetic, axes: int = 2
 ) -> list[IndependentParts]:
     """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
@@ -219,7 +222,7 @@ def _independent_parts(
     return [([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], n) for kind, n in kinds.items()]
 
 
-def _expected_powers(
+def expected_powers(
     parts: Sequence[IndependentParts],
     places: Mapping[float, int],
     tables: Sequence[Array],

@@ -15,7 +15,8 @@ from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
-from cloneproof.mechanisms.online.running import MechanismState, UniformTraffic, initial_state
+from cloneproof.mechanisms.online.running import UniformTraffic, initial_state
+from cloneproof.mechanisms.online.slate import UniformPages, slate_state
 from cloneproof.mechanisms.online.state import StateSetup
 from cloneproof.mechanisms.online.streams import (
     COINS_STREAM,
@@ -34,6 +35,7 @@ class SegmentTerms(NamedTuple):
     name, number   both None if the session has no segments
     horizon        rounds that its mechanism expects there
     last           its last round; the session may end before
+    places         of a page; 0 if a round shows one arm
     """
 
     name: str | None
@@ -41,6 +43,7 @@ class SegmentTerms(NamedTuple):
     mechanism: Mechanism
     horizon: int
     last: int
+    places: int = 0
 
 
 def segment_stream(stream: Stream, number: int | None) -> Stream:
@@ -76,7 +79,8 @@ class Segment:
     """
 
     __slots__ = (
-        "allocations", "coins", "last", "mechanism", "name", "number", "registration", "round", "state", "withdrawals",
+        "allocations", "coins", "last", "mechanism", "name", "number", "places", "registration", "round", "state",
+        "withdrawals",
     )  # fmt: skip
 
     def __init__(
@@ -87,7 +91,7 @@ class Segment:
         withdrawn: set[tuple[int, int]],
         uniform_traffic: float,
     ) -> None:
-        self.name, self.number, self.mechanism, horizon, self.last = terms
+        self.name, self.number, self.mechanism, horizon, self.last, self.places = terms
         self.registration, self.round = registration, 0
         self.allocations: dict[Allocation, Allocation] = {}
         own = segment_stream(stream, self.number)
@@ -95,10 +99,10 @@ class Segment:
         self.withdrawals = Withdrawals(self.mechanism.arm.draws > 0, withdrawn)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
         setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
-        self.state: MechanismState | UniformTraffic = initial_state(setup)
-        if uniform_traffic:
-            coins = substream(own, UNIFORM_STREAM)
-            self.state = UniformTraffic(self.state, uniform_traffic, registration, coins, self.withdrawals)
+        self.state: Any = slate_state(setup, self.places) if self.places else initial_state(setup)
+        if uniform_traffic:  # a state of pages has `next_page`, one of rounds `next_run`
+            coins, mixed = substream(own, UNIFORM_STREAM), UniformPages if self.places else UniformTraffic
+            self.state = mixed(self.state, uniform_traffic, registration, coins, self.withdrawals)
 
     def keep(self, allocation: Allocation) -> Allocation:
         """Return the allocation as the session keeps it, with the segment's name."""
@@ -134,7 +138,7 @@ class Segment:
         }
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        self.round = data["round"]
+        self.round = data.get("pages", data["round"])
         self.withdrawals.out.update(data.get("out", ()))
         self.state.leave_out()
         self.state.restore(data["machine"])

@@ -35,7 +35,6 @@ from cloneproof.mechanisms.online.registration import (
     open_registration,
     with_joiner,
 )
-from cloneproof.mechanisms.online.running import MechanismState, UniformTraffic
 from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segments_mechanism
 from cloneproof.mechanisms.online.session_file import (
     Decision,
@@ -47,6 +46,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
+from cloneproof.mechanisms.online.slate import SessionPlaces, checked_places
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 
 
@@ -64,6 +64,10 @@ class Session:
         is then the number of decisions until each has ended.
     round : int
         The decisions so far.
+    pages : int
+        The pages so far, where they have positions; `horizon` and `last` then count pages.
+    probabilities : tuple of float or None
+        Of the decisions of the last page, likewise.
     begun : dict of str to Segment
         What the session keeps of each segment that has decisions (of all, under None, if it has none): its `round`, its
         `last` round where ends are random, and its `state`.
@@ -99,8 +103,10 @@ class Session:
         ends: Ends = "at-horizon",
         uniform_traffic: float = 0.0,
         segments: Mapping[str, float] | None = None,
+        positions: SessionPlaces | None = None,
     ) -> None:
         self.segments = {} if segments is None else checked_segments(segments)
+        self.positions = None if positions is None else checked_places(positions, self.segments)
         self.mechanism, self.registration = segments_mechanism(mechanism, self.segments), registration
         self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
         self.seed: Stream = seed if isinstance(seed, bytes) and len(seed) == KEY_BYTES else checked_seed(seed)
@@ -118,7 +124,8 @@ class Session:
         self.begun: dict[str | None, Segment] = {}
         if not self.segments:
             self._begin(None)
-        self.round, self.history = 0, True
+        self.round, self.pages, self.history = 0, 0, True
+        self.probabilities: tuple[float | None, ...] = ()
         self.pending: dict[int, Allocation] = {}
         self.sums = [0] * len(registration.names)
         self._past = SessionHistory()
@@ -132,7 +139,8 @@ class Session:
             check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
         own = None if name is None else number
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
-        return SegmentTerms(name, own, mechanism, horizon, last)
+        places = self.positions[str(name)] if isinstance(self.positions, dict) else self.positions or 0
+        return SegmentTerms(name, own, mechanism, horizon, last, places)
 
     def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
@@ -201,11 +209,52 @@ class Session:
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot, segment), number
 
+    def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
+        """Decide the next page: a decision for each place that is filled, each with an id and a reward of its own.
+
+        With fewer agents than places the last places stay empty, and there are fewer decisions. Raises errors as
+        `decide` does.
+        """
+        if self.positions is None:
+            raise SessionError("expected a session with positions, got one without; call decide()")
+        part = self.begun[segment] if segment in self.begun else self._begin(segment)
+        if self.pages >= self.last or part.round >= part.last:
+            raise self._end_of(part)
+        if self.window is not None:
+            self._close_windows(self.round + 1, self.window * part.places)
+        try:
+            page = part.state.next_page(part.round + 1)
+        except NobodyLeftError:
+            self._leave_empty(part)
+            raise
+        self.pages += 1
+        part.round += 1
+        self._current = part
+        shown = [(place, part.keep(each)) for place, each in enumerate(page) if each is not None]
+        self.probabilities = tuple(part.state.chances[place] for place, _ in shown)
+        return tuple(self._show(part, place + 1, each) for place, each in shown)
+
+    def _show(self, part: Segment, place: int, allocation: Allocation) -> Decision:
+        """Enter the decision for one place of a page."""
+        self.round += 1
+        self.pending[self.round] = allocation
+        if part.coins is not None and part.coins.by_pull and allocation.arm_counts:
+            part.coins.expect(self.round, 1, *part.state.place(allocation))
+        if self.history:
+            self._past.add(allocation.agent, allocation.arm, 1, part.number)
+        name = self.registration.names[allocation.agent]
+        return Decision(self.round, name, allocation.arm, allocation.phase, allocation.slot, part.name, place)
+
+    @property
+    def played(self) -> int:
+        """Rounds so far: decisions, or pages where these have positions."""
+        return self.round if self.positions is None else self.pages
+
     def _end_of(self, part: Segment) -> SessionError:
         """Return the error for a decision after the last one."""
         if part.nobody_left:
             return nobody_left()
-        if self.round < self.last:
+        if self.played < self.last:
             return SegmentEndedError(
                 f"expected at most {part.last} decisions in segment {part.name!r}, where its end was drawn, got one "
                 "more; open a new session to go on there"
@@ -220,7 +269,7 @@ class Session:
         if self.ends == "at-random":
             self.last -= missed
         elif self.nobody_left:
-            self.last = self.round
+            self.last = self.played
 
     def withdraw(self, agent: str, arm: int) -> None:
         """Show an arm no more, from the next decision on; rewards of earlier decisions are still entered.
@@ -263,7 +312,7 @@ class Session:
         agents while it runs, and `SessionError` if a champion has all later rounds.
         """
         for terms in self._terms.values():
-            refusal = terms.mechanism.no_joiners(self.ends)
+            refusal = terms.mechanism.no_joiners(self.ends, bool(terms.places))
             if refusal is not None:
                 raise MechanismError(refusal)
         if self.decided or self.round >= self.last:
@@ -392,10 +441,10 @@ class Session:
     @property
     def probability(self) -> float | None:
         """Probability of the last decision given everything before it; None where the dice have no formula."""
-        return self.state.chance
+        return self.state.chance if self.positions is None else self.probabilities[-1]
 
     @property
-    def state(self) -> MechanismState | UniformTraffic:
+    def state(self) -> Any:  # noqa: ANN401 (as Segment has it)
         """State of the mechanism that decided last."""
         return self._current.state
 
@@ -425,6 +474,7 @@ class Session:
                 "window": self.window,
                 **({} if self.ends == "at-horizon" else {"ends": self.ends}),
                 **({"uniform_traffic": self.uniform_traffic} if self.uniform_traffic else {}),
+                **({} if self.positions is None else {"positions": self.positions, "pages": self.pages}),
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -449,7 +499,9 @@ class Session:
             public = Registration.from_data(body["registration"])
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            live = cls(saved, public, body["horizon"], seed, *terms, body.get("uniform_traffic", 0.0), segments)
+            pages = body.get("uniform_traffic", 0.0), segments, body.get("positions")
+            live = cls(saved, public, body["horizon"], seed, *terms, *pages)
+            live.pages = body.get("pages", 0)
             live.history = body["history"]
             live.round = body["round"]
             live.sums = list(body["sums"])
@@ -486,6 +538,7 @@ def session(
     uniform_traffic: float = 0.0,
     weights: Mapping[str, Sequence[int]] | None = None,
     segments: Mapping[str, float] | None = None,
+    positions: SessionPlaces | None = None,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -523,6 +576,10 @@ def session(
         The fraction of rounds in each segment of users; `decide` then names the segment. Each has statistics, champion
         and, if ends are random, an end of its own with its fraction of the horizon as its mean. What an agent's slots
         hold is drawn once for all segments.
+    positions : int, sequence of float, or mapping of str to such, optional
+        How many places a page has, or the attention of each, which no decision depends on; for all segments, or for
+        each. The horizon then counts pages, `decide_slate` takes the place of `decide`, and a window is as long as
+        that many full pages.
 
     Examples
     --------
@@ -534,6 +591,7 @@ def session(
     1.0
     """
     registration = open_registration(registered, weights)
-    live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, uniform_traffic, segments)
+    rest = uniform_traffic, segments, positions
+    live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, *rest)
     live.history = history
     return live

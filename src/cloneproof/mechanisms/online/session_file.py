@@ -18,7 +18,8 @@ from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mecha
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSIONS: Final = (2, 3, 4, 5, 6)  # withdrawals 3, weights 4, joiners 5, segments 6: nothing older ignores them
+VERSIONS: Final = (2, 3, 4, 5, 6, 7)
+"""With withdrawals 3, weights 4, joiners 5, segments 6, positions 7: nothing older ignores them."""
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
@@ -26,8 +27,8 @@ def sealed(body: Mapping[str, Any]) -> str:
     """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
     known = body["registration"]
-    newest = 4 if "segments" in body else 3 if "joined" in known else 2 if "weights" in known else "withdrawn" in body
-    version = VERSIONS[newest]
+    marks = ("withdrawn" in body, "weights" in known, "joined" in known, "segments" in body, "positions" in body)
+    version = VERSIONS[max((k + 1 for k, there in enumerate(marks) if there), default=0)]
     return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
 
 
@@ -154,6 +155,8 @@ class Decision(NamedTuple):
         The number of the draw that is played, where the mechanism draws from arms; else -1.
     segment : str or None
         Of the user who is served, if the session has segments.
+    place : int
+        Which place of a page, from 1; 0 where a round shows one arm.
     """
 
     id: int
@@ -162,6 +165,7 @@ class Decision(NamedTuple):
     phase: str
     slot: int = -1
     segment: str | None = None
+    place: int = 0
 
 
 class SessionEntry(NamedTuple):

@@ -18,6 +18,7 @@ from cloneproof._randomness import substream, uniform
 from cloneproof.bounds.bars_tuning import tune_bars
 from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, best_of_quantiles, quadrature
 from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
+from cloneproof.bounds.slates import SlateMarket, best_slate_of_quantiles, tune_slates
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
@@ -73,6 +74,8 @@ def reservoir_parameters(
     fine, coarse = (
         _tuning_market("reservoir", market, agents, horizon, originals, rates, nodes) for nodes in (FINE, COARSE)
     )
+    if market is not None and market.places:
+        return _on_slates(market, given, fine, coarse)
     tuned = tune_reservoir(fine, coarse)
     return Derived(_unless_given(tuned.numbers, given), (CLONE_PROOF,) if given else (CLONE_PROOF, _regret(tuned)))
 
@@ -181,6 +184,23 @@ def _in_epochs(
     parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
     claim = CLONE_PROOF if name == "reservoir" else CONTEST_CLONE_PROOF
     return Derived(parameters, (claim,), reservoir_in_epochs)
+
+
+def _on_slates(market: Market, given: Given, fine: ReservoirMarket, coarse: ReservoirMarket) -> Derived:
+    """Tune pulls and draws for a page of several places, where the best of all draws counts and none passes."""
+    best = None
+    if fine.expected_best is not None:
+        own = [[prior.quantile for prior in agent.priors] for agent in market.agents]
+        best = best_slate_of_quantiles(own, market.places)
+    tuned = tune_slates(*(SlateMarket(each.agents, each.horizon, market.places, best) for each in (fine, coarse)))
+    numbers = {"rounds": tuned.rounds, "draws": tuned.draws, "choose": "best"}
+    regret = Claim(
+        f"regret about {tuned.regret:,.0f} if everybody is honest, against the best slate of different agents; "
+        f"{tuned.exploration:.2%} of the pages have a test",
+        "computed for these priors",
+    )
+    kept = {key: value for key, value in numbers.items() if key not in given}
+    return Derived(kept, (CLONE_PROOF,) if given else (CLONE_PROOF, regret))
 
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
