@@ -28,6 +28,12 @@ from cloneproof.engines.monte_carlo.blocks.slots import (
     slots_apply,
 )
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
+from cloneproof.engines.monte_carlo.slates import (
+    laboratory_applies,
+    laboratory_outcomes,
+    top_arms_apply,
+    top_arms_outcomes,
+)
 from cloneproof.engines.monte_carlo.stepping.rounds import loop_of, step_outcomes, stepping_applies
 
 Kernel = Callable[[Job, int, int], Outcomes]
@@ -40,12 +46,17 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("stepping", stepping_applies, step_outcomes),
 )
 
+SLATE_KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
+    ("laboratory", laboratory_applies, laboratory_outcomes),
+    ("top arms", top_arms_apply, top_arms_outcomes),
+)  # for markets with positions, which no other kernel plays
+
 TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes, falling_outcomes)
 
 
 def kernel_for(job: Job) -> tuple[str, Kernel]:
     """Return the name and the function of the kernel that takes the job."""
-    for name, applies, kernel in KERNELS:
+    for name, applies, kernel in SLATE_KERNELS if job.market.places else KERNELS:
         fits = job.market.ends == "at-horizon" or kernel in TO_RANDOM_ENDS
         if fits and applies(job):
             return name, kernel
@@ -72,6 +83,8 @@ def seconds_of_run(job: Job) -> float:
     name, _ = kernel_for(job)
     if name == "reference":
         return rounds / ROUNDS_IN_PYTHON
+    if name == "top arms":
+        return rounds * arms * 2e-7
     if all(rule.commits for rule in job.mechanism.rules):
         return 1e-6 + 3e-7 * arms
     skips = name in ("slot blocks", "index on slots") or (name == "stepping" and loop_of(job) in ("leader", "greedy"))

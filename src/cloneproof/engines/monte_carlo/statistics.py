@@ -135,7 +135,7 @@ class Bounds:
 
 def payoff_bounds(market: Market) -> Bounds:
     """Bound an agent's payoff: it may be served in every round, or in none."""
-    most = market.share * market.most_rounds
+    most = market.share * market.most_rounds * max(1, len(market.places))
     if math.isfinite(market.family.low) and math.isfinite(market.family.high):
         return Bounds(most * min(market.family.low, 0.0), most * max(market.family.high, 0.0))
     return Bounds(0.0, most, market.share * market.family.spread * math.sqrt(market.most_rounds))
@@ -143,6 +143,9 @@ def payoff_bounds(market: Market) -> Bounds:
 
 def regret_bounds(market: Market) -> Bounds:
     """Bound the regret, a sum of differences of means: the span of the priors."""
+    if market.places:  # usual bandits may fill more places than there are agents
+        most = market.most_rounds * market.page_attention
+        return Bounds(-most, most)
     supports = [agent.support for agent in market.agents]
     if any(support is None for support in supports):
         return Bounds(0.0, float(market.most_rounds))
@@ -151,10 +154,10 @@ def regret_bounds(market: Market) -> Bounds:
 
 
 def served_bounds(market: Market, agent: str) -> Bounds:
-    """Bound what an agent is served, in means of the arms pulled: at most all rounds at its best mean."""
+    """Bound what an agent is served, in means of the arms pulled: at most all rounds, or pages, at its best mean."""
     support = next(each.support for each in market.agents if each.name == agent)
     best = 1.0 if support is None else max(support)
-    return Bounds(0.0, market.share * market.most_rounds * best)
+    return Bounds(0.0, market.share * market.most_rounds * market.page_attention * best)
 
 
 def gain_bounds(market: Market, agent: str) -> Bounds:

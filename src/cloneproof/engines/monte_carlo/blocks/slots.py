@@ -285,7 +285,7 @@ def scan(plan, tables, streams, agent, rounds):
 
 
 @compiled
-def _order_agents(plan, order, levels):
+def order_agents(plan, order, levels):
     """Draw the order of the agents in the timetable."""
     stream = word(level_stream(levels, ZERO, ZERO), ORDER_STREAM)
     for i in range(plan.agents):  # by insertion: agents are few
@@ -402,7 +402,7 @@ def _cached(sources: int) -> Any:  # noqa: ANN401
             if plan.contest:
                 contest_rounds(plan, tables, streams)
             else:
-                _order_agents(plan, tables.order, streams.levels)
+                order_agents(plan, tables.order, streams.levels)
                 scan(plan, tables, streams, NONE, plan.horizon)
             close_run(arms, paid, results, r)
 
