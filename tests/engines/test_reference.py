@@ -38,7 +38,7 @@ def test_honest_copies_are_the_originals_alone(market, name, seed):
     live = cp.session(small(name), shape, market.horizon, substream(0, seed, 0, SESSION_STREAM) >> 1, market.share)
     pulls, expected = {}, []
     for number in range(1, market.horizon + 1):
-        _, agent, arm, _, _ = live.decide()
+        _, agent, arm, *_ = live.decide()
         tape = substream(0, seed, 0, TAPE_STREAM, list(shape).index(agent), arm, 0)
         pull = pulls[agent, arm] = pulls.get((agent, arm), -1) + 1
         reward = market.family.sample(means[agent][arm], uniform(tape, pull))

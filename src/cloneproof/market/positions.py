@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from cloneproof._checks import count, listed, number_in
 from cloneproof.errors import CloneproofError, MarketError, brief
@@ -34,9 +35,7 @@ def checked_positions(given: object, error: type[CloneproofError] = MarketError)
     return places
 
 
-def places_by_segment(
-    given: object, segments: Iterable[str], error: type[CloneproofError] = MarketError
-) -> tuple[float, ...] | dict[str, tuple[float, ...]]:
+def places_by_segment(given: object, segments: Iterable[str], error: type[CloneproofError] = MarketError) -> Any:  # noqa: ANN401
     """Return the attention of each place, or that in each segment, or raise an error.
 
     >>> places_by_segment({"code": [1], "writing": [1, 0.5]}, ["code", "writing"])

@@ -63,7 +63,7 @@ class SlateTables(NamedTuple):
     order: IntArray  # of the tests, or by lot
     turns: IntArray
     ranking: IntArray  # agents with a finished test, the best first
-    count: IntArray  # of each agent's best test
+    counts: IntArray  # of each agent's best test
     best: IntArray  # the arm of it
     pages: IntArray  # of each arm in each place
     clicks: IntArray  # of each agent
@@ -77,11 +77,11 @@ def _climb(tables, ranked, i, count, arm):
     for k in range(ranked):
         if ranking[k] == i:
             at = k
-    if at < ranked and count <= tables.count[i]:
+    if at < ranked and count <= tables.counts[i]:
         return ranked
     new = ranked + 1 if at == ranked else ranked
-    tables.count[i], tables.best[i] = count, arm
-    while at > 0 and tables.count[ranking[at - 1]] < count:
+    tables.counts[i], tables.best[i] = count, arm
+    while at > 0 and tables.counts[ranking[at - 1]] < count:
         ranking[at] = ranking[at - 1]
         at -= 1
     ranking[at] = i
@@ -91,13 +91,12 @@ def _climb(tables, ranked, i, count, arm):
 @compiled
 def _take_turns(plan, tables, ranked, front, start, pages):
     """Give the places left over in front to agents without a finished test, in turn and with uniform draws."""
-    waiting = 0
+    waiting, seat = ZERO, ZERO
     for k in range(plan.agents):
-        waiting += np.int64(tables.count[tables.turns[k]] < 0)
-    seat = 0
+        waiting += tables.counts[tables.turns[k]] < 0
     for k in range(plan.agents):
         i = tables.turns[k]
-        if tables.count[i] >= 0:
+        if tables.counts[i] >= 0:
             continue
         for place in range(ranked, front):
             # pages t from start on with (t + place - ranked) % waiting == seat
@@ -150,7 +149,7 @@ def _laboratory(sources: int) -> Any:  # noqa: ANN401
             streams = streams_of(run_streams[r])
             begin_run(arms, len(arms), streams.tapes, means[r])
             tables.clicks[:], tables.pages[:] = 0, 0
-            tables.count[:] = -1
+            tables.counts[:] = -1
             order_agents(plan, tables.order, streams.levels)
             order_agents(plan, tables.turns, word(streams.levels, TURNS))
             ranked, start, test = ZERO, ZERO, ZERO
@@ -230,7 +229,7 @@ def _top_arms(sources: int) -> Any:  # noqa: ANN401
             level = level_stream(streams.levels, ZERO, ZERO)
             coins, lots, draws = word(level, COIN_STREAM), word(level, TIE_STREAM), word(level, DRAW_STREAM)
             for page in range(1, plan.horizon + 1):
-                clock = page - np.int64(plan.completed)
+                clock = page - plan.completed
                 coin = uniform(coins, page)
                 for a in range(count):
                     arm = arms[a]

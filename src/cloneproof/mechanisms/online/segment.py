@@ -100,8 +100,9 @@ class Segment:
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
         setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
         self.state: Any = slate_state(setup, self.places) if self.places else initial_state(setup)
-        if uniform_traffic:  # a state of pages has `next_page`, one of rounds `next_run`
-            coins, mixed = substream(own, UNIFORM_STREAM), UniformPages if self.places else UniformTraffic
+        if uniform_traffic:
+            coins = substream(own, UNIFORM_STREAM)
+            mixed: type[Any] = UniformPages if self.places else UniformTraffic
             self.state = mixed(self.state, uniform_traffic, registration, coins, self.withdrawals)
 
     def keep(self, allocation: Allocation) -> Allocation:

@@ -230,7 +230,7 @@ class Session:
         self.pages += 1
         part.round += 1
         self._current = part
-        shown = [(place, part.keep(each)) for place, each in enumerate(page) if each is not None]
+        shown = [(k, part.allocations.get(each) or part.keep(each)) for k, each in enumerate(page) if each is not None]
         self.probabilities = tuple(part.state.chances[place] for place, _ in shown)
         return tuple(self._show(part, place + 1, each) for place, each in shown)
 

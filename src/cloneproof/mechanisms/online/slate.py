@@ -271,7 +271,8 @@ def checked_places(positions: object, segments: Iterable[str]) -> int | dict[str
     """Return how many places a page has, or one in each segment, given their number or the attention of each."""
     if isinstance(positions, Mapping):
         given = {name: (1.0,) * own if isinstance(own, int) else own for name, own in positions.items()}
-        return {name: len(own) for name, own in places_by_segment(given, segments, SessionError).items()}
+        found = places_by_segment(given, segments, SessionError)
+        return {name: len(found[name]) for name in given}
     if isinstance(positions, int):
         return count(positions, "the places of a page", 1, MOST_PLACES, SessionError)
     return len(checked_positions(positions, SessionError))
