@@ -68,7 +68,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
     agent, running = case.agent, case.running
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
         return UNBOUNDED
-    if running.clearing.planned_epochs or running.arm.draws:
+    if running.clearing.planned_epochs or running.arm.draws or case.market.places:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:
@@ -214,7 +214,7 @@ def arms_in_play(case: AuditCase) -> int | None:
     [4, 100, None]
     """
     running, arm = case.running, case.running.arm
-    if case.box is not None or (running.agent is None and case.agents > 1):
+    if case.box is not None or case.market.places or (running.agent is None and case.agents > 1):
         return None
     if running.restart is not None or running.score != "all" or arm.draws or arm.order == "index":
         return None
@@ -367,6 +367,8 @@ def is_flooded(case: AuditCase) -> bool:
     """
     running, rule = case.running, case.running.arm
     if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
+        return False
+    if case.market.places:
         return False
     if running.sample is not None:
         return True

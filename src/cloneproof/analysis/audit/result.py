@@ -40,9 +40,9 @@ class AuditState(StrEnum):
 
 
 def most_earned(market: Market, name: str) -> float:
-    """Return the most that an agent can earn: the share of all rounds at its best mean."""
+    """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
     support = next((agent.support for agent in market.agents if agent.name == name), None)
-    return market.share * market.horizon * (1.0 if support is None else max(support))
+    return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
 
 
 @dataclass(frozen=True, repr=False)

@@ -62,6 +62,11 @@ GAUSSIAN_SCAN = (
     "of at least 0, whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and "
     "champions that do not improve along the scan"
 )
+SLATES = (
+    "the theorem on slates (docs/textbook/slates.md): arms are touched only through uniform draws with replacement, "
+    "tests are all of one length, in the last place and on a fixed timetable, and counts are of coins, so that what "
+    "a rank is worth and what stands in it fall along the scan over counts"
+)
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
     "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
@@ -105,6 +110,8 @@ class Argument:
 
 def elementary(case: AuditCase) -> Argument | None:
     """Return an argument that needs no theorem, or None."""
+    if case.market.places:  # these are about one arm a round
+        return None
     if case.running.clearing.planned_epochs:
         return in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
@@ -112,6 +119,8 @@ def elementary(case: AuditCase) -> Argument | None:
 
 def theorem(case: AuditCase) -> Argument | None:
     """Return a theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
+    if case.market.places:
+        return None
     if case.running.clearing.planned_epochs:
         return in_every_epoch(case, theorem)
     return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
@@ -318,10 +327,12 @@ def scan_theorem(case: AuditCase) -> Argument | None:
     family, agent = case.market.family, case.agent
     if not is_scan(case.running) or not same_prior(agent):
         return None
-    if family.law == "normal":
+    if family.law == "normal" and not case.market.places:
         return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
     if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
         return None
+    if case.market.places:
+        return _slate_theorem(case)
     support = agent.support
     checked = (
         "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
@@ -333,6 +344,13 @@ def scan_theorem(case: AuditCase) -> Argument | None:
         f"draws with replacement, scores are counts of coins, and {checked} are in the order of the means, which "
         "gives stochastic order, hazard ratios and champions that do not improve along the scan",
     )
+
+
+def _slate_theorem(case: AuditCase) -> Argument | None:
+    """Apply the theorem on slates to the reservoir with a laboratory, whose tests count coins."""
+    if case.running.agent is not None or case.running.arm.slots.threshold is not None:
+        return None
+    return Argument(Basis.SCAN, SLATES)
 
 
 def is_scan(running: Mechanism) -> bool:

@@ -73,6 +73,8 @@ def tree(
     >>> tree(Market([ana], horizon=7), mechanism("ucb1"), {"ana": (1, 1)})[7].payoff["ana"].value
     4.25
     """
+    if market.places:
+        raise EngineError("the tree expects one arm a round, got positions of a page", "use engine 'monte-carlo'")
     if mechanism.arm.slots.falling:
         raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     wanted = (
