@@ -26,7 +26,7 @@ from cloneproof.engines.monte_carlo.sampler import (
 )
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError, MechanismError, brief
-from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, check_no_positions, checked_market, full_copies
+from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
@@ -171,7 +171,6 @@ def evaluate(
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":
             raise EngineError(f"a black box can only be sampled, got engine {engine!r}", "use engine 'monte-carlo'")
         check_fixed_end(market, "a black box")
-        check_no_positions(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
             return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds)

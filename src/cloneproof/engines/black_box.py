@@ -57,6 +57,7 @@ from cloneproof.engines.reference import (
     taped_arms,
 )
 from cloneproof.errors import EngineError, OutOfTimeError, brief
+from cloneproof.market.market import check_no_positions
 from cloneproof.mechanisms.online.levels import ONE
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
@@ -464,6 +465,7 @@ def black_box_outcomes(
     and silently for a notebook or a script without a main guard. One chunk at a time, since threads would share the
     global generators.
     """
+    check_no_positions(job.market, "a black box")
     deadline = deadline or Deadline()
     if deadline.spent:
         raise OutOfTimeError(f"black box {job.mechanism.name!r} had no time for run {first}; give it more")

@@ -207,6 +207,11 @@ def checked_question(
             "expected a mechanism made of rules for opponents='any', withholding, splitting, informed agents and "
             "variants, got a black box; leave them out"
         )
+    if market.places and set(others) - {"withholding", "copy-cost"}:
+        raise EngineError(
+            "expected no splitting, informed agents or variants where a page has positions, got "
+            f"{', '.join(sorted(others))}; leave them out"
+        )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)
     cases = audit_cases(market, mechanism, agents, asked)
