@@ -149,7 +149,7 @@ def _last_moments(
         chances, x, z = _draws(part, sum(count for _, count in part[0][1]), places, [x, z], arithmetic)
         _, all_left, earned = _moments(chances[:, None] * x ** (s - 1), [x, z])
         return all_left, earned
-    powers = _expected_powers(parts, places, (x, x * 0, z), [(s, 0), (s - 1, 0)], arithmetic)
+    powers = expected_powers(parts, places, (x, x * 0, z), [(s, 0), (s - 1, 0)], arithmetic)
     return powers[s, 0][0], powers[s - 1, 0][1]
 
 

@@ -60,7 +60,9 @@ def slate_rewards(
     needed = [(a, total - a) for total in range(draws + 1) for a in range(total + 1)]
     tables = (tested.below, tested.up_to, tested.paid)
     powers = [
-        expected_powers(independent_parts(kind, rule.draws, levels, arithmetic), tested.values, tables, needed, arithmetic)
+        expected_powers(
+            independent_parts(kind, rule.draws, levels, arithmetic), tested.values, tables, needed, arithmetic
+        )
         for kind in kinds
     ]
     earned = [_uncounted(kind, count, rule, horizon, filled, arithmetic) for kind in kinds]
