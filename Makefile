@@ -120,6 +120,7 @@ bench-gpu: $(INSTALLED)
 figures: $(INSTALLED)
 	$(BIN)/python studies/hold_out_figures.py docs/textbook/figures
 	$(BIN)/python studies/reservoir_figures.py docs/textbook/figures
+	$(BIN)/python studies/bar_figures.py docs/textbook/figures
 
 audit-power: $(INSTALLED)
 	$(BIN)/python studies/audit_power.py build/audit-power

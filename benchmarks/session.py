@@ -1,4 +1,4 @@
-"""The online session: decisions per second, and that a decision's cost does not grow with agents or arms.
+"""The online session: decisions per second, by mechanism, and that a cost does not grow with agents or arms.
 
 Run with `make bench`. Ratios are measured against ourselves in the same run; absolute times are for orientation.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 import time
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
+from cloneproof._randomness import uniform
+from cloneproof._sections import Section, Table
+from cloneproof.cli.output import print_sections
 
 
 def seconds_per_pair(agents: int, arms: int, pairs: int, warm_up: int, m: int, trial: int) -> float:
@@ -26,22 +28,58 @@ def seconds_per_pair(agents: int, arms: int, pairs: int, warm_up: int, m: int, t
     return (time.perf_counter() - start) / pairs
 
 
-def main() -> None:
-    """Print both tables."""
-    table = new_table("A million decide + reward pairs of h-etc-r, exploration included", "agents", "arms", "s", "bar")
-    for agents, arms in ((100, 10),):
-        cost = seconds_per_pair(agents, arms, 10**6, 0, m=40, trial=800)
-        table.add_row(str(agents), str(arms), f"{cost * 1e6:.2f}", "12")
-    print_table(table)
+MECHANISMS = {
+    "reservoir-bars": {"bars": 0.025, "stake": 0.5, "draws": 16},
+    "reservoir": {"rounds": 100, "draws": 16, "threshold": 4},
+    "reservoir-index": {"draws": 8, "constant": 0.6},
+    "reservoir-contest": {"rounds": 100, "draws": 16, "threshold": 4, "horizon": 10**5},
+    "ucb1": {},
+    "kl-ucb": {},
+    "thompson": {},
+}
 
-    table = new_table("One pair once exploration is over", "agents", "arms", "microseconds", "ratio to the first")
-    base = 0.0
+
+def seconds_by_mechanism(agents: int, many: int = 1, pairs: int = 20_000) -> dict[str, float]:
+    """CPU seconds of a decide and its reward, up to `many` at a time; items have rates of .01, .02 and .03."""
+    live = {
+        name: cp.session(
+            cp.mechanism(name, **options), {f"agent {number}": 3 for number in range(agents)}, 10**6, history=False
+        )
+        for name, options in MECHANISMS.items()
+    }
+    spent = dict.fromkeys(live, 0.0)
+    for _ in range(10):
+        for name, session in live.items():
+            start = time.process_time()
+            end = session.round + pairs // 10
+            while session.round < end:
+                first, count = session.decide_run(many)
+                ids = range(first.id, first.id + count)
+                session.reward_many([(id_, float(uniform(1, id_) < 0.01 * (1 + first.arm))) for id_ in ids])
+            spent[name] += time.process_time() - start
+    return {name: seconds / pairs for name, seconds in spent.items()}
+
+
+def main() -> None:
+    """Print all tables."""
+    cases = {(5, 1): "5 agents", (20, 1): "20 agents", (20, 100): "20 agents, up to 100 at a time"}
+    by_case = [seconds_by_mechanism(*case) for case in cases]
+    rows = [(name, *(f"{costs[name] * 1e6:.2f}" for costs in by_case)) for name in MECHANISMS]
+    tables = [("One pair, in microseconds of CPU time, agents of 3 items", ("mechanism", *cases.values()), rows)]
+
+    cost = seconds_per_pair(100, 10, 10**6, 0, m=40, trial=800)
+    title = "A million decide + reward pairs of h-etc-r, exploration included"
+    tables.append((title, ("agents", "arms", "s", "bar"), [("100", "10", f"{cost * 1e6:.2f}", "12")]))
+
+    rows, base = [], 0.0
     for agents, arms in ((2, 2), (10, 10), (100, 10), (1000, 10), (100, 1000)):
         warm_up = agents * arms + arms + 10  # m = 1, M = arms: trial, then the award's own exploration
         cost = min(seconds_per_pair(agents, arms, 50_000, warm_up, m=1, trial=arms) for _ in range(3))
         base = base or cost
-        table.add_row(str(agents), str(arms), f"{cost * 1e6:.2f}", f"{cost / base:.2f}")
-    print_table(table)
+        rows.append((str(agents), str(arms), f"{cost * 1e6:.2f}", f"{cost / base:.2f}"))
+    columns = ("agents", "arms", "microseconds", "ratio to the first")
+    tables.append(("One pair once exploration is over", columns, rows))
+    print_sections([Section(title, [Table.of(columns, rows)]) for title, columns, rows in tables])
 
 
 if __name__ == "__main__":

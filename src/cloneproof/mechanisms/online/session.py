@@ -403,7 +403,8 @@ class Session:
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
             part = self.begun[allocation.segment]
-            coin = ONE if counts and part.coins is not None and part.coins.of(decision, allocation) < value else 0
+            coins = part.coins if counts else None
+            coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0
             part.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:

@@ -66,7 +66,15 @@ class Coins:
         for number in range(decisions):
             self.places[first + number] = place, pulls - decisions + number
 
+    def shows_one(self, decision: int, allocation: Allocation, value: float) -> bool:
+        """Whether the coin of a reward shows 1; rewards of 0 and 1 need no draw."""
+        if 0.0 < value < 1.0:
+            return self.of(decision, allocation) < value
+        self.places.pop(decision, None)
+        return value >= 1.0
+
     def of(self, decision: int, allocation: Allocation) -> float:
+        """Return the uniform number of a decision."""
         if not self.by_pull:
             return uniform(self.stream, decision)
         place, pull = self.places.pop(decision)
