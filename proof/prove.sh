@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 packages="coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics ocaml-nox"
-files="serve scan counts loop own theorem corollaries weights segments flood"
+files="serve scan counts loop own theorem corollaries weights segments slate slates flood"
 needs="make prove needs Coq 8.16 with mathcomp 1.15 and its algebra tactics, and OCaml: apt-get install $packages"
 for tool in coqc coqchk ocamlopt; do
     command -v $tool >/dev/null || { echo "$needs" >&2; exit 2; }
@@ -16,12 +16,16 @@ coqc -w none libraries.v >/dev/null 2>&1 || { echo "$needs" >&2; exit 2; }
 compile() {
     for file in "$@"; do coqc -w none -R . Cloneproof "$file.v"; done
 }
-compile serve
+compile serve slate
 compile loop own flood &
 beside=$!
 compile scan counts
 wait $beside
-compile theorem corollaries weights segments
+compile theorem corollaries
+compile slates &
+beside=$!
+compile weights segments
+wait $beside
 echo "compiled: $(cat $(for file in $files; do echo $file.v; done) | wc -l) lines"
 # Our modules are checked again; the libraries are taken as installed (without -norec they are checked too, for minutes).
 coqchk -silent -R . Cloneproof $(for file in $files; do echo "-norec Cloneproof.$file"; done)

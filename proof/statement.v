@@ -1,6 +1,6 @@
 (* What was proven, as Coq prints it, and the axioms that it rests on. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts theorem corollaries weights segments flood.
+From Cloneproof Require Import serve scan counts theorem corollaries weights segments slates flood.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 Set Printing Width 120.
@@ -21,4 +21,6 @@ Print Assumptions clone_proof_segment.
 Print Assumptions clone_proof_segments.
 Print Assumptions shared_draws.
 Print Assumptions own_draws.
+Print Assumptions clone_proof_page.
+Print Assumptions clone_proof_slates.
 Print Assumptions flood.
