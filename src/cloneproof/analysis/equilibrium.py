@@ -96,8 +96,8 @@ class PayoffTable:
             found = exact_evaluations([(self.market, self.mechanism)], profile, engine)[0][self.market.horizon]
             self.evaluations[key], self.namesakes[key] = found, dict(zip(roles, names, strict=True))
         found, namesakes = self.evaluations[key], self.namesakes[key]
-        payoff = {name: found.payoff[namesakes[role]] for role, name in zip(roles, names, strict=True)}
-        return Evaluation(payoff, found.regret, found.engine, found.notes)
+        alike = {name: namesakes[role] for role, name in zip(roles, names, strict=True)}
+        return found.renamed(alike)
 
     def _sampled(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
         others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent))
@@ -115,8 +115,8 @@ def agent_kinds(market: Market, mechanism: Mechanism) -> dict[str, int]:
     """Equal numbers for exchangeable agents, which have equal priors and no order of play."""
     if not mechanism.permutation_invariant:
         return {agent.name: number for number, agent in enumerate(market.agents)}
-    priors = [agent.priors for agent in market.agents]
-    return {agent.name: priors.index(agent.priors) for agent in market.agents}
+    laws = [agent.laws for agent in market.agents]
+    return {agent.name: laws.index(agent.laws) for agent in market.agents}
 
 
 def payoff_table(

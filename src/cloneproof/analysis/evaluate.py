@@ -284,5 +284,9 @@ def with_notes(
 ) -> Evaluation:
     """Add the conditions that do not hold, and why better engines were not used."""
     registered = {name: sum(numbers) for name, numbers in copies.items()}
-    outside = outside_conditions(mechanism, registered, market.horizon)
+    outside = [
+        f"in segment {name!r}: {note}" if name else note
+        for name, own in market.by_segment.items()
+        for note in outside_conditions(mechanism.in_segment(name), registered, own.horizon)
+    ]
     return replace(evaluation, notes=(*outside, *notes, *evaluation.notes))

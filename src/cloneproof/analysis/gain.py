@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +35,15 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_cost,
     run_source,
 )
-from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, reach_of, served_bounds
+from cloneproof.engines.monte_carlo.statistics import (
+    Bounds,
+    Estimands,
+    RunTotals,
+    in_groups,
+    reach_of,
+    served_bounds,
+    with_sum,
+)
 from cloneproof.errors import EngineError, MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -84,8 +93,8 @@ def draw_pairs(
     honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
     kind: type[Any] = BlackBoxJob if isinstance(mechanism, BlackBox) else Job
     jobs = [kind(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
-    served = served_bounds(market, agent)
-    bounds = (gain_bounds(market, agent), served, served)
+    served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
+    bounds = tuple(chain(*((Bounds(-each.high, each.high), each, each) for each in served)))
     estimands = Estimands(bounds, strata.weights, identity(jobs[1], agent), reach_of(strata.means, agent), BOLD)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with _source(jobs, sampling) as source:
@@ -118,10 +127,10 @@ def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource
 
 
 def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, first: int, count: int) -> FloatArray:
-    """One row per run: what the copies changed, and the agent's rewards without and with them."""
-    before = outcomes(honest, first, count).served[:, agent]
-    after = outcomes(copied, first, count).served[:, agent]
-    return np.column_stack([after - before, before, after])
+    """One row per run: what the copies changed, and the agent's rewards without and with them; by segment as well."""
+    before, after = ([outcomes(part, first, count).served[:, agent] for part in job.parts] for job in (honest, copied))
+    sums = zip(with_sum(before), with_sum(after), strict=True)
+    return np.column_stack([column for old, new in sums for column in (new - old, old, new)])
 
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
@@ -148,6 +157,8 @@ class Gain(Result):
         Why the sampling ended.
     progress : RunTotals
         The sums of all pairs.
+    by_segment : dict of str to Estimate
+        The gain in each segment, each at `confidence` by itself; empty in a market without segments.
     """
 
     said_in = "answers"
@@ -160,6 +171,7 @@ class Gain(Result):
     runs: int
     stopped: StopReason
     progress: RunTotals
+    by_segment: dict[str, Estimate] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return (
@@ -182,7 +194,10 @@ class Gain(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the gain as data for JSON."""
         parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
-        return fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts)
+        segments = fields_of(self, "by_segment") if self.by_segment else {}
+        return (
+            fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts) | segments
+        )
 
 
 def gain(
@@ -273,5 +288,7 @@ def sampled_gain(
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
     method = ", ".join([method, *notes])
-    difference, honest, copied = totals.estimates(sampling.confidence, method, sampling.bounds)
-    return Gain(agent, copies, difference, honest, copied, sampling.confidence, totals.runs, stopped, totals)
+    (change, honest, copied), *parts = in_groups(totals.estimates(sampling.confidence, method, sampling.bounds), 3)
+    by_segment = dict(zip(market.segments, (gain for gain, *_ in parts), strict=True)) if parts else {}
+    numbers = (sampling.confidence, totals.runs, stopped, totals)
+    return Gain(agent, copies, change, honest, copied, *numbers, by_segment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from cloneproof._tables import Tabular
@@ -113,6 +113,8 @@ class Evaluation(Tabular):
         What a reader must know, such as conditions of a theorem that do not hold here.
     partial : bool
         Whether it was sampled less than was asked for; its intervals hold all the same.
+    by_segment : dict of str to Evaluation
+        The same in each segment, of which these are the sums; empty in a market without segments.
     """
 
     said_in = "answers"
@@ -121,23 +123,33 @@ class Evaluation(Tabular):
     engine: str
     notes: tuple[str, ...] = field(default=())
     partial: bool = False
+    by_segment: dict[str, Evaluation] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as data for JSON."""
-        return {
+        """Return the evaluation as data for JSON; `by_segment` is there if the market has segments."""
+        data = {
             "engine": self.engine,
             "payoff": {name: payoff.to_dict() for name, payoff in self.payoff.items()},
             "regret": self.regret.to_dict(),
             "notes": list(self.notes),
             "partial": self.partial,
         }
+        parts = {name: own.to_dict() for name, own in self.by_segment.items()}
+        return data | {"by_segment": parts} if parts else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:
         """Invert `to_dict`."""
         payoff = {name: Estimate.from_dict(own) for name, own in data["payoff"].items()}
         regret = Estimate.from_dict(data["regret"])
-        return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"])
+        parts = {name: cls.from_dict(own) for name, own in data.get("by_segment", {}).items()}
+        return cls(payoff, regret, data["engine"], tuple(data["notes"]), data["partial"], parts)
+
+    def renamed(self, alike: Mapping[str, str]) -> Evaluation:
+        """Return the evaluation in which each agent is paid what another one is here."""
+        payoff = {name: self.payoff[other] for name, other in alike.items()}
+        parts = {segment: own.renamed(alike) for segment, own in self.by_segment.items()}
+        return replace(self, payoff=payoff, by_segment=parts)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return one row for each agent's payoff, and one for the regret."""
@@ -148,3 +160,12 @@ class Evaluation(Tabular):
             "agent": [agent for _, agent, _ in rows],
             **{key: [getattr(estimate, key) for *_, estimate in rows] for key in ("value", "error", "kind", "method")},
         }
+
+
+def summed(by_segment: Mapping[str, Evaluation]) -> Evaluation:
+    """Return the evaluation of a market with segments: expectations add up, and so do their errors."""
+    first, *_ = parts = [*by_segment.values()]
+    payoff = {name: weighted_sum([(1.0, own.payoff[name]) for own in parts]) for name in first.payoff}
+    regret = weighted_sum([(1.0, own.regret) for own in parts])
+    notes = tuple(dict.fromkeys(note for own in parts for note in own.notes))
+    return Evaluation(payoff, regret, first.engine, notes, any(own.partial for own in parts), dict(by_segment))

@@ -368,7 +368,8 @@ class SegmentedMechanism(Mechanism):
     """A mechanism for a market with segments, with parameters of its own in each.
 
     It runs once in each segment, on rewards of that segment, and the slots of a segment are the first of one list of
-    draws that all share. What it says of itself as a whole (rules, name, claims) is what its first segment says.
+    draws that all share. What it says of itself as a whole (rules, name, claims) is what its first segment says; of
+    its parameters, those that differ are mappings from segments to numbers.
     """
 
     by_segment: Mapping[str, Mechanism] = field(default_factory=dict)
@@ -379,7 +380,14 @@ class SegmentedMechanism(Mechanism):
         first, *others = by_segment.values()
         if all(other == first for other in others):
             return first
-        return cls(**{each.name: getattr(first, each.name) for each in fields(Mechanism)}, by_segment=dict(by_segment))
+        values = {each.name: getattr(first, each.name) for each in fields(Mechanism)}
+        values["parameters"] = {
+            key: value
+            if all(other.parameters.get(key) == value for other in others)
+            else {name: each.parameters.get(key) for name, each in by_segment.items()}
+            for key, value in first.parameters.items()
+        }
+        return cls(**values, by_segment=dict(by_segment))
 
     def in_segment(self, name: str) -> Mechanism:
         return self.by_segment[known(name, self.by_segment, "segment", MechanismError)]

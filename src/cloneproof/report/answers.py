@@ -27,6 +27,16 @@ def evaluation_sections(found: Evaluation) -> Iterable[Section]:
     named = [*found.payoff.items(), ("regret", found.regret)]
     rows = [(name, f"{one.value:,.6f}", error_number(one), one.kind) for name, one in named]
     yield Section(PAYOFFS, [Table.of(("agent", "payoff", "± error", "kind"), rows, left=["kind"]), *_basis([found])])
+    yield from _segments(found)
+
+
+def _segments(found: Evaluation) -> Iterable[Section]:
+    """Return payoffs and regret in each segment, if there are any."""
+    if found.by_segment:
+        named = found.by_segment.items()
+        rows = [(name, *(number(each) for each in (*own.payoff.values(), own.regret))) for name, own in named]
+        rows.append(("all together", *(number(each) for each in (*found.payoff.values(), found.regret))))
+        yield Section("In each segment", [Table.of(("segment", *found.payoff, "regret"), rows)])
 
 
 def horizons_sections(found: Mapping[int, Evaluation], question: str) -> Iterable[Section]:
@@ -59,6 +69,7 @@ def gain_sections(found: Gain) -> Iterable[Section]:
     words = f"If {found.agent} registers {copies_sentence(copies)}, its payoff changes by {interval}."
     rows = [_estimate_row(*row) for row in (("honest", found.honest), (f"copies {copies_words(copies)}", found.copied))]
     rows.append(_estimate_row("gain", found.estimate, sign=True))
+    rows += [_estimate_row(f"gain in {name}", own, sign=True) for name, own in found.by_segment.items()]
     stopped = {
         "decided": "as it was decided then",
         "runs": "as many as were asked for",
@@ -100,6 +111,7 @@ def equilibrium_sections(found: Equilibrium) -> Iterable[Section]:
     said: list[SectionPart] = [Paragraph(f"{ends[found.status]} {regret}"), table]
     said += [Paragraph(capped)] if found.at_cap else []
     yield Section(found.status.capitalize(), said, question)
+    yield from _segments(found.evaluation)
     yield Section("Scope", [Paragraph(sentence(found.scope))])
 
 

@@ -31,6 +31,7 @@ from cloneproof.report.words import (
 FAMILIES = {"bernoulli": "Bernoulli", "gaussian": "Gaussian"}
 Apart = Witness | CopyLimit | InformedGain | NearCopyGain
 MOST_NAMED = 6  # opponents that get a sentence of their own
+MOST_SEGMENTS = 12  # in a table
 MOST_ROWS = 8  # deviations in a table, unless there are more agents
 COLUMNS = ("copies", "T", "honest", "deviating", "gain", "± error", "relative")
 STEPS_TITLES = {
@@ -45,6 +46,8 @@ def sections(audit: Audit) -> Iterable[Section]:
     tiles = Facts(tuple(_tiles(audit)), large=True)
     answer: list[SectionPart] = [Paragraph(verdict_sentence(audit)), tiles, *_ceiling(audit)]
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
+    if audit.by_segment:
+        yield Section("In each segment", _segments(audit))
     for figure in audit_figures(audit):
         yield Section(figure.title, (figure,))
     steps = Points(tuple(attack_steps(audit)), numbered=True)
@@ -62,9 +65,13 @@ def attack_steps(audit: Audit) -> list[Paragraph]:
     worst = audit.worst
     name, share, family = worst.agent, worst.market.share, worst.market.family.name
     agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
+    parts = len(worst.market.segments)
+    runs = (
+        f"{worst.horizon:,} rounds, in each of {parts:,} segments by itself" if parts else f"{worst.horizon:,} rounds"
+    )
     steps = {
         "The platform": (
-            f"{audit.mechanism.name} runs for {worst.horizon:,} rounds. Each round serves one registered arm, rewards "
+            f"{audit.mechanism.name} runs for {runs}. Each round serves one registered arm, rewards "
             f"are {FAMILIES.get(family, family)}, and its owner is paid {100 * share:g}{NARROW}% of its reward."
         ),
         "The provider": f"{name} has {agent_words(agent)}. {_what_the_agent_knows(agent)}",
@@ -88,7 +95,7 @@ def attack_steps(audit: Audit) -> list[Paragraph]:
 
 def _what_the_agent_knows(agent: Agent) -> str:
     name = agent.name
-    if all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.priors):
+    if all(prior.atoms is not None and len(prior.atoms) == 1 for prior in agent.laws):
         return f"{name} knows their quality." if agent.count > 1 else f"{name} knows its quality."
     return f"{name} cannot tell beforehand which of them is good." if agent.count > 1 else "Nobody knows it beforehand."
 
@@ -171,6 +178,25 @@ def _deviations(audit: Audit) -> list[SectionPart]:
         f" {len(every) - shown:,} further deviations are not shown." if len(every) > shown else ""
     )
     return [Table.of(("agent", *COLUMNS), every[:shown], left=["copies"], first=True), Paragraph(words, role="note")]
+
+
+def _segments(audit: Audit) -> list[SectionPart]:
+    """What the deviation changes in each segment, where it changes most first."""
+    ranked = sorted(audit.by_segment.items(), key=lambda item: -abs(item[1].gain.value))
+    rows = [
+        (
+            *(name, f"{each.horizon:,}", number(each.honest), number(each.copied)),
+            *(number(each.gain, sign=True), error_number(each.gain), percent(each)),
+        )
+        for name, each in ranked[:MOST_SEGMENTS]
+    ]
+    worst = audit.worst
+    whole = (number(worst.honest), number(worst.copied), number(worst.gain, sign=True), error_number(worst.gain))
+    rows.append(("all together", f"{worst.horizon:,}", *whole, percent(worst)))
+    words = f"One registration for all segments: {worst.agent} registers {copies_sentence(worst.copies)}."
+    left = len(ranked) - MOST_SEGMENTS
+    note = [Paragraph(f"{left:,} segments in which it changes less are not shown.", role="note")] if left > 0 else []
+    return [Paragraph(words), Table.of(("segment", "rounds", *COLUMNS[2:]), rows), *note]
 
 
 def _apart(audit: Audit) -> list[SectionPart]:

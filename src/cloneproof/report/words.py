@@ -9,7 +9,7 @@ from cloneproof.analysis.audit.gained import Gained
 from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
-from cloneproof.market.priors import Prior
+from cloneproof.market.segments import MeanLaw, SegmentPriors, SegmentVectors
 
 MINUS, NARROW, FIXED = "\u2212", "\u202f", "\u00a0"  # the last two are spaces at which no line breaks
 KEPT = frozenset(("\n", NARROW, FIXED))  # what is no letter and stays
@@ -176,8 +176,15 @@ def copies_sentence(copies: Sequence[int]) -> str:
     return ", ".join([parts[0].replace(f"the {names[0]}", f"the {names[0]} original"), *parts[1:]])
 
 
-def prior_words(prior: Prior) -> str:
-    """Describe what is known about a mean."""
+def prior_words(prior: MeanLaw) -> str:
+    """Describe what is known about a mean, or about the means in all segments."""
+    if isinstance(prior, SegmentPriors):
+        parts = [
+            f"{printable(name)}: {prior_words(own)}" for name, own in zip(prior.names[:4], prior.priors, strict=False)
+        ]
+        return f"in each segment another mean ({'; '.join(parts)}{'; ..' if len(prior.names) > 4 else ''})"
+    if isinstance(prior, SegmentVectors):
+        return f"means in the segments that are one of {len(prior.vectors)} vectors"
     if prior.atoms is None:
         facts = ", ".join(f"{key} {value}" for key, value in prior.to_dict().items())
         return f"a mean from a continuous prior ({printable(facts)})"
@@ -189,10 +196,10 @@ def prior_words(prior: Prior) -> str:
 
 def agent_words(agent: Agent) -> str:
     """Describe an agent's originals and what it knows of them."""
-    kinds = list(dict.fromkeys(map(prior_words, agent.priors)))
+    kinds = list(dict.fromkeys(map(prior_words, agent.laws)))
     if len(kinds) == 1:
         return ("one original with " if agent.count == 1 else f"{agent.count} originals, each with ") + kinds[0]
-    return f"{agent.count} originals: " + "; ".join(map(prior_words, agent.priors))
+    return f"{agent.count} originals: " + "; ".join(map(prior_words, agent.laws))
 
 
 def verdict_sentence(audit: Audit) -> str:
@@ -282,7 +289,9 @@ def _search_words(scope: AuditScope) -> list[str]:
     first, last = scope.horizons[0], scope.horizons[-1]
     when = f"horizon {first}" if first == last else f"{len(scope.horizons)} horizons from {first} to {last}"
     slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
-    who = f"replications by {_names(scope.agents)} against honest others with the market's priors, {when}{slack}"
+    where = f" in {scope.segments} segments together, with one registration for all," if scope.segments else ""
+    whom = "against honest others with the market's priors"
+    who = f"replications by {_names(scope.agents)}{where} {whom}, {when}{slack}"
     added = [f"{_listed([*map(str, vectors)])} of {agent}" for agent, vectors in scope.added.items()]
     words = [scope.about_tried] if scope.about_tried else []
     grid = f", up to {scope.copies} of each and ladders of 2, 4, 8, .." if scope.copies else ""

@@ -21,6 +21,7 @@ from cloneproof.analysis.audit.search_result import HorizonPayoffs, KnownArgumen
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
+    ceiling_words,
     elementary,
     index_theorem,
     rounds_are_given,
@@ -31,7 +32,7 @@ from cloneproof.analysis.audit.theorems import (
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.tree.slots import payoffs_by_slots
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError
@@ -44,6 +45,7 @@ MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vec
 MOST_MORE = 200  # A search takes in at most this many vectors beyond the grid to become complete.
 MANY_HORIZONS = 20  # Beyond this many horizons it takes in none.
 ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
+NOTHING = Estimate(0.0, 0.0, "proven", "a payoff is at least 0")
 
 
 def ceiling(case: AuditCase, arms: int) -> float:
@@ -65,6 +67,8 @@ def ceiling(case: AuditCase, arms: int) -> float:
     >>> ceiling(audit_case(market, mechanism("etc", arm_rounds=10), "ana"), 3)  # 30 at 1/2, 70 at 3/4
     67.5
     """
+    if case.market.segments:
+        return sum(ceiling(part, arms) for part in case.parts.values())
     agent, running = case.agent, case.running
     if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
         return UNBOUNDED
@@ -79,15 +83,15 @@ def ceiling(case: AuditCase, arms: int) -> float:
 
 def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> int | None:
     """Return the smallest number of arms from which no vector pays, by the ceiling; None if there is no such number."""
-    enough = honest.low * (1 + tolerance)
-    originals, running = case.agent.count, case.running
+    enough, originals = honest.low * (1 + tolerance), case.agent.count
 
     def low_enough(arms: int) -> bool:
         return ceiling(case, arms) <= enough
 
-    most = min(MOST_ARMS, max(originals + 1, case.horizon // max(1, running.arm.explore) + 1))
-    if running.scoring.max_arms is not None:
-        most = max(most, running.scoring.max_arms + 1)
+    most = originals + 1
+    for part in case.parts.values():
+        most = max(most, min(MOST_ARMS, part.horizon // max(1, part.running.arm.explore) + 1))
+        most = max(most, (part.running.scoring.max_arms or 0) + 1)
     if not low_enough(most):
         return None
     return max(originals + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
@@ -214,7 +218,12 @@ def arms_in_play(case: AuditCase) -> int | None:
     [4, 100, None]
     """
     running, arm = case.running, case.running.arm
-    if case.box is not None or case.market.places or (running.agent is None and case.agents > 1):
+    if (
+        case.box is not None
+        or case.market.places
+        or case.market.segments
+        or (running.agent is None and case.agents > 1)
+    ):
         return None
     if running.restart is not None or running.score != "all" or arm.draws or arm.order == "index":
         return None
@@ -368,7 +377,7 @@ def is_flooded(case: AuditCase) -> bool:
     running, rule = case.running, case.running.arm
     if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
         return False
-    if case.market.places:
+    if case.market.places or case.market.segments:
         return False
     if running.sample is not None:
         return True
@@ -409,10 +418,39 @@ ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
 )
 
 
+def in_every_segment(evidence: Evidence) -> Argument | None:
+    """Return what the arguments of all segments come to.
+
+    Registrations are for all segments, and a mechanism runs in each on that segment's rewards alone. So expectations
+    add up: what pays in no segment does not pay, and what may be gained in each is a bound of what is gained in all.
+    """
+    case, honest, found = evidence.case, evidence.honest, []
+    for part in case.parts.values():
+        own = Evidence(part, evidence.tolerance, evidence.clock)
+        found.append(ask(own) or index_theorem(part, evidence.tolerance, evidence.clock, NOTHING))
+    arguments = [argument for argument in found if argument is not None]
+    if len(arguments) < len(found):
+        return None
+    ceilings = [argument.ceiling for argument in arguments if argument.ceiling is not None]
+    total = weighted_sum([(1.0, each) for each in ceilings]) if len(ceilings) == len(found) else None
+    most = sum(argument.most for argument in arguments)
+    earned = evidence.tolerance * (0.0 if honest is None else max(0.0, honest.low))
+    proven = total is not None and total.kind == "proven" and total.high <= earned
+    words = f"in every segment, of which {next(iter(case.parts))!r}: {arguments[0].words}"
+    if total is not None and most:
+        words += f"; in all {len(found)} segments together {ceiling_words(total)}"
+    bases = {argument.basis for argument in arguments}
+    on_slots = Basis.COMPUTED if bases == {Basis.SCAN, Basis.COMPUTED} else Basis.SEGMENTS
+    basis = bases.pop() if len(bases) == 1 else on_slots
+    settles = proven or all(argument.settles for argument in arguments)
+    return Argument(basis, words, settles, most, total)
+
+
 def ask(evidence: Evidence) -> Argument | None:
     """Return the first argument that settles the case; if none does, the first that bounds what copies gain."""
     bounding = None
-    for argument in ARGUMENTS:
+    of_total = (in_every_segment, complete_search, not_ruled_out)
+    for argument in of_total if evidence.case.market.segments else ARGUMENTS:
         found = argument(evidence)
         if found is not None and found.settles:
             return found

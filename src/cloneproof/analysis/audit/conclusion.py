@@ -39,7 +39,9 @@ from cloneproof.analysis.audit.search_result import (
     largest_of,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
-from cloneproof.engines.estimate import Estimate
+from cloneproof.analysis.evaluate import exact_evaluations
+from cloneproof.engines.estimate import BoundsName, Estimate
+from cloneproof.engines.monte_carlo.statistics import in_groups
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
 
@@ -77,6 +79,7 @@ def scope_of(
         reasons=_reasons(question.agents, covered),
         limits=tuple(limits[:MOST_LIMITS]),
         by_shares=all(by_shares(case) for cases in question.searched for case in cases),
+        segments=len(question.market.segments),
     )
 
 
@@ -125,7 +128,8 @@ def conclude(
     """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
     audit = _decide_verdict(question, found, covered, copies)
     notes = (*found.notes, *also.notes, *audit.notes)
-    apart = {"also": also.deviations, "informed": also.informed, "variants": also.variants}
+    by_segment = _by_segment(question, audit) if question.market.segments else {}
+    apart = {"by_segment": by_segment, "also": also.deviations, "informed": also.informed, "variants": also.variants}
     audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
     return audit if question.box is not None else check_delays(audit, question)
 
@@ -185,6 +189,32 @@ def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownAr
     return replace(audit, scope=replace(audit.scope, about_tried=audit.about_tried))
 
 
+def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
+    """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
+    worst = audit.worst
+    case = next((each for each in question.cases[worst.agent] if each.horizon == worst.horizon), None)
+    if worst.argued or case is None or question.box is not None:
+        return {}
+    sample = next((each for each in audit.samples if (each.agent, each.copies) == (worst.agent, worst.copies)), None)
+    if sample is not None:
+        kind: BoundsName = "asymptotic" if worst.gain.kind == "asymptotic" else "distribution-free"
+        _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", kind), 3)
+        numbers = [(honest, copied, gain) for gain, honest, copied in groups]
+    else:
+        worlds, vectors = [(case.market, case.mechanism)], (case.kinds.honest, worst.copies)
+        try:
+            found = [exact_evaluations(worlds, case.copies(vector))[0][case.horizon].by_segment for vector in vectors]
+        except EngineError:
+            return {}
+        paid = [[own.payoff[case.name] for own in each.values()] for each in found]
+        numbers = [(honest, copied, copied - honest) for honest, copied in zip(*paid, strict=True)]
+    parts = zip(case.parts.items(), numbers, strict=False)
+    return {
+        name: Witness(case.name, worst.copies, *paid, part.market, part.copies(worst.copies))
+        for (name, part), paid in parts
+    }
+
+
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     """Return the largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
     asked = [covered.get(case) for cases in question.searched for case in cases]
@@ -239,8 +269,8 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
     None if no bound is known.
     """
-    if case.running.clearing.planned_epochs:
-        parts = [delay_bound(epoch) for epoch in epoch_cases(case)]
+    if case.market.segments or case.running.clearing.planned_epochs:
+        parts = [delay_bound(part) for part in (case.parts.values() if case.market.segments else epoch_cases(case))]
         gains = [gain for gain, _ in parts if gain is not None]
         return (sum(gains) if len(gains) == len(parts) else None), parts[-1][1]
     rules = case.running.rules

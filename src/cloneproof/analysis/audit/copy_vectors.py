@@ -60,8 +60,8 @@ def kinds_of(agent: Agent, in_order: bool) -> OriginalKinds:
     >>> kinds_of(Agent("ana", prior=[Point(0.5), Point(0.5), Point(0.9)]), in_order=False).labels
     (0, 0, 2)
     """
-    priors = agent.priors
-    return OriginalKinds(tuple(k if in_order else priors.index(prior) for k, prior in enumerate(priors)))
+    laws = agent.laws
+    return OriginalKinds(tuple(k if in_order else laws.index(law) for k, law in enumerate(laws)))
 
 
 def of_sum(kinds: OriginalKinds, arms: int, least: int = 1, most: int | None = None) -> Iterator[CopyVector]:

@@ -110,12 +110,18 @@ def split_market(market: Market, agent: str, split: Split) -> Market:
             agents.append(each)
             continue
         for number, name in enumerate(account_names(agent, split.accounts)):
-            agents.append(Agent(name, prior=[each.priors[k] for k in split.of(1 << number)]))
-    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+            agents.append(Agent(name, prior=[each.laws[k] for k in split.of(1 << number)]))
+    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, segments=market.segments)
 
 
 def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
     """Return what all accounts earn together at every horizon."""
+    if cases[0].market.segments:
+        paid = {case: [split_payoffs((part,), split, engine) for part in case.parts.values()] for case in cases}
+        return {
+            case.horizon: weighted_sum([(1.0, each) for own in parts for each in own.values()])
+            for case, parts in paid.items()
+        }
     realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
     if any(owner.bit_count() > 1 for owner in split.owners):
         alike = list(zip(cases[0].kinds.labels, split.owners, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import islice
 from typing import Literal, get_args
 
@@ -14,7 +15,7 @@ from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market
-from cloneproof.market.priors import Prior
+from cloneproof.market.segments import MeanLaw
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.rule import Rule
 
@@ -57,6 +58,18 @@ class AuditCase:
     @property
     def agents(self) -> int:
         return len(self.market.agents)
+
+    @cached_property
+    def parts(self) -> dict[str, AuditCase]:
+        """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
+        if not self.market.segments:
+            return {"": self}
+        place, parts = [each.name for each in self.market.agents].index(self.name), {}
+        for name, own in self.market.by_segment.items():
+            made = self.mechanism.in_segment(name)
+            running = made.at_horizon(self.agents, own.horizon)
+            parts[name] = replace(self, agent=own.agents[place], market=own, mechanism=made, running=running)
+        return parts
 
     def copies(self, vector: CopyVector) -> FullCopies:
         """Everybody's copies if this agent registers these and the others are honest."""
@@ -113,9 +126,9 @@ def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
     """For each agent the first one with the same priors, if the mechanism treats agents alike."""
     rules = [case.mechanism.agent or case.mechanism.arm for of_agent in cases.values() for case in of_agent]
     exchangeable = all(rule.order != "index" for rule in rules)
-    first: dict[tuple[Prior, ...], str] = {}
+    first: dict[tuple[MeanLaw, ...], str] = {}
     return {
-        name: first.setdefault(case.agent.priors, name) if exchangeable else name for name, (case, *_) in cases.items()
+        name: first.setdefault(case.agent.laws, name) if exchangeable else name for name, (case, *_) in cases.items()
     }
 
 
@@ -211,6 +224,11 @@ def checked_question(
         raise EngineError(
             "expected no splitting, informed agents or variants where a page has positions, got "
             f"{', '.join(sorted(others))}; leave them out"
+        )
+    if market.segments and (opponents == "any" or set(others) & {"informed", "variants"}):
+        raise EngineError(
+            "expected no opponents='any', informed agents or variants in a market with segments, got one of them; "
+            "leave them out, or ask about market.segment(name)"
         )
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)

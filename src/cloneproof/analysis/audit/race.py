@@ -401,12 +401,12 @@ def _draw_first_runs(candidates: Sequence[RaceEntry], seed: int, play: ChunkOutc
     expect = getattr(play, "expect", None)
     if expect is None:
         return
-    jobs = []
+    jobs: list[Job] = []
     for entry in candidates:
         strata = strata_of(entry.case.market, short=True).means
         if isinstance(entry.case.played, Mechanism) and entry.arms <= AHEAD_ARMS:
             for copies in (entry.case.copies(entry.copies), full_copies(entry.case.market.agents, None)):
-                jobs.append(Job(entry.case.market, entry.case.played, copies, seed, strata))
+                jobs.extend(Job(entry.case.market, entry.case.played, copies, seed, strata).parts)
     expect(jobs)
 
 

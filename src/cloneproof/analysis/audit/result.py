@@ -41,6 +41,8 @@ class AuditState(StrEnum):
 
 def most_earned(market: Market, name: str) -> float:
     """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
+    if market.segments:
+        return sum(most_earned(own, name) for own in market.by_segment.values())
     support = next((agent.support for agent in market.agents if agent.name == name), None)
     return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
 
@@ -158,6 +160,7 @@ class AuditScope:
     limits: tuple[CopyLimit, ...] = ()
     delays: DelayScope | None = None
     by_shares: bool = False
+    segments: int = 0
 
     def __str__(self) -> str:
         return str(report("words").scope_words(self))
@@ -231,6 +234,9 @@ class Audit(Tabular):
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
         its kind is "estimated". None if no ceiling is known.
+    by_segment : dict of str to Witness
+        `worst` in each segment, if the market has segments and its numbers were computed. They add up to those of
+        `worst`, and each interval holds by itself.
     """
 
     said_in = "audit"
@@ -255,6 +261,7 @@ class Audit(Tabular):
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
+    by_segment: dict[str, Witness] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
@@ -307,7 +314,7 @@ class Audit(Tabular):
             "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],
             "by_horizon": to_data(list(self.by_horizon.values())),
             "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
-            **fields_of(self, *further),
+            **fields_of(self, *further, *(("by_segment",) if self.by_segment else ())),
         }
 
     def to_columns(self) -> dict[str, list[Any]]:

@@ -76,6 +76,8 @@ def _too_many_states(cases: AgentCases) -> bool:
 
     Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
     """
+    if cases[-1].market.segments:
+        return any(_too_many_states((part,)) for part in cases[-1].parts.values())
     market = cases[-1].market  # at the longest horizon
     sure = market.family.law == "point"
     sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)

@@ -88,6 +88,7 @@ class Basis(Enum):
     SAMPLED_WORLDS = auto()  # which stand for every vector; holds at 99 %
     COMPUTED = auto()  # without a guarantee, so that no verdict rests on it
     DOMINANCE = auto()  # a complete check against all opponents
+    SEGMENTS = auto()  # different arguments in different segments
 
 
 @dataclass(frozen=True)
@@ -370,7 +371,7 @@ def by_shares(case: AuditCase) -> bool:
 
     Then a list with copies earns what its shares earn as weights on distinct items, whatever anybody knows.
     """
-    running = [epoch.running for epoch in epoch_cases(case)]
+    running = [epoch.running for part in case.parts.values() for epoch in epoch_cases(part)]
     return all(each.arm.draws > 0 and each.sample is None and each.scoring.max_arms is None for each in running)
 
 

@@ -60,7 +60,7 @@ from cloneproof.engines.closed_form.quadrature import (
 )
 from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
 from cloneproof.engines.closed_form.slates import continuous_best_slate, expected_best_slate, slate_rewards
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.estimate import Estimate, Evaluation, summed
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
@@ -331,6 +331,13 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
+    if market.segments:
+        return summed(
+            {
+                name: closed_form(own, mechanism.in_segment(name), copies, arithmetic)
+                for name, own in market.by_segment.items()
+            }
+        )
     running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
     if bool(running.arm.slots.bars) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -22,6 +23,7 @@ M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's
 
 ROUNDS_IN_PYTHON = 5 * 10**4  # a second
 MOST_REALISATIONS = 256
+SEGMENTS = 3  # the stream of the seeds of segments
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,24 @@ class SamplingJob(Generic[M_co]):
     seed: int = 0
     strata: tuple[Means, ...] = field(default=())
 
+    @property
+    def parts(self) -> Sequence[Self]:
+        """Jobs whose outcomes add up to this one's: itself, if it is played as a whole."""
+        return (self,)
+
 
 class Job(SamplingJob[Mechanism]):
     """A market under a mechanism, for the kernels; a `BlackBoxJob` is the same for black boxes."""
+
+    @cached_property
+    def parts(self) -> Sequence[Self]:
+        """One job for each segment, on rewards of that segment and random numbers of its own."""
+        if not self.market.segments:
+            return (self,)
+        return tuple(
+            type(self)(own, self.mechanism.in_segment(name), self.copies, substream(SEGMENTS, self.seed, k) >> 1)
+            for k, (name, own) in enumerate(self.market.by_segment.items())
+        )
 
 
 class Outcomes(NamedTuple):
@@ -134,8 +151,8 @@ def strata_of(market: Market, short: bool = False) -> Strata:
     >>> strata_of(Market([Agent("ana", 1, Discrete([0, 1], [0.25, 0.75]))], horizon=9), short=True).weights
     (0.25, 0.75)
     """
-    realisations = 1
-    for agent in market.agents:
+    realisations = MOST_REALISATIONS + 1 if market.segments else 1  # each segment has its own
+    for agent in [] if market.segments else market.agents:
         for prior in agent.laws:
             realisations *= MOST_REALISATIONS + 1 if prior.atoms is None else len(prior.atoms)
     if not 1 < realisations <= MOST_REALISATIONS:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -33,7 +34,14 @@ from cloneproof._clock import compiling, count_work, is_counted, unlimited
 from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, reference_outcomes
-from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, payoff_bounds, regret_bounds
+from cloneproof.engines.monte_carlo.statistics import (
+    Estimands,
+    RunTotals,
+    in_groups,
+    payoff_bounds,
+    regret_bounds,
+    with_sum,
+)
 from cloneproof.errors import EngineError, OutOfTimeError, brief
 from cloneproof.market.toml import market_to_toml
 
@@ -112,7 +120,7 @@ def run_cost(job: SamplingJob[Any]) -> float:
     load_kernels()
     from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
 
-    return seconds_of_run(job)
+    return sum(map(seconds_of_run, job.parts))
 
 
 def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
@@ -314,7 +322,10 @@ def sample(
     kernels).
     """
     check_sampling(runs, confidence, seconds, threads)
-    ranges = (payoff_bounds(job.market),) * len(job.market.agents) + (regret_bounds(job.market),)
+    names = [agent.name for agent in job.market.agents]
+    paid = with_sum([payoff_bounds(part.market) for part in job.parts])
+    lost = with_sum([regret_bounds(part.market) for part in job.parts])
+    ranges = tuple(chain(*((*(one,) * len(names), other) for one, other in zip(paid, lost, strict=True))))
     plan = RunPlan(
         limit=limit_of(runs, seconds, 1),
         seconds=seconds,
@@ -326,8 +337,7 @@ def sample(
         cost=run_cost(job),
     )
     totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
-    *payoffs, regret = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
-    names = [agent.name for agent in job.market.agents]
+    numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     notes: tuple[str, ...] = ()
     if stopped in PARTIAL:
         why = "the budget is spent" if stopped == "budget" else "interrupted"
@@ -335,15 +345,19 @@ def sample(
     if isinstance(job, Job) and kernels_installed():  # a black box is slow by itself
         from cloneproof.engines.monte_carlo.outcomes import slow_reason
 
-        reason = slow_reason(job)
-        notes += () if reason is None else (reason,)
-    return Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", notes, stopped in PARTIAL)
+        reasons = dict.fromkeys(map(slow_reason, job.parts))
+        notes += tuple(reason for reason in reasons if reason is not None)
+    whole, *parts = (
+        Evaluation(dict(zip(names, payoffs, strict=True)), regret, "monte-carlo", (), stopped in PARTIAL)
+        for *payoffs, regret in in_groups(numbers, len(names) + 1)
+    )
+    return replace(whole, notes=notes, by_segment=dict(zip(job.market.segments, parts, strict=True)) if parts else {})
 
 
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
-    """Return one row per run: every payoff, then the regret."""
-    played = outcomes(job, first, count)
-    return np.column_stack([played.payoff, played.regret])
+    """Return one row per run: every payoff, then the regret; of a market with segments, in all and in each."""
+    played = [outcomes(part, first, count) for part in job.parts]
+    return np.column_stack(with_sum([np.column_stack([each.payoff, each.regret]) for each in played]))
 
 
 def identity(job: SamplingJob[Any], *more: object) -> str:
@@ -433,7 +447,7 @@ def run_source(device: DeviceName, jobs: Iterable[Job], runs: int | None) -> Run
     cores = RunSource(kernel_outcomes, notes=() if kernels_installed() else (SLOW,))
     if device == "cpu" or (device == "auto" and find_spec("cupy") is None) or not kernels_installed():
         return cores
-    listed = list(jobs)
+    listed = [part for job in jobs for part in job.parts]
     from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes, why_no_card
     from cloneproof.engines.monte_carlo.gpu.records import card_pays, refusal
 

@@ -27,8 +27,10 @@ observation.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -122,6 +124,10 @@ class Bounds:
     def most(self) -> float:
         return self.high + CUT * self.noise
 
+    def __add__(self, other: Bounds) -> Bounds:
+        """Return bounds of the sum of two observations with independent noise."""
+        return Bounds(self.low + other.low, self.high + other.high, math.hypot(self.noise, other.noise))
+
     @property
     def middle(self) -> float:
         """First guess of an observation."""
@@ -131,6 +137,20 @@ class Bounds:
     def bias(self) -> float:
         """Largest change of the mean by cutting."""
         return 2.0 * self.noise * math.exp(-CUT * CUT / 2) / CUT
+
+
+def with_sum(parts: Sequence[Any]) -> list[Any]:
+    """Return the sum of the parts and, if there are several, the parts after it.
+
+    >>> with_sum([3]), with_sum([1, 2])
+    ([3], [3, 1, 2])
+    """
+    return [reduce(operator.add, parts), *(parts if len(parts) > 1 else ())]
+
+
+def in_groups(columns: Sequence[Any], size: int) -> Iterator[Any]:
+    """Yield the columns of the sum, then those of each part (`with_sum`)."""
+    return (columns[k : k + size] for k in range(0, len(columns), size))
 
 
 def payoff_bounds(market: Market) -> Bounds:

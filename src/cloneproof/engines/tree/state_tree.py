@@ -12,7 +12,7 @@ import numpy as np
 from cloneproof._checks import count
 from cloneproof.engines.closed_form.laws import UNIT
 from cloneproof.engines.closed_form.quadrature import best_mean
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.estimate import Estimate, Evaluation, summed
 from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
 from cloneproof.engines.tree.recursion import RoundRewards, run
@@ -75,11 +75,13 @@ def tree(
     """
     if market.places:
         raise EngineError("the tree expects one arm a round, got positions of a page", "use engine 'monte-carlo'")
-    if mechanism.arm.slots.falling:
-        raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     wanted = (
         [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
     )
+    if market.segments:
+        return _in_segments(market, mechanism, copies, wanted)
+    if mechanism.arm.slots.falling:
+        raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if market.ends == "at-random":
         return {horizon: _to_random_end(market, mechanism, copies, horizon) for horizon in wanted}
@@ -108,6 +110,21 @@ def tree(
         for horizon in members:
             evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, best, method)
     return {horizon: evaluations[horizon] for horizon in wanted}
+
+
+def _in_segments(
+    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
+) -> dict[int, Evaluation]:
+    """Sum over segments, each in one pass for all horizons."""
+    parts = {horizon: market.with_horizon(horizon).by_segment for horizon in horizons}
+    passes = {
+        name: tree(own, mechanism.in_segment(name), copies, sorted({each[name].horizon for each in parts.values()}))
+        for name, own in market.by_segment.items()
+    }
+    return {
+        horizon: summed({name: passes[name][own.horizon] for name, own in each.items()})
+        for horizon, each in parts.items()
+    }
 
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
