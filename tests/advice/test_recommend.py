@@ -423,3 +423,17 @@ def test_rates_are_a_prior_a_list_or_a_log(tmp_path):
     with pytest.raises(cp.errors.MarketError, match="two numbers"):
         parsed_rates("Beta(2)")
     assert declared_market(3, 2, 1000, rates=cp.Beta(2, 60)).agents[0].priors == (cp.Beta(2, 60),) * 2
+
+
+def test_pages_of_several_places_have_the_reservoir_with_a_laboratory():
+    agents = [cp.Agent(name, 2, cp.Discrete([0.1, 0.4], [0.5, 0.5])) for name in ("ana", "bo", "cy")]
+    market = cp.Market(agents, 20_000, positions=(1, 0.5))
+    advised = cp.recommend(market, search=cp.Search(seconds=3))
+    choice = advised.choice
+    assert (choice.name, choice.verdict, advised.fits) == ("reservoir", "clone-proof", True)
+    assert choice.regret.value == pytest.approx(cp.evaluate(market, choice.mechanism).regret.value)
+    assert choice.regret.value < 0.03 * 20_000 * 0.55
+    assert "2 of 3 providers" in choice.seen
+    assert "second place" in str(advised)
+    with pytest.raises(cp.errors.MarketError, match="positions"):
+        cp.recommend(market, accounts="cheap")

@@ -108,6 +108,9 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[fl
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
+    if market.places and running.arm.draws:
+        tests = float(min(horizon, running.arm.draws * running.arm.explore * agents))
+        return tests / horizon, (tests, tests)
     if running.arm.draws and running.agent is None and running.arm.explore:
         latest = running.arm.draws * running.arm.explore * agents
         priors = [agent.priors for agent in market.agents]
@@ -153,36 +156,50 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
 
 def seen(market: Market, made: Mechanism) -> str:
     """Describe what visitors and sellers will see: items shown, how traffic is shared, what must stay constant."""
+    stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
+    return f"{(_seen_on_pages if market.places and made.arm.draws else _seen)(market, made)} {stays}"
+
+
+def _seen_on_pages(market: Market, made: Mechanism) -> str:
+    arm, agents = made.arm, len(market.agents)
+    return (
+        f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each. About "
+        f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} pages "
+        f"a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand the providers "
+        "that did best so far."
+    )
+
+
+def _seen(market: Market, made: Mechanism) -> str:
     agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
     exploring, _ = exploration(market, made)
-    stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
     arm, items = running.arm, f"{market.originals:,} items"
     if arm.draws and running.agent is None and not arm.explore:
         return (
             f"About {_drawn(market, arm.draws):,} of {items} are shown at first, {arm.draws:,} draws of each provider; "
-            f"those that do better have more of the traffic, in the end nearly all of it. {stays}"
+            f"those that do better have more of the traffic, in the end nearly all of it."
         )
     if arm.draws and running.agent is None:
         tests = min(arm.draws * agents, (exploring or 0.0) * market.horizon / max(1, arm.explore))
         shown = min(market.originals, max(1, round(tests)))
         return (
             f"About {shown:,} of {items} are shown at all, one at a time, {arm.explore:,} rounds each until one is "
-            f"chosen; that one then has all traffic. {stays}"
+            f"chosen; that one then has all traffic."
         )
     if arm.draws:
         return (
             f"About {_drawn(market, arm.draws):,} of {items} are shown at first, in up to {arm.draws:,} tests of "
             f"{arm.explore:,} rounds for each provider; then one item of each of {agents:,} providers shares the "
-            f"traffic, a better one more of it. {stays}"
+            f"traffic, a better one more of it."
         )
     if running.agent is not None and running.agent.commits:
         return (
             f"Each of {items} is shown at least {arm.explore:,} times; then one provider has all traffic, for the item "
-            f"that did best. {stays}"
+            f"that did best."
         )
     if running.agent is not None and running.agent.uniform:
-        return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best. {stays}"
-    return f"All {items} are shown; those that do better have more of the traffic. {stays}"
+        return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best."
+    return f"All {items} are shown; those that do better have more of the traffic."
 
 
 def _drawn(market: Market, draws: int) -> int:

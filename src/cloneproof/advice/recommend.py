@@ -196,6 +196,11 @@ def recommend(
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
+    if market.places and (providers, accounts, lifetime, between) != ("bayesian", "checked", None, None):
+        raise MarketError(
+            "expected no informed providers, cheap accounts, drift or arrivals where a page has positions, got some; "
+            "leave them out"
+        )
     with budget_clock(search.seconds):
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
         return _recommended(market, providers, accounts, lifetime, between, own, search.seed, clock)
@@ -215,7 +220,7 @@ def _recommended(
     seasons = None if lifetime is None and arrivals is None else cheapest_seasons(market, lifetime, arrivals)
     market = market if seasons is None else market.with_horizon(seasons.length)
     so_far = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
-    so_far = replace(so_far, account_floor=account_floor(market), seasons=seasons)
+    so_far = replace(so_far, account_floor=None if market.places else account_floor(market), seasons=seasons)
     try:
         with interrupts_raised():
             stages = _Stages(market, providers == "informed", accounts == "cheap", *_own(own), seed, clock).run(so_far)
@@ -263,19 +268,19 @@ class _Stages:
         so_far = self._ranked(so_far, free)
         yield so_far
         tell(50, 100, "tuning and auditing")
-        for name in INFORMED if self.informed else DECLARED if market.ends == "at-horizon" else ():
+        for name in INFORMED if self.informed else _declared(market):
             so_far = self._with_declared(so_far, name)
             yield so_far
         tell(55, 100, "best responses")
         so_far = self._with_price(so_far)
         yield so_far
         tell(60, 100, "the end of the season")
-        if not self.informed and so_far.ranked and not clock.spent:
+        if not self.informed and so_far.ranked and not clock.spent and not market.places:
             so_far = replace(so_far, options=self._ends(so_far))
             yield so_far
         tell(70, 100, "what may be wrong")
         for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
-            if chosen is not None and not clock.spent:
+            if chosen is not None and not clock.spent and not market.places:
                 so_far = _replaced(so_far, chosen, self._detailed(chosen))
                 yield so_far
         tell(90, 100, "what visitors see")
@@ -390,7 +395,7 @@ class _Stages:
         market, budget = self.market, self.clock.budget or SECONDS
         slow = not is_counted() and budget >= PATIENT and market.horizon <= LONGEST_SLOW
         unknown = [] if slow else list(SLOW)
-        if not self.clock.spent and market.ends == "at-horizon":
+        if not self.clock.spent and market.ends == "at-horizon" and not market.places:
             gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
             gameable += [each for each in self.made if market.horizon <= LONGEST_SLOW]
             seconds = self.clock.within(budget / 3)
@@ -430,8 +435,15 @@ class _Stages:
         return replace(each, wrong=wrong, account_gain=gain)
 
 
+def _declared(market: Market) -> Sequence[str]:
+    """Return the mechanisms whose promise needs a declaration, for the end and the places of that market."""
+    return DECLARED if market.ends == "at-horizon" and not market.places else ()
+
+
 def _free(market: Market) -> Sequence[str]:
     """Return the mechanisms whose promise needs no declaration, for the end of that market."""
+    if market.places:
+        return RESERVOIRS[:1]
     return RESERVOIRS[:2] if market.ends == "at-horizon" else RESERVOIRS[::-1]
 
 

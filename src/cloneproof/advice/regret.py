@@ -23,7 +23,7 @@ from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
+from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market, slate_market
 from cloneproof.mechanisms.rule import Rule
 
 MOST_RUNS = 4000  # A regret is sampled in at most this many runs.
@@ -75,7 +75,9 @@ def computed_regret(market: Market, made: Mechanism, copies: Copies | None = Non
             raise
     except CloneproofError:
         pass
-    return None if numbers is None else _regret_by_moments(market, numbers)
+    if numbers is None:
+        return None
+    return _slate_regret(market, numbers) if market.places else _regret_by_moments(market, numbers)
 
 
 def regret_of(
@@ -122,6 +124,14 @@ def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
         return Estimate(value, error, "estimated", f"{how}, in floats", heuristic=True)
     coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
+    return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
+
+
+def _slate_regret(market: Market, numbers: ReservoirNumbers) -> Estimate:
+    """Return the honest regret of the reservoir on slates, with ties at random; its error is a guess."""
+    made = slate_market(market)
+    fine, coarse = (replace(made, cells=cells).regret(*numbers[:2]) for cells in (made.cells, made.cells // 2))
+    how = "chances of ranks, moments of one original at a time"
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 
 
@@ -172,7 +182,8 @@ def over_time(
         shares: Iterable[float] = ()
         if played.rounds is not None:
             new, total, before, since = played.rounds - total, played.rounds, rounds, rounds - before
-            shares = np.sort(new / since, axis=1)[:, ::-1].mean(axis=0).tolist()
+            shown = since * max(1, min(len(market.places), new.shape[1]))
+            shares = np.sort(new / shown, axis=1)[:, ::-1].mean(axis=0).tolist()
         curve.append(CoursePoint(rounds, regret, tuple(shares)))
     return tuple(curve)
 
@@ -185,7 +196,9 @@ def _computed_or_none(job: Job, copies: Copies | None) -> Estimate | None:
 
 
 def expected_best(market: Market) -> float:
-    """Return the expected best mean of all originals."""
+    """Return the expected best mean of all originals, or what a page of the best slate is worth."""
+    if market.places:
+        return slate_market(market).best_page
     return float(reservoir_market([agent.priors for agent in market.agents], market.horizon).best_mean)
 
 
@@ -198,7 +211,10 @@ def expected_surplus(market: Market) -> float:
 
 
 def random_regret(market: Market) -> float:
-    """Return the regret of playing an original at random in every round."""
+    """Return the regret of playing an original at random in every round, or those of random agents on every page."""
+    if market.places:
+        made = slate_market(market)
+        return market.horizon * (made.best_page - made.average * float(made.filled.sum()))
     average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
     return market.horizon * max(0.0, expected_best(market) - average)
 

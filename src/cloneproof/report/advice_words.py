@@ -128,6 +128,8 @@ def cheaper_sentence(found: Recommendation) -> str:
 
 def account_sentence(found: Recommendation) -> str:
     """Describe what a second account gains under the choice, and in the long run if the mechanism learns."""
+    if found.market.places:
+        return "A second account may have a second place on every page. Check identities; its gain was not computed."
     gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
     gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
     if floor is None:

@@ -188,11 +188,7 @@ def _in_epochs(
 
 def _on_slates(market: Market, given: Given, fine: ReservoirMarket, coarse: ReservoirMarket) -> Derived:
     """Tune pulls and draws for a page of several places, where the best of all draws counts and none passes."""
-    best = None
-    if fine.expected_best is not None:
-        own = [[prior.quantile for prior in agent.priors] for agent in market.agents]
-        best = best_slate_of_quantiles(own, market.places)
-    tuned = tune_slates(*(SlateMarket(each.agents, each.horizon, market.places, best) for each in (fine, coarse)))
+    tuned = tune_slates(*(_with_places(market, each) for each in (fine, coarse)))
     numbers = {"rounds": tuned.rounds, "draws": tuned.draws, "choose": "best"}
     regret = Claim(
         f"regret about {tuned.regret:,.0f} if everybody is honest, against the best slate of different agents; "
@@ -201,6 +197,19 @@ def _on_slates(market: Market, given: Given, fine: ReservoirMarket, coarse: Rese
     )
     kept = {key: value for key, value in numbers.items() if key not in given}
     return Derived(kept, (CLONE_PROOF,) if given else (CLONE_PROOF, regret))
+
+
+def slate_market(market: Market, nodes: int = FINE) -> SlateMarket:
+    """Return a market with positions as the regret of the reservoir sees it."""
+    return _with_places(market, reservoir_market([agent.priors for agent in market.agents], market.horizon, nodes))
+
+
+def _with_places(market: Market, priors: ReservoirMarket) -> SlateMarket:
+    best = None
+    if priors.expected_best is not None:
+        own = [[prior.quantile for prior in agent.priors] for agent in market.agents]
+        best = best_slate_of_quantiles(own, market.places)
+    return SlateMarket(priors.agents, priors.horizon, market.places, best)
 
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:
