@@ -164,8 +164,8 @@ def _seen_on_pages(market: Market, made: Mechanism) -> str:
     arm, agents = made.arm, len(market.agents)
     return (
         f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each. About "
-        f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} pages "
-        f"a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand the providers "
+        f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} "
+        f"pages a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand the providers "
         "that did best so far."
     )
 

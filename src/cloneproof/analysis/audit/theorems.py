@@ -64,8 +64,8 @@ GAUSSIAN_SCAN = (
 )
 SLATES = (
     "the theorem on slates (docs/textbook/slates.md; checked by machine, `make prove`): arms are touched only through "
-    "uniform draws with replacement, tests are all of one length, in the last place and on a fixed timetable, and counts "
-    "are of coins, so that what a rank is worth and what stands in it fall along the scan over counts"
+    "uniform draws with replacement, tests are all of one length, in the last place and on a fixed timetable, and "
+    "counts are of coins, so that what a rank is worth and what stands in it fall along the scan over counts"
 )
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
