@@ -4,6 +4,7 @@ import ast
 import re
 import runpy
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,8 @@ def test_examples_use_the_public_interface_alone(path):
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda p: p.name)
 def test_every_script_runs(path, capsys):
     """Those that sample RUNS pairs of runs, with 4 of them and 40 rounds."""
+    if "litellm" in path.read_text() and find_spec("litellm") is None:
+        pytest.skip("needs LiteLLM: pip install 'cloneproof[litellm]'")
     if "\nRUNS = " in path.read_text() and not LONG:
         main = runpy.run_path(str(path))["main"]
         main.__globals__["RUNS"] = 4

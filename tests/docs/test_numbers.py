@@ -1,6 +1,8 @@
 """Numbers that README shares with other pages, and those of them that are quick to compute."""
 
 import re
+import runpy
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,27 @@ def test_what_the_theorem_does_not_cover_gains_what_the_pages_say(case):
         if name == f"{agents}, " + words.split(", ")[1]:
             assert row[-2:] == [informed, two]
             assert re.search(rf"\b{three[1:-2]}\b", re.search(r"gain more, (.*?) %", CHAPTER)[1])
+
+
+def test_the_story_of_the_router_is_that_of_its_example(capsys):
+    """Figures of LiteLLM are what the example printed with it, and are played again where LiteLLM is installed."""
+    example = runpy.run_path(str(ROOT / "examples/can_my_llm_router_be_gamed.py"))
+    told = example["__doc__"].split("minutes:\n\n")[1]
+    story = README[README.index("**An LLM router**") :].split("\n\n")[0]
+    figures = re.findall(r"\d+ ± \d+ %|\d\.\d %|\d+ ± \d+(?! %)|\b106\b", story)
+    assert len(figures) == 5
+    assert all(figure in told for figure in figures)
+    market, names = example["MARKET"], [agent.name for agent in example["MARKET"].agents]
+    alike = cp.Market([cp.Agent(name, 1, example["UNKNOWN"]) for name in names], 4000)
+    made = cp.mechanism("reservoir", market=alike)
+    assert f"{2 * cp.evaluate(alike, made).regret.value:.0f} under reservoir" in told
+    for name, part in market.by_segment.items():
+        once, often = (cp.evaluate(part, made, {"ana": (n,)}).payoff["ana"] for n in (1, 8))
+        said = example["shares"](part, once, often, digits=1)
+        assert f"and {said} under a reservoir for each type" in told[told.index(name) :].splitlines()[1]
+    if LONG and find_spec("litellm") is not None:
+        example["main"]()
+        assert capsys.readouterr().out.split() == told.split()
 
 
 def test_costs_are_the_same_on_all_pages():

@@ -276,11 +276,10 @@ class Player:
     def _worlds(self, run: int) -> list[dict[str, list[TapedArm]]]:
         """Return the registered arms of each agent in every segment; in one world without segments."""
         job, market = self.job, self.job.market
-        means = job.strata[run % len(job.strata)] if job.strata else None
         if not market.segments:
-            return [taped_arms(means or drawn_means(market, job.seed, run), job.copies, job.seed, run)]
-        rates = drawn_rates(market, job.seed, run) if means is None else dict.fromkeys(market.segments, means)
-        tapes = substream(0, job.seed, SEGMENT_STREAM)
+            means = job.strata[run % len(job.strata)] if job.strata else drawn_means(market, job.seed, run)
+            return [taped_arms(means, job.copies, job.seed, run)]
+        rates, tapes = drawn_rates(market, job.seed, run), substream(0, job.seed, SEGMENT_STREAM)
         return [taped_arms(own, job.copies, substream(tapes, k), run) for k, own in enumerate(rates.values())]
 
     def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
