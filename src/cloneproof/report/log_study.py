@@ -145,7 +145,7 @@ def _worth_row(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:
 
 
 def _texts(groups: Sequence[Duplicates]) -> Iterator[SectionPart]:
-    yield Paragraph("Without any statistics: arms whose texts are equal, or differ by a few letters or by word order.")
+    yield Paragraph("Without any statistics: arms whose texts are equal, or the same up to filler, order and slips.")
     rows = [
         (
             shorten(one.text, LONGEST_TEXT),

@@ -1,8 +1,9 @@
 """Which arms look alike by texts and vectors, without rewards.
 
-Texts are alike if they are equal, or nearly: a RapidFuzz token-sort ratio of at least NEAR_TEXT of their lower-case
-words. Vectors are alike if their cosine is at least NEAR_VECTOR. Candidate pairs are found by blocks: equal texts,
-texts that share two MinHash values or a rare word, and products of slices for vectors.
+Texts are alike if they are equal, name one item (`titles`), or are nearly equal: a RapidFuzz token-sort ratio of at
+least NEAR_TEXT of their lower-case words. Only the last are variants. Codes are equal or not alike. Vectors are alike
+if their cosine is at least NEAR_VECTOR. Candidate pairs are found by blocks: equal texts, texts that share a rare word,
+what names them, or two MinHash values, and products of slices for vectors.
 
 A text or a vector that few agents share is better evidence. A pair's *rarity* is 1 if nobody else has it, and falls as
 1/(n m) with the numbers n and m of other agents that have something like the one and the other. What more than
@@ -26,9 +27,11 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.records import ArmRecord, Duplicates
+from cloneproof.analysis.copying.titles import Title, same_title, title_of, word_weights
 from cloneproof.errors import CloneproofError
 
 NEAR_TEXT: Final = 85.0  # similarity in percent from which on texts are nearly equal
+WORTH_COMPARING: Final = 60.0  # token-set ratio of naming words from which on titles are compared
 NEAR_VECTOR: Final = 0.98  # cosine from which on vectors are alike
 MOST_SHARING: Final = 25  # agents beyond which a shared text or vector is no evidence
 MOST_IN_BLOCK: Final = 200  # texts beyond which a shared word makes no candidates
@@ -44,7 +47,7 @@ _SHIFTS: Final = _DICE.integers(0, 2**31, _HASHES, dtype=np.uint64)
 class Likeness(NamedTuple):
     """Likeness of two arms, in words, and its rarity, from 0 (all share it) to 1.
 
-    same   whether texts differ by no word, up to a letter; "mug size S" and "mug size M" are variants
+    same   whether texts name one item; "mug size S" and "mug size M" are variants
     """
 
     words: str
@@ -89,21 +92,25 @@ def _rarity(agents: tuple[str, str], sharing: tuple[int, int]) -> float:
 def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
     links: Links = {}
     owned: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # text, agent, arms
+    written: dict[str, str] = {}
     for number, text in texts.items():
         plain = " ".join(_words(text))
         if plain:
             owned[plain][agents[number]].append(number)
+            written.setdefault(plain, text)
     if not owned or sum(len(arms) for one in owned.values() for arms in one.values()) < 2:
         return links
-    near = _near_texts(tuple(owned))  # different texts, so that one that a thousand arms share is compared once
+    names = tuple(written)  # different texts, so that one that a thousand arms share is compared once
+    compared = _near_texts(tuple(written.values()))
+    near = {(names[one], names[other]): each for (one, other), each in compared.items()}
     sharers = {text: set(own) for text, own in owned.items()}
     for one, other in near:
         sharers[one].update(owned[other])
         sharers[other].update(owned[one])
 
-    def link(first: int, second: int, one: str, other: str, words: str) -> None:
+    def link(first: int, second: int, one: str, other: str, words: str, same: bool = True) -> None:
         rarity = _rarity((agents[first], agents[second]), (len(sharers[one]), len(sharers[other])))
-        links[min(first, second), max(first, second)] = Likeness(words, rarity, _same_words(one, other))
+        links[min(first, second), max(first, second)] = Likeness(words, rarity, same)
 
     for text, own in owned.items():
         if len(sharers[text]) <= MOST_SHARING:
@@ -112,22 +119,23 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
             for first, second in chains + across:
                 exact = texts[first] == texts[second]
                 link(first, second, text, text, "equal" if exact else "equal but for case and marks")
-    for (one, other), ratio in near.items():
+    for (one, other), (ratio, same) in near.items():
         if max(len(sharers[one]), len(sharers[other])) <= MOST_SHARING:
             for agent, arms in owned[one].items():
                 for its, others in owned[other].items():
                     pairs = [(arms[0], others[0])] if agent == its else list(zip(arms, others, strict=False))
                     for first, second in pairs:
-                        link(first, second, one, other, f"nearly equal ({ratio:.0f} of 100)")
+                        words = "the same but for filler, order or spelling" if same else f"near ({ratio:.0f} of 100)"
+                        link(first, second, one, other, words, same)
     return links
 
 
 def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
-    """Return the arms whose texts are equal or nearly equal under each name, also across agents.
+    """Return the arms whose texts are equal, or name one item, under each name, also across agents.
 
     Names of arms count if they are equal up to case, marks and the word "copy".
 
-    >>> titles = [f"Organic mug, size {size}" for size in "LLM"]
+    >>> titles = ["Organic mug, size L", "Organic mug, size L", "NEW: organic mug size L", "Organic mug, size M"]
     >>> mugs = [ArmRecord("ana", f"ad {k}", 1, 0.0, 0.0, {"title": title}) for k, title in enumerate(titles)]
     >>> [(found.equal, len(found.arms)) for found in duplicates(mugs, ["title"])]
     [(True, 2), (False, 3)]
@@ -145,8 +153,8 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
         groups = [(True, text, arms) for text, arms in owned.items() if len(arms) > 1]
         if name != "arm" and len(owned) > 1:
             texts = list(owned)
-            place = {text: number for number, text in enumerate(texts)}
-            for joint in joined(len(texts), [(place[one], place[other]) for one, other in _near_texts(tuple(owned))]):
+            written = tuple(str(records[arms[0]].features[name]) for arms in owned.values())
+            for joint in joined(len(texts), [pair for pair, near in _near_texts(written).items() if near.same]):
                 if len(joint) > 1:
                     groups.append((False, texts[joint[0]], [arm for one in joint for arm in owned[texts[one]]]))
         for equal, text, arms in groups:
@@ -156,26 +164,54 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
     return tuple(sorted(found, key=lambda one: (not one.equal, len(one.agents) > MOST_SHARING, -len(one.arms))))
 
 
+class NearText(NamedTuple):
+    """Likeness of two texts that are not equal: their similarity in percent, and whether they name one item."""
+
+    ratio: float
+    same: bool
+
+
 @lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged
-def _near_texts(texts: tuple[str, ...]) -> dict[tuple[str, str], float]:
-    """Return the candidates whose sorted words are nearly the same text, with their similarity in percent."""
-    ordered = [" ".join(sorted(text.split())) for text in texts]
-    first, second = _candidates(texts)
-    ratios = _rapidfuzz()([ordered[k] for k in first], [ordered[k] for k in second], score_cutoff=NEAR_TEXT)
-    near = np.flatnonzero(ratios >= NEAR_TEXT)
-    return {(texts[first[k]], texts[second[k]]): float(ratios[k]) for k in near}
+def _near_texts(texts: tuple[str, ...]) -> dict[tuple[int, int], NearText]:
+    """Return the pairs of texts, by their numbers, that name one item, or are nearly equal and no codes."""
+    titles = [title_of(text) for text in texts]
+    weights = word_weights(titles)
+    plain = [" ".join(_words(text)) for text in texts]
+    first, second = _candidates(plain, titles, weights)
+    naming, ordered = [" ".join(title.words) for title in titles], [" ".join(sorted(text.split())) for text in plain]
+    compared, subsets = _rapidfuzz()
+    ratios = compared([ordered[k] for k in first], [ordered[k] for k in second], score_cutoff=NEAR_TEXT)
+    shared = compared(
+        [naming[k] for k in first], [naming[k] for k in second], scorer=subsets, score_cutoff=WORTH_COMPARING
+    )
+    near = {}
+    for k in np.flatnonzero((ratios > 0) | (shared > 0)):
+        one, other = titles[first[k]], titles[second[k]]
+        same = bool(shared[k] > 0) and same_title(one, other, weights)
+        if same or (ratios[k] > 0 and not (one.is_code or other.is_code)):
+            near[int(first[k]), int(second[k])] = NearText(float(ratios[k]), same)
+    return near
 
 
-def _candidates(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Return pairs of texts that share a rare word, or a band of MinHash values of their letter triples."""
+def _candidates(
+    texts: Sequence[str], titles: Sequence[Title], weights: Mapping[str, float]
+) -> tuple[IntArray, IntArray]:
+    """Return pairs of texts that share a word, their two rarest words, all that name them, or a band of MinHash values.
+
+    MinHash values are those of letter triples. Each text is in a bounded number of blocks of bounded size.
+    """
     blocks: dict[object, list[int]] = defaultdict(list)
-    for number, text in enumerate(texts):
+    for number, (text, title) in enumerate(zip(texts, titles, strict=True)):
+        named = sorted(set(title.words), key=lambda word: (-weights[word], word))
         for word in set(text.split()):
             blocks[word].append(number)
+        blocks[frozenset(named)].append(number)
+        blocks["rarest", *named[:2]].append(number)
+        blocks["compound", title.compound].append(number)
         triples = np.array([zlib.crc32(f" {text} "[k : k + 3].encode()) for k in range(len(text))], dtype=np.uint64)
         hashed = (triples[:, None] * _FACTORS + _SHIFTS) & np.uint64(0xFFFFFFFF)
-        least = hashed.min(axis=0).tolist()
-        for band in range(0, _HASHES, _BAND):
+        least = hashed.min(axis=0).tolist() if text else []
+        for band in range(0, len(least), _BAND):
             blocks[band, *least[band : band + _BAND]].append(number)
     pairs = [np.zeros(0, np.int64)]
     for block in blocks.values():
@@ -219,38 +255,16 @@ def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
     return [np.nonzero(near)[0] for near in table[start : start + _SLICE] @ table.T >= NEAR_VECTOR]
 
 
-def _same_words(first: str, second: str) -> bool:
-    """Return whether two texts of plain words differ by their order and a letter of a longer word at most.
-
-    >>> _same_words("red shoes sale", "sale red shoe"), _same_words("organic mug size s", "organic mug size m")
-    (True, False)
-    """
-    one, other = first.split(), second.split()
-    if len(one) != len(other):
-        return False
-    for word in first.split():
-        if word in other:
-            one.remove(word)
-            other.remove(word)
-    left = zip(sorted(one), sorted(other), strict=True)
-    return all(len(a) > 3 and len(b) > 3 and _one_letter_apart(a, b) for a, b in left)
-
-
-def _one_letter_apart(first: str, second: str) -> bool:
-    long, short = sorted((first, second), key=len, reverse=True)
-    return any(long[:k] + long[k + 1 :] == short for k in range(len(long)))
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def _rapidfuzz() -> Callable[..., FloatArray]:
-    """Return the function that computes the ratios of pairs of texts."""
+def _rapidfuzz() -> tuple[Callable[..., FloatArray], Callable[..., float]]:
+    """Return the function that computes the ratios of pairs of texts, and the token-set ratio."""
     try:
-        from rapidfuzz import process
+        from rapidfuzz import fuzz, process
     except ImportError:
         raise CloneproofError(
             "expected the package rapidfuzz to compare texts, got none installed; pip install 'cloneproof[log]'"
         ) from None
-    return process.cpdist
+    return process.cpdist, fuzz.token_set_ratio

@@ -30,7 +30,7 @@ class ArmRecord:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Arms whose text under one name (a title, an address, or "arm" for their own names) is equal or nearly so.
+    """Arms whose text under one name (a title, an address, or "arm" for their own names) is equal or names one item.
 
     Uses neither statistics nor rewards.
     """
@@ -94,8 +94,8 @@ class CopyFindings:
     hypotheses  number of questions, including those that were not pursued
     guarantee   what holds at the level, and under which assumption
     notes       further remarks, a sentence each
-    duplicates  arms whose texts are equal or nearly so: equal texts first, then those that few agents share, then those
-                with the most arms; listed even without time for the rest
+    duplicates  arms whose texts are equal or name one item: equal texts first, then those that few agents share, then
+                those with the most arms; listed even without time for the rest
     late        number of questions for which there was no time
     """
 

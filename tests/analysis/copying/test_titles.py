@@ -1,0 +1,80 @@
+"""When titles name one item: ten kinds of changes, variants, remakes, codes."""
+
+import pytest
+
+from cloneproof.analysis.copying.likeness import alike, duplicates
+from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.analysis.copying.titles import same_title, title_of, word_weights
+from planted_titles import CHANGES, recognised
+
+LAMPS = (
+    "Touch Lamp", "Touch Lamp - NEW", "Touch Lamp 2025", "Touch Lamp (free shipping)", "NEW Touch Lamp", "touch lamp",
+    "Lamp Touch", "Touch Lamp 2", "TOUCH LAMP!!!", "Touch Lamp - best price", "Touch Lamp \U0001f525", "Tuoch Lamp",
+)  # fmt: skip
+TEAPOTS = (
+    "Ceramic Teapot with Infuser", "Ceramic Teapot w/ Infuser", "Teapot ceramic with infuser SALE",
+    "Ceramic Teapot with Infuser #3", "Ceramic Tea Pot with Infuser",
+)  # fmt: skip
+OTHERS = (
+    "Desk Lamp", "Floor Lamp", "Lamp", "Organic mug size S", "Organic mug size M", "Iron Teapot", "Glass Chess Set",
+    "Running Shoe 42", "Running Shoe 43", "Wool Shirt", "Wool Skirt",
+)  # fmt: skip
+
+
+def listed(owned):
+    """Titles of each group that is not equal to the letter, by (agent, title)."""
+    records = [ArmRecord(agent, f"x{k}", 1, 0.0, 0.0, {"title": text}) for k, (agent, text) in enumerate(owned)]
+    return [[owned[int(arm[1:])] for _, arm in one.arms] for one in duplicates(records, ["title"]) if not one.equal]
+
+
+def test_lamps_teapots_and_a_second_account_are_recognised_and_nothing_else():
+    owned = [("lampking", text) for text in LAMPS] + [("tea", text) for text in TEAPOTS]
+    owned += [("ana", "Walnut Chess Set"), ("bo", "Chess Set Walnut (free delivery)")]
+    owned += [(f"shop {k}", text) for k, text in enumerate(OTHERS)]
+    groups = {frozenset(group) for group in listed(owned)}
+    assert groups == {frozenset(owned[:12]), frozenset(owned[12:17]), frozenset(owned[17:19])}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_ten_kinds_of_changed_titles(kind):
+    found, wrong, right = recognised(kind, 1, items=80, copied=20)
+    assert found >= (17 if kind == "abbreviation" else 20)
+    assert wrong <= 0.05 * (wrong + right)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("King Kong (1933)", "King Kong (1976)", False),  # remakes
+        ("King Kong", "King Kong (1976)", True),
+        ("Dead Man Walking (1995)", "Walking Dead, The (1995)", False),
+        ("Toy Story (1995)", "Toy Story 2 (1999)", False),
+        ("Organic mug size S", "Organic mug size M", False),  # variants
+        ("Organic mug", "Organic mug, red", False),
+        ("Phone case 12", "Phone case 13", False),
+        ("Shampoo Herbal 500 ml", "Shampoo Herbal 250 ml", False),
+        ("c0-0", "c1-0", False),  # codes
+        ("AB-1 x", "AB-1 y", False),
+        ("Professional Hair Dryer", "Prof. Hair Dryer", True),
+        ("Café Crème Cup", "cafe creme cup", True),
+        ("Lamp", "Desk Lamp", False),
+    ],
+)
+def test_pairs_that_a_person_would_decide_at_once(one, other, same):
+    titles = [title_of(text) for text in (one, other)]
+    for first, second in (titles, titles[::-1]):
+        assert same_title(first, second, word_weights(titles)) is same
+
+
+def test_a_shared_word_says_less_the_more_titles_have_it():
+    crowd = [f"{name} Lamp" for name in ("Desk", "Floor", "Wall", "Night", "Street", "Garden", "Lava", "Salt")]
+    titles = [title_of(text) for text in ["Zephyr Quill Lamp", "Zephyr Quill", *crowd]]
+    assert same_title(titles[0], titles[1], word_weights(titles))  # beside two rare words a common one is filler
+    titles = [title_of(text) for text in ["Desk Lamp Zephyr", "Desk Lamp", *crowd]]
+    assert not same_title(titles[0], titles[1], word_weights(titles))
+
+
+def test_codes_of_many_advertisers_are_not_alike():
+    codes = [ArmRecord(f"c{k}", f"c{k}-{j}", 1, 0.0, 0.0, {"id": f"c{k}-{j}"}) for k in range(25) for j in range(3)]
+    assert duplicates(codes, ["id"]) == ()
+    assert alike(codes, ["id"]) == {}
