@@ -108,8 +108,8 @@ def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is op
     Parameters
     ----------
     policy : river.bandit.base.Policy
-        The policy, without context. A `seed` of it is replaced by that of the run, else every run would throw the same
-        dice.
+        The policy. A `seed` of it is replaced by that of the run, else every run would throw the same dice. The context
+        of a contextual policy is the segment of the round, as `{segment: 1.0}`; others pool segments.
     name : str, optional
         What tables call it.
 
@@ -125,24 +125,26 @@ def river(policy: Any, name: str = "") -> BlackBox:  # noqa: ANN401 (river is op
         raise EngineError(
             f"expected a policy of river.bandit such as bandit.UCB(delta=1), got {policy!r}; make one and pass it on"
         )
-    if isinstance(policy, base.ContextualPolicy):
-        raise EngineError(
-            f"expected a policy without context, got {type(policy).__name__}; wrap it in a cp.BlackBox whose "
-            "select(segment) makes the context"
-        )
-    return BlackBox(partial(_RiverPolicy, policy), name or f"river {type(policy).__name__}")
+    return BlackBox(
+        partial(_RiverPolicy, policy, isinstance(policy, base.ContextualPolicy)),
+        name or f"river {type(policy).__name__}",
+    )
 
 
 class _RiverPolicy:
-    def __init__(self, prototype: Any, view: View) -> None:  # noqa: ANN401
+    def __init__(self, prototype: Any, contextual: bool, view: View) -> None:  # noqa: ANN401
+        self.contextual = contextual
         seeded = "seed" in inspect.signature(type(prototype)).parameters
         self.policy, self.arms = prototype.clone({"seed": view.seed} if seeded else None), list(view.arms)
 
-    def select(self) -> int:
-        return self.policy.pull(self.arms)  # type: ignore[no-any-return]  # checked by the caller
+    def select(self, segment: str = "") -> int:
+        return self.policy.pull(self.arms, *self._context(segment))  # type: ignore[no-any-return]  # checked by the caller
 
-    def update(self, arm: int, reward: float) -> None:
-        self.policy.update(arm, reward)
+    def update(self, arm: int, reward: float, segment: str = "") -> None:
+        self.policy.update(arm, *self._context(segment), reward)
+
+    def _context(self, segment: str) -> list[dict[str, float]]:
+        return [{segment: 1.0}] if self.contextual else []
 
 
 def litellm_router(

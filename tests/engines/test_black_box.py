@@ -338,8 +338,6 @@ def test_adapters_refuse_what_is_not_theirs():
     for wrong in (bandit.UCB, "UCB", Greedy):
         with pytest.raises(EngineError, match="a policy of river"):
             adapters.river(wrong)
-    with pytest.raises(EngineError, match="without context"):
-        adapters.river(bandit.LinUCBDisjoint(alpha=1.0))
     for wrong in (mab.LearningPolicy.UCB1, "UCB1", mab.LearningPolicy.UCB1(alpha=-1)):
         with pytest.raises(EngineError, match="a learning policy of MABWiser"):
             adapters.mabwiser(wrong)

@@ -174,6 +174,21 @@ def test_contextual_policies_of_mabwiser_get_the_segment_as_context():
     assert pooled.regret[0] > found.regret[0]
 
 
+def test_contextual_policies_of_river_get_the_segment_as_context():
+    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
+    here, there = ({"code_generation": cp.Point(a), "writing": cp.Point(b)} for a, b in ((0.9, 0.1), (0.2, 0.7)))
+    played = cp.Market(
+        [cp.Agent("ana", 1, here), cp.Agent("bo", 1, there)], 80, rewards="deterministic", segments=FRACTIONS
+    )
+    apart = outcomes(played, adapters.river(bandit.LinUCBDisjoint(alpha=0.5, seed=1)))
+    pooled = outcomes(played, adapters.river(bandit.UCB(delta=0.5)))
+    assert apart.regret[0] < pooled.regret[0] / 2
+    assert (
+        outcomes(market(cp.Point(0.5), 20, segments={}), adapters.river(bandit.LinUCBDisjoint(alpha=1.0))).regret[0]
+        == 0
+    )
+
+
 @LITELLM
 def test_litellm_routes_as_in_a_loop_of_its_own():
     box = adapters.litellm_router(costs={"ana": 2.0, "bo": 1.0}, quality_weight=0.9)
