@@ -9,7 +9,7 @@ from cloneproof.advice.regret import SamplingBudget, numbers_of
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
 from cloneproof.analysis.audit.result import Audit, Verdict
-from cloneproof.analysis.audit.theorems import MOST_PROVEN, index_ceiling, scan_theorem
+from cloneproof.analysis.audit.theorems import MOST_PROVEN, random_end_ceiling, scan_theorem
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
@@ -28,15 +28,15 @@ TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 def assess(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """Assess what a mechanism promises, or say why nothing is known; its regret is left open.
 
-    The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index on slots
-    has a ceiling (`theorems.index_ceiling`), compared with the payoff of a random choice of agents.
+    The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index and bars
+    on slots have a ceiling (`theorems.random_end_ceiling`), compared with the payoff of a random choice of agents.
     """
     fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
     verdict: Verdict = "clone-proof"
     if all(scan_theorem(audit_case(fixed, made, agent.name)) is not None for agent in market.agents):
         said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
     elif market.ends == "at-random":
-        ceiling = _index_promise(market, made)
+        ceiling = _ceiling_promise(market, made)
         if isinstance(ceiling, str):
             return ceiling
         said, gain, verdict = ceiling
@@ -51,25 +51,23 @@ def assess(market: Market, made: Mechanism, sampling: SamplingBudget) -> Assesse
     return AssessedMechanism(made, UNKNOWN, verdict, gain, exploring, starts, said, needs, seen(market, made))
 
 
-def _index_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict] | str:
-    """Return the ceiling of the index on slots as a sentence and a relative gain, and a verdict; or why none.
+def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict] | str:
+    """Return the ceiling on slots as a sentence and a relative gain, and a verdict; or why none.
 
-    The ceiling is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing does.
+    That of the index is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing.
     """
     if not made.arm.slots.falling:
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
-    ceilings = [most for case in cases if (most := index_ceiling(case, clock=None)) is not None]
+    ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
     if len(ceilings) < len(cases):
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
     proven = all(most.kind == "proven" for most in ceilings)
-    provable = proven or market.most_originals <= MOST_PROVEN
+    provable = proven or (not made.arm.slots.bars and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
-    said = (
-        f"No provider gains more than {largest.high:.2g} rewards over the whole run by registering copies or by "
-        f"leaving items out, whatever the others do: {sure}."
-    )
+    more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
+    said = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
     at_random = [case.market.share * case.horizon * case.agent.priors[0].mean / case.agents for case in cases]
     gain = max(most.high / max(1e-9, earned) for most, earned in zip(ceilings, at_random, strict=True))
     return said, gain, "clone-proof" if provable else "undecided"

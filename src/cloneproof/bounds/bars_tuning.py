@@ -24,6 +24,7 @@ QUANTILES = (0.5, 0.8, 0.95, 0.99, 0.999)
 HIGHEST = 3  # pairs of neighbouring values between which one bar is tried
 RATIO = 0.88  # of neighbouring bars at the start
 STAKE = 0.3  # at the start
+SLIVER = 0.15  # part of a value below it in which there is no bar, if values are few
 SIMPLER = 0.25  # what one bar may cost more than several, as it needs no certificate
 HALF = 0.5  # the bar if all values are equal
 LOWEST = 1e-9  # a bar
@@ -40,8 +41,10 @@ COST_SECONDS = 0.02  # typical time of one evaluation
 class BarNumbers(NamedTuple):
     """Parameters of bars on slots: the highest and the lowest bar, how many there are, the stake in clicks, the draws.
 
-    >>> BarNumbers(0.4, 0.1, 3, 1.0, 8).rates
-    (0.4, 0.2, 0.1)
+    No bar is just below one of the values to be `avoided`, where copies might gain a little.
+
+    >>> BarNumbers(0.4, 0.1, 3, 1.0, 8).rates, BarNumbers(0.4, 0.1, 3, 1.0, 8, (0.22,)).rates
+    ((0.4, 0.2, 0.1), (0.4, 0.1))
     """
 
     top: float
@@ -49,11 +52,14 @@ class BarNumbers(NamedTuple):
     levels: int
     stake: float
     draws: int
+    avoided: tuple[float, ...] = ()
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """Bars as rates, in equal ratios, with three digits."""
-        return tuple(float(f"{rate:.3g}") for rate in np.geomspace(self.top, self.bottom, self.levels))
+        """Bars as rates, in equal ratios but for those that are left out, with three digits."""
+        rates = [float(f"{rate:.3g}") for rate in np.geomspace(self.top, self.bottom, self.levels)]
+        kept = [rate for rate in rates if not any((1 - SLIVER) * v < rate <= v for v in self.avoided)]
+        return tuple(kept or rates[:1])
 
     @property
     def bars(self) -> list[Bar]:
@@ -116,7 +122,8 @@ def _starts(market: ReservoirMarket) -> tuple[list[BarNumbers], list[BarNumbers]
     bottom, top = between[0], between[-1]
     levels = 2 + math.ceil(math.log(top / bottom) / -math.log(RATIO))
     one = [] if many else [BarNumbers(bar, bar, 1, STAKE, draws) for bar in between[: -HIGHEST - 1 : -1]]
-    return one, [BarNumbers(top, bottom, several, STAKE, draws) for several in {max(2, len(between)), levels}]
+    counts, avoided = {max(2, len(between)), levels}, () if many else tuple(values.tolist())
+    return one, [BarNumbers(top, bottom, several, STAKE, draws, avoided) for several in counts]
 
 
 def _changed(numbers: BarNumbers, part: str, factor: float, most: int) -> BarNumbers:
@@ -124,7 +131,7 @@ def _changed(numbers: BarNumbers, part: str, factor: float, most: int) -> BarNum
     whole = math.ceil if factor > 1 else math.floor
     changed = ("top", "bottom") if part == "both" else (part,)
     moved = numbers._replace(**{each: getattr(numbers, each) * factor for each in changed})
-    return BarNumbers(
+    return moved._replace(
         top=min(1.0, max(LOWEST, moved.top)),
         bottom=min(1.0, max(LOWEST, min(moved.top, moved.bottom))),
         levels=min(MOST_BARS, max(1, whole(moved.levels))),

@@ -23,7 +23,7 @@ from cloneproof.analysis.audit.theorems import (
     Basis,
     ceiling_words,
     elementary,
-    index_theorem,
+    random_end_theorem,
     rounds_are_given,
     same_prior,
     scan_theorem,
@@ -408,7 +408,7 @@ class Evidence:
 
 ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
     lambda evidence: scan_theorem(evidence.case),
-    lambda evidence: index_theorem(evidence.case, evidence.tolerance, evidence.clock, evidence.honest),
+    lambda evidence: random_end_theorem(evidence.case, evidence.tolerance, evidence.clock, evidence.honest),
     lambda evidence: elementary(evidence.case),
     sampled_worlds,
     complete_search,
@@ -427,7 +427,7 @@ def in_every_segment(evidence: Evidence) -> Argument | None:
     case, honest, found = evidence.case, evidence.honest, []
     for part in case.parts.values():
         own = Evidence(part, evidence.tolerance, evidence.clock)
-        found.append(ask(own) or index_theorem(part, evidence.tolerance, evidence.clock, NOTHING))
+        found.append(ask(own) or random_end_theorem(part, evidence.tolerance, evidence.clock, NOTHING))
     arguments = [argument for argument in found if argument is not None]
     if len(arguments) < len(found):
         return None

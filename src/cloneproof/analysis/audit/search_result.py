@@ -153,7 +153,7 @@ def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Ar
         argument = arguments[case.horizon]
         most = argument.ceiling
         if most is not None and most.high > 0:
-            words = "at most the ceiling of the index on slots"
+            words = "at most the ceiling on slots"
             gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
         elif argument.basis is Basis.SCAN:
             gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")

@@ -216,9 +216,9 @@ def enclose(
 def by_theorem(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
     """Strategy: a few deviations, if a theorem on slots bounds what copies gain for every agent and horizon.
 
-    That is the scan theorem, by which they gain nothing, or the ceiling of the index on slots, proven or computed; both
-    hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are evaluated if they
-    have a closed form and show what copies cost; one that pays would be a bug.
+    That is the scan theorem, by which they gain nothing, or the ceiling of an index or bars until a random end, proven
+    or computed; both hold against any opponents. The verdict rests on it. Where nothing is gained, the deviations are
+    evaluated if they have a closed form and show what copies cost; one that pays would be a bug.
     """
     if question.opponents == "any" and question.also - {"withholding"}:
         return None

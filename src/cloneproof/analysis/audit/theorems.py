@@ -12,7 +12,8 @@ by a contest of champions on fresh rewards. Counts of coins are binomial, and th
 rise with means in [0, 1]. Sums of n Gaussian rewards with standard deviation sd are N(n v, n sd^2), whose likelihood
 ratios rise too (section 5). Means must be at least 0. The theorem is checked by machine (`make prove`) for rewards on
 time with finitely many values in [0, 1]; Gaussian rewards and the indices of a contest rest on our own proof.
-`index_theorem` and `index_ceiling` are about the index on slots (docs/textbook/index-on-slots.md).
+`random_end_theorem` and `random_end_ceiling` are about the index on slots and bars on slots, in markets that end at
+random (docs/textbook/index-on-slots.md, docs/textbook/bars-on-slots.md).
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
 
+from cloneproof.analysis.audit.bar_ceiling import bars_ceiling
 from cloneproof.analysis.audit.question import AuditCase, epoch_cases
 from cloneproof.analysis.audit.result import most_earned
 from cloneproof.bounds import log_mistake, pairs_apply
@@ -49,6 +51,7 @@ INDEPENDENT = (
 CONDITION = "e_m(u, v) T v <= m (v - u) / l for every two values u < v of the prior"
 ROUNDING = 1e-9  # A theorem's condition must hold with this to spare, for the floats it is checked in.
 SCANS = ("first-pass", "best-of-draws")
+ENDING = ("falling-kl-ucb", "bars")
 MOST_PROVEN = 3  # For more originals with many rates `expected_gain_ceiling` has no proof.
 NO_GUARANTEE = "computed at some rates of the prior, no guarantee"
 UNPROVEN_SECONDS = 4.0  # Kept for a ceiling that is computed, if there is no time to prove it.
@@ -71,6 +74,11 @@ INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
     "through uniform draws with replacement, the index of a slot depends on its own rewards alone, and each "
     "round is the last with the same chance, so that the best of all slots by independent scores is paid"
+)
+BARS_WORDS = (
+    "bars on slots (docs/textbook/bars-on-slots.md; our proof, not checked by machine): arms are touched only through "
+    "uniform draws with replacement, how often a slot has failed depends on its own rewards alone, and each round is "
+    "the last with the same chance, so that the slot with the fewest failures, which are independent, is paid"
 )
 
 
@@ -99,7 +107,7 @@ class Argument:
     words    a sentence
     settles  whether it rules out gains above the tolerance
     most     the gain in rewards that it leaves open
-    ceiling  a bound on all gains of copies and withholding, if it has one (the index on slots)
+    ceiling  a bound on all gains of copies and withholding, if it has one (a random end)
     """
 
     basis: Basis
@@ -383,27 +391,26 @@ def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
         return False
 
 
-def index_theorem(case: AuditCase, tolerance: float, clock: Deadline, honest: Estimate | None) -> Argument | None:
-    """How much copies gain at most under the index on slots, and whether that is within the tolerance.
+def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, honest: Estimate | None) -> Argument | None:
+    """How much copies gain at most under the index or bars on slots, and whether that is within the tolerance.
 
-    They gain nothing with at most two originals or two slots. Otherwise the ceiling is compared with a lower bound of
-    the honest payoff: agents that are alike earn at least the average mean in their part of the rounds; for others
-    there must be an honest payoff that a search evaluated. A ceiling that is not proven is within no tolerance.
+    If they gain something, the ceiling is compared with a lower bound of the honest payoff: agents that are alike earn
+    at least the average mean in their part of the rounds; for others there must be an honest payoff that a search
+    evaluated. A ceiling that is not proven is within no tolerance.
     """
-    ceiling = index_ceiling(case, clock)
+    ceiling = random_end_ceiling(case, clock)
     if ceiling is None:
         return None
     agent, market = case.agent, case.market
-    if min(agent.count, case.running.arm.draws) <= 2:
-        words = f"{INDEX_WORDS}; with at most two originals or two slots nothing is gained"
-        return Argument(Basis.SCAN, words, ceiling=ceiling)
+    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.arm.slots.bars else INDEX_WORDS
+    if proven and ceiling.high == 0:
+        return Argument(Basis.SCAN, f"{words}; {ceiling.method}", ceiling=ceiling)
     alike = all(each.priors == agent.priors for each in market.agents)
     if not alike and honest is None:
         return None
     earned = market.share * case.horizon * agent.priors[0].mean / case.agents if alike else 0.0
     least = max(earned, 0.0 if honest is None else honest.low)
-    proven = ceiling.kind == "proven"
-    words = f"{INDEX_WORDS}; {ceiling_words(ceiling)}"
+    words = f"{words}; {ceiling_words(ceiling)}"
     if proven and ceiling.high <= tolerance * least:
         words = f"{words}, of an honest payoff of at least {least:.4g}" if tolerance else words
         return Argument(Basis.SCAN, words, most=ceiling.high, ceiling=ceiling)
@@ -413,26 +420,43 @@ def index_theorem(case: AuditCase, tolerance: float, clock: Deadline, honest: Es
     return Argument(Basis.COMPUTED, words, False, room, ceiling)
 
 
-def index_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
-    """Return the most that copies gain under the index on slots, times the share, on average over the prior.
+def random_end_ceiling(case: AuditCase, clock: Deadline | None) -> Estimate | None:
+    """Return the most that copies gain under the index or bars on slots, times the share, on average over the prior.
 
-    Proven for three originals and for priors of few values, if there is time; otherwise, and without a clock, computed
-    at some rates of the prior, on which no verdict rests.
+    Of the index it is proven for three originals and for priors of few values, if there is time; of bars if there is
+    one only, and for priors of few values. Otherwise, and of the index without a clock, it is computed at some rates of
+    the prior, on which no verdict rests.
     """
-    if not _is_index(case):
+    if not _ends_at_random(case):
         return None
     rule, half = case.running.arm, case.market.share / 2
-    numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
     prior: Any = case.agent.priors[0]  # hashable
+    if rule.slots.bars:
+        most, sets, proven = _bars_ceiling(prior, case.agent.count, rule.slots.bars, rule.draws, case.horizon)
+        words = f"summed over all {sets} sets of means"
+        if most == 0:
+            words = f"the certificate of falling bars holds for all {sets} sets of means, in balls: nothing is gained"
+            words = words if sets else "with one bar (or one original, or one slot) nothing is gained"
+    else:
+        most, proven = _index_ceiling(case, clock)
+        words = "summed over cells of the prior's rates"
+        if min(case.agent.count, rule.draws) <= 2:
+            words = "with at most two originals or two slots nothing is gained"
+    if proven:
+        return Estimate(half * most, half * most, "proven", words)
+    return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
+
+
+def _index_ceiling(case: AuditCase, clock: Deadline | None) -> tuple[float, bool]:
+    """Return the ceiling of the index on slots, and whether it is proven."""
+    rule, prior = case.running.arm, cast("Any", case.agent.priors[0])  # hashable
+    numbers = case.agent.count, rule.draws, rule.parameters[0], case.horizon
     left = None if clock is None or clock.left is None else max(0.0, clock.left - UNPROVEN_SECONDS)
     try:
         with Deadline(left).for_engines():
-            most, proven = _ceiling(prior, *numbers, clock is not None)
+            return _ceiling(prior, *numbers, clock is not None)
     except OutOfTimeError:
-        most, proven = _ceiling(prior, *numbers, False)
-    if proven:
-        return Estimate(half * most, half * most, "proven", "summed over cells of the prior's rates")
-    return Estimate(half * most, half * most, "estimated", NO_GUARANTEE, heuristic=True)
+        return _ceiling(prior, *numbers, False)
 
 
 def ceiling_words(most: Estimate) -> str:
@@ -446,6 +470,11 @@ def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
     return expected_gain_ceiling(_bins(prior), *numbers)
 
 
+@lru_cache(maxsize=64)
+def _bars_ceiling(prior: Prior, *numbers: Any) -> tuple[float, int, bool]:  # noqa: ANN401
+    return bars_ceiling(prior, *numbers)
+
+
 def _bins(prior: Prior) -> list[tuple[float, float, float]]:
     """Return the prior as intervals with probabilities, narrow ones at both ends; values are intervals of no length."""
     if prior.atoms is not None:
@@ -455,10 +484,10 @@ def _bins(prior: Prior) -> list[tuple[float, float, float]]:
     return [(low, high, v - u) for (low, high), (u, v) in zip(pairwise(ends), pairwise(levels), strict=True)]
 
 
-def _is_index(case: AuditCase) -> bool:
-    """Return whether the theorem of the index on slots applies to this case."""
+def _ends_at_random(case: AuditCase) -> bool:
+    """Return whether the theorem of the index on slots, or of bars, applies to this case."""
     running, family = case.running, case.market.family
-    ours = running.arm.slots.falling and _is_one_of(running.arm, ("falling-kl-ucb",)) and running.agent is None
+    ours = running.arm.slots.falling and _is_one_of(running.arm, ENDING) and running.agent is None
     alone = running.sample is None and running.restart is None
     at_random = case.market.ends == "at-random" and same_prior(case.agent)
     return ours and alone and at_random and family.low >= 0 and family.high <= 1

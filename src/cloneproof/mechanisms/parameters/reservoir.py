@@ -148,9 +148,9 @@ def reservoir_bars_parameters(market: Market | None, given: Given) -> Derived:
         )
     priors = [agent.priors for agent in market.agents]
     numbers, regret = tune_bars(*(reservoir_market(priors, market.horizon, nodes) for nodes in (FINE, COARSEST)))
-    bars: Any = list(numbers.rates) if numbers.levels > 1 else numbers.rates[0]
+    bars: Any = list(numbers.rates) if len(numbers.rates) > 1 else numbers.rates[0]
     tuned = {"bars": bars, "stake": numbers.stake, "draws": numbers.draws} | dict(given)
-    proven = (BARS_CLONE_PROOF,) if numbers.levels == 1 else ()
+    proven = (BARS_CLONE_PROOF,) if len(numbers.rates) == 1 else ()
     told = Claim(f"regret {regret:,.0f} if everybody is honest and the market ends at random", "exact for these priors")
     return Derived(
         {key: value for key, value in tuned.items() if key not in given}, proven if given else (*proven, told)
