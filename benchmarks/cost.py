@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
+from tables import new_table, print_table
 
 SECONDS = 0.25
 MECHANISMS = {"ucb1": {}, "h-ucb": {}, "thompson": {}, "h-etc-r": {"agent_rounds": 800, "arm_rounds": 100}}

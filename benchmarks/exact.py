@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
+from tables import new_table, print_table
 
 BERN = cp.Discrete([0, 1], [0.5, 0.5])
 WIDE = cp.Discrete([0.25, 0.75], [0.5, 0.5])

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import cloneproof as cp
-from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.market import full_copies
+from tables import new_table, print_table
 from textbook import numpy_ucb1, textbook_epsilon_greedy, textbook_thompson, textbook_ucb1
 
 MEANS = np.linspace(0.1, 0.9, 10)

@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import uvloop
 
-from cloneproof.cli.output import new_table, print_table
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
+from tables import new_table, print_table
 
 BATCH = 1000
 WARM_UP = 60_000  # rounds after which h-etc-r has awarded, waiting for the rewards of a batch included

@@ -21,8 +21,8 @@ from pathlib import Path
 
 import uvloop
 
-from cloneproof.cli.output import new_table, print_table
 from serve import BATCH, Service, batched, call, head, load, requests
+from tables import new_table, print_table
 
 PROBES = 4
 LONGEST = 20.0  # seconds that a call waits for its answer

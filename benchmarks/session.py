@@ -1,16 +1,19 @@
-"""The online session: decisions per second, by mechanism, and that a cost does not grow with agents or arms.
+"""The online session: decisions per second, by mechanism, and that costs do not grow with agents, arms or segments.
 
 Run with `make bench`. Ratios are measured against ourselves in the same run; absolute times are for orientation.
 """
 
 from __future__ import annotations
 
+import random
+import statistics
 import time
 
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof._sections import Section, Table
 from cloneproof.cli.output import print_sections
+from cloneproof.market.market import Ends
 
 
 def seconds_per_pair(agents: int, arms: int, pairs: int, warm_up: int, m: int, trial: int) -> float:
@@ -60,6 +63,37 @@ def seconds_by_mechanism(agents: int, many: int = 1, pairs: int = 20_000) -> dic
     return {name: seconds / pairs for name, seconds in spent.items()}
 
 
+SEGMENTED: list[tuple[str, Ends]] = [
+    ("reservoir", "at-horizon"), ("reservoir-index", "at-random"), ("ucb1", "at-horizon"),
+]  # fmt: skip
+
+
+def microseconds_by_segments(mechanism: cp.Mechanism, ends: Ends, counts: tuple[int, ...]) -> list[float]:
+    """Median CPU time of a pair, in sessions with these numbers of segments, alternated, each segment of one age.
+
+    Every segment has 60 rounds before, and gets 30 more, in random order. A session with few segments is opened anew
+    until it has had as many rounds as the others.
+    """
+    dice, times = random.Random(0), [list[float]() for _ in counts]
+    for _ in range(3):
+        for place, count in enumerate(counts):
+            spent, names = 0, [f"query {number}" for number in range(count)]
+            for _ in range(max(counts) // count):
+                fractions = dict.fromkeys(names, 1 / count)
+                live = cp.session(mechanism, {f"agent {k}": 3 for k in range(5)}, 10**12, ends=ends, segments=fractions)
+                for name in names * 60:
+                    live.reward(live.decide(segment=name).id, float(dice.random() < 0.1))
+                order = names * 30
+                dice.shuffle(order)
+                rewards = [float(dice.random() < 0.1) for _ in order]
+                start = time.process_time_ns()
+                for name, value in zip(order, rewards, strict=True):
+                    live.reward(live.decide(segment=name).id, value)
+                spent += time.process_time_ns() - start
+            times[place].append(spent / (max(counts) * 30) / 1000)
+    return [statistics.median(each) for each in times]
+
+
 def main() -> None:
     """Print all tables."""
     cases = {(5, 1): "5 agents", (20, 1): "20 agents", (20, 100): "20 agents, up to 100 at a time"}
@@ -79,6 +113,13 @@ def main() -> None:
         rows.append((str(agents), str(arms), f"{cost * 1e6:.2f}", f"{cost / base:.2f}"))
     columns = ("agents", "arms", "microseconds", "ratio to the first")
     tables.append(("One pair once exploration is over", columns, rows))
+
+    rows = []
+    for name, ends in SEGMENTED:
+        one, many = microseconds_by_segments(cp.mechanism(name, **MECHANISMS[name]), ends, (1, 1000))
+        rows.append((name, f"{one:.2f}", f"{many:.2f}", f"{many / one:.2f}", "2"))
+    columns = ("mechanism", "1 segment", "1,000 segments", "ratio", "bar")
+    tables.append(("One pair in segments of one age, in microseconds of CPU time", columns, rows))
     print_sections([Section(title, [Table.of(columns, rows)]) for title, columns, rows in tables])
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 import cloneproof as cp
 from cloneproof._sources import code_version
-from cloneproof.cli.output import new_table, print_table
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
@@ -26,6 +25,7 @@ from cloneproof.sweeps.grid import points_of
 from cloneproof.sweeps.store import open_store, read_index, store_status
 from cloneproof.sweeps.sweep import Sizes, parts_by_key
 from cloneproof.sweeps.tasks import Chunk
+from tables import new_table, print_table
 
 MARKET = cp.Market([cp.Agent(f"{mean}", 1, cp.Point(mean)) for mean in (0.9, 0.8, 0.7, 0.6, 0.5)], horizon=100_000)
 CHUNK_SECONDS, CHUNKS = 5.0, 3
