@@ -11,9 +11,9 @@ import pytest
 
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
-from cloneproof.serve.writer.commands import Decide, Do
+from cloneproof.serve.writer.commands import Do
 from cloneproof.serve.writer.writer import REST
-from support.service import Desk, open_market
+from support.service import Desk, deciding, open_market
 
 CONTRIBUTING = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
 SOFTMAX = next(text for text in re.findall("```python\n(.*?)```", CONTRIBUTING, re.S) if "def softmax(" in text)
@@ -123,10 +123,10 @@ def test_a_rule_that_is_slow_leaves_nine_tenths_of_the_time_to_others():
 
         async def both():
             begun = time.monotonic()
-            slow = [writer.submit(Decide("feed", [f"{n}"])) for n in range(4)]
+            slow = [writer.submit(deciding("feed", [f"{n}"])) for n in range(4)]
             slow.append(writer.submit(Do("feed", lambda markets, now: "in its turn")))
             for number in range(40):
-                (reply,) = await writer.submit(Decide("small", [f"{number}"]))
+                (reply,) = await writer.submit(deciding("small", [f"{number}"]))
                 assert reply.decision == number + 1
             rested = (time.monotonic() - begun) / (0.02 * REST)
             assert round(spent[0] / 0.02) <= 1 + rested

@@ -21,7 +21,7 @@ from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Rewar
 from cloneproof.serve.writer.group import merge, split_reply
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.queue import Capacity, RoundRobin
-from support.service import TERMS, Desk, open_market, spec, with_arms
+from support.service import TERMS, Desk, deciding, open_market, spec, with_arms
 
 FEED = "/v1/markets/feed"
 
@@ -42,7 +42,7 @@ class Reply:
 
 
 def batch(market, number, size=1000):
-    return Decide(market, [f"{number}-{n}" for n in range(size)])
+    return deciding(market, [f"{number}-{n}" for n in range(size)])
 
 
 def queue_of(batches, **capacity):
@@ -63,9 +63,9 @@ def items_of(group):
 def test_a_call_of_another_market_is_in_the_next_group_whatever_waits():
     waiting = queue_of(150)
     waiting.next_group()
-    waiting.put(Decide("small", ["a"]), Reply())
+    waiting.put(deciding("small", ["a"]), Reply())
     group = waiting.next_group()
-    assert group[0][1] == Decide("small", ["a"])
+    assert group[0][1] == deciding("small", ["a"])
     assert items_of(group) == {"small": 1, "large": Capacity().share_items}
 
 
@@ -91,13 +91,13 @@ def test_a_batch_in_parts_has_all_its_replies_in_order():
             sizes.append(part.size)
             call.enter_reply(list(part.items))
     assert sizes == [150] * 6 + [100]
-    assert reply.value == [f"0-{n}" for n in range(1000)]
+    assert reply.value == batch("large", 0).items
 
 
 def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others():
     waiting = queue_of(5, waiting_items=5000)
     with pytest.raises(Refused, match="too much is waiting for this market"):
-        waiting.put(Decide("large", ["one more"]), Reply())
+        waiting.put(deciding("large", ["one more"]), Reply())
     waiting.put(batch("small", 0), Reply())
 
 
@@ -123,7 +123,7 @@ def test_whatever_groups_leave_unfinished_each_item_has_one_reply_in_order(calls
         for (call, _), reply in zip(group, done, strict=True):
             call.enter_reply(reply)
     assert waiting.calls == 0
-    expected = [[f"{number}-{n}" for n in range(size)] for number, (_, size) in enumerate(calls)]
+    expected = [batch(market, number, size).items for number, (market, size) in enumerate(calls)]
     assert [reply.value for reply in replies] == expected
 
 
@@ -180,8 +180,8 @@ def test_a_batch_that_takes_longer_than_was_known_is_cut(tmp_path):
 
         async def both():
             mixed = [
-                writer.submit(Decide("feed", [*requests[:30], "r3"])),
-                writer.submit(Decide("feed", requests[25:])),
+                writer.submit(deciding("feed", [*requests[:30], "r3"])),
+                writer.submit(deciding("feed", requests[25:])),
             ]
             return await asyncio.gather(*mixed)
 
@@ -209,7 +209,7 @@ def test_a_season_with_many_rewards_missing_is_settled_in_steps(tmp_path):
 
         async def settled():
             ending = writer.submit(Settle("feed", lambda market: market.state, "a test"))
-            late = writer.submit(Decide("feed", ["too late"]))
+            late = writer.submit(deciding("feed", ["too late"]))
             between = 0
             while not ending.done():
                 assert await writer.submit(Do("small", lambda markets, now: markets.market("small").state)) == "open"
@@ -313,7 +313,7 @@ ITEMS = st.lists(
     max_size=20,
 )
 COMMANDS = st.lists(
-    st.one_of(st.builds(Decide, st.just("m"), REQUESTS), st.builds(Reward, st.just("m"), ITEMS)), max_size=12
+    st.one_of(st.builds(deciding, st.just("m"), REQUESTS), st.builds(Reward, st.just("m"), ITEMS)), max_size=12
 )
 
 
@@ -373,8 +373,8 @@ def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
 
 
 def test_what_is_no_decision_and_no_reward_keeps_its_place():
-    act, first, second = Do("m", lambda markets, now: None), Decide("m", ["a"]), Decide("m", ["b"])
-    elsewhere = Decide("k", ["c"])
+    act, first, second = Do("m", lambda markets, now: None), deciding("m", ["a"]), deciding("m", ["b"])
+    elsewhere = deciding("k", ["c"])
     assert list(merge([first, act, second, elsewhere])) == [
         (first, [0]),
         (act, [1]),
@@ -382,7 +382,7 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
         (elsewhere, [3]),
     ]
     assert list(merge([first, elsewhere, second, act])) == [
-        (Decide("m", ["a", "b"]), [0, 2]),
+        (deciding("m", ["a", "b"]), [0, 2]),
         (elsewhere, [1]),
         (act, [3]),
     ]
@@ -392,7 +392,7 @@ def test_a_reward_that_comes_with_the_settlement_is_late():
     """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
     markets, market = opened(10)
     known = defaultdict(Known)
-    made = Decide("m", ["r"]).run(markets, known, 2000)[0].decision
+    made = deciding("m", ["r"]).run(markets, known, 2000)[0].decision
     assert Settle("m", lambda one: one.state, "a test").run(markets, known, 2000) == "settled"
     first, again = (Reward("m", [RewardItem("e", made, "r", 1.0)]).run(markets, known, 2000)[0] for _ in range(2))
     assert (first.result, again.result) == ("late", "duplicate")
@@ -409,10 +409,10 @@ def test_while_a_snapshot_is_taken_the_other_markets_go_on(tmp_path, end):
 
         async def meanwhile():
             occupied = asyncio.ensure_future(writer.threads.market(partial(gate.wait, 60)))  # a snapshot waits for it
-            await writer.submit(Decide("feed", [f"r{n}" for n in range(60)]))
+            await writer.submit(deciding("feed", [f"r{n}" for n in range(60)]))
             while "feed" not in writer.markets.held:
                 await asyncio.sleep(0)
-            own = writer.submit(Decide("feed", ["own"]))
+            own = writer.submit(deciding("feed", ["own"]))
             for _ in range(5):
                 assert await writer.submit(Do("small", lambda markets, now: markets.market("small").state)) == "open"
             waited = not own.done()

@@ -26,9 +26,11 @@ from cloneproof.serve.http.service import INTERVALS, Intervals, Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.storage import SharedStorage
+from cloneproof.serve.writer.commands import Decide
 from cloneproof.serve.writer.shared import make_writer
 from cloneproof.serve.writer.writer import Writer
 
@@ -66,6 +68,11 @@ def session_seed(arms: dict[str, int]) -> bytes:
     seed = with_arms(LiveMarket.open(spec(), 0, MarketDice(SECRET)), arms).open_session(arms).seed
     assert isinstance(seed, bytes)
     return seed
+
+
+def deciding(market: str, requests: Iterable[str], segment: str | None = None) -> Decide:
+    """The command that decides for these requests."""
+    return Decide(market, [DecisionRequest(request, segment) for request in requests])
 
 
 class Clock:

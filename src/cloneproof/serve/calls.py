@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from cloneproof.serve import messages as m
-from cloneproof.serve.market.terms import MarketSpec, Role
+from cloneproof.serve.market.terms import MarketSpec, Role, Segments
 
 T = TypeVar("T")
 
@@ -82,9 +82,9 @@ def settle(name: str, reason: str | None = None) -> Call[m.MarketView]:
     return Call("POST", _market(name, "settle"), m.MarketView, m.SettleRequest(reason))
 
 
-def open_season(name: str, season: int) -> Call[m.MarketView]:
-    """Open the next season."""
-    return Call("POST", _market(name, "seasons"), m.MarketView, m.SeasonRequest(season))
+def open_season(name: str, season: int, segments: Segments | None = None) -> Call[m.MarketView]:
+    """Open the next season; with all segments from then on, if some are added."""
+    return Call("POST", _market(name, "seasons"), m.MarketView, m.SeasonRequest(season, segments))
 
 
 def seasons(name: str) -> Call[m.Seasons]:
@@ -92,14 +92,16 @@ def seasons(name: str) -> Call[m.Seasons]:
     return Call("GET", _market(name, "seasons"), m.Seasons)
 
 
-def decide(name: str, request_id: str) -> Call[m.DecisionReply]:
-    """Decide whom to serve."""
-    return Call("POST", _market(name, "decisions"), m.DecisionReply, m.DecisionRequest(request_id))
+def decide(name: str, request_id: str, segment: str | None = None) -> Call[m.DecisionReply]:
+    """Decide whom to serve, in a segment if the market has some."""
+    return Call("POST", _market(name, "decisions"), m.DecisionReply, m.DecisionRequest(request_id, segment))
 
 
-def decide_batch(name: str, request_ids: Iterable[str]) -> Call[m.Decisions]:
-    """Ask for up to 1,000 decisions."""
-    items = [m.DecisionRequest(request_id) for request_id in request_ids]
+def decide_batch(name: str, request_ids: Iterable[str], segments: Iterable[str] | None = None) -> Call[m.Decisions]:
+    """Ask for up to 1,000 decisions; with the segment of each, if the market has some."""
+    ids = list(request_ids)
+    named = [None] * len(ids) if segments is None else segments
+    items = [m.DecisionRequest(*each) for each in zip(ids, named, strict=True)]
     return Call("POST", _market(name, "decisions", "batch"), m.Decisions, m.DecisionBatch(items))
 
 

@@ -7,13 +7,23 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from cloneproof.serve.market.terms import MOST_ITEMS, CallerId, MarketSpec, Name, Role, SeasonState, Weight
+from cloneproof.serve.market.terms import (
+    MOST_ITEMS,
+    CallerId,
+    MarketSpec,
+    Name,
+    Role,
+    SeasonState,
+    Segments,
+    Weight,
+)
 
 
 class DecisionRequest(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
     """Ask for a decision. The same `request_id` again gets the same decision."""
 
     request_id: CallerId
+    segment: Annotated[Name, Meta(description="of the user, where the terms have segments")] | None = None
 
 
 class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,9 +79,10 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Open a season: the number of the next one."""
+    """Open a season: the number of the next one; with all segments from then on, if some are added."""
 
     season: Annotated[int, Meta(ge=2, le=1_000_000)]
+    segments: Segments | None = None
 
 
 class KeyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,7 +92,7 @@ class KeyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: Name | None = None
 
 
-class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
+class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision", omit_defaults=True):
     """Whom to serve, and the conditional probability of this choice (null if it has no formula)."""
 
     status: int
@@ -92,6 +103,7 @@ class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision"):
     probability: float | None
     request_id: str
     duplicate: bool
+    segment: str | None = None
 
 
 class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
@@ -195,6 +207,15 @@ class AgentView(msgspec.Struct):
     arms: list[ArmView]
 
 
+class SegmentView(msgspec.Struct):
+    """A segment of the season: its fraction of the rounds, its decisions, and whether its end was reached."""
+
+    segment: str
+    fraction: float
+    decisions: int
+    ended: bool
+
+
 class Progress(msgspec.Struct):
     """Progress of a season: rounds, the phase of the last decision, awaited, late and defaulted rewards."""
 
@@ -211,6 +232,7 @@ class Progress(msgspec.Struct):
     phase: str
     late: int
     defaulted: int
+    segments: list[SegmentView]
 
 
 class SeasonView(msgspec.Struct):

@@ -248,6 +248,7 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
     firsts: list[int] = []  # the first decision of each started season
     last = decisions = 0
     agents, arms, rewards = list[str](), list[str](), array("d")
+    segments, of_rewards = list[str](), list[str]()  # of decisions, and of rewards
     for entry in entries:
         if isinstance(entry, ledger.Opened):
             spec = entry.spec
@@ -255,11 +256,13 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
             firsts.append(last + 1)
         elif isinstance(entry, ledger.Decided):
             last = entry.id
+            segments.append(intern(entry.segment or ""))
             decisions += season in (None, len(firsts))
         elif isinstance(entry, ledger.Rewarded | ledger.Late) and season in (None, bisect_right(firsts, entry.id)):
             agents.append(intern(entry.agent))  # millions of rows share a few names
             arms.append(intern(entry.arm))
             rewards.append(entry.value)
+            of_rewards.append(segments[entry.id - 1])
     if spec is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
     if season is not None and not 1 <= season <= len(firsts):
@@ -271,7 +274,8 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
         f"{which} of {spec.market}: {len(rewards):,} rewards of {decisions:,} decisions by {spec.mechanism}; a reward "
         "that is missing is left out, and a late one counts"
     )
-    return LedgerRows(spec, {"agent": agents, "arm": arms, "reward": rewards}, words)
+    found: dict[str, Sequence[str] | Sequence[float]] = {"agent": agents, "arm": arms, "reward": rewards}
+    return LedgerRows(spec, found | ({"segment": of_rewards} if any(of_rewards) else {}), words)
 
 
 def back_up(place: str, target: str) -> dict[str, int]:

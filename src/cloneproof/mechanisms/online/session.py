@@ -35,7 +35,7 @@ from cloneproof.mechanisms.online.registration import (
     open_registration,
     with_joiner,
 )
-from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segments_mechanism
+from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segment_horizon, segments_mechanism
 from cloneproof.mechanisms.online.session_file import (
     Decision,
     SessionEntry,
@@ -133,7 +133,7 @@ class Session:
     def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
         """Return the terms of a segment (None: of the whole session), checked."""
         mechanism = self.mechanism if name is None else self.mechanism.in_segment(name)
-        horizon = self.horizon if name is None else max(1, round(self.segments[name] * self.horizon))
+        horizon = self.horizon if name is None else segment_horizon(self.segments[name], self.horizon)
         check_rewards(mechanism, self.rewards)
         if self.registration.weights:
             check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))

@@ -157,7 +157,19 @@ def show_progress(market: LiveMarket, params: Params) -> m.Progress:
         market.phase if market.state == "running" else market.state,
         market.late,
         market.defaulted,
+        segment_views(market),
     )
+
+
+def segment_views(market: LiveMarket) -> list[m.SegmentView]:
+    """Return the segments of the season, the largest first."""
+    begun = {} if market.session is None else market.session.begun
+    views = [
+        m.SegmentView(name, fraction, part.round if part else 0, part is not None and part.round >= part.last)
+        for name, fraction in market.spec.fractions.items()
+        for part in (begun.get(name),)
+    ]
+    return sorted(views, key=lambda view: -view.fraction)
 
 
 @reads
@@ -281,7 +293,7 @@ async def open_season(service: Service, caller: KeyRecord, params: Params, body:
     """Open the next season for registration."""
 
     def work(market: LiveMarket, now: int) -> tuple[m.MarketView, bool]:
-        entry = market.open_season(body.season, now)
+        entry = market.open_season(body.season, now, body.segments)
         return market_view(market), entry is not None
 
     view, fresh = await _on_market(service, caller, params, work)
@@ -290,14 +302,13 @@ async def open_season(service: Service, caller: KeyRecord, params: Params, body:
 
 async def decide(service: Service, caller: KeyRecord, params: Params, body: m.DecisionRequest) -> HttpAnswer:
     """Decide whom to serve now; the same `request_id` again gets the same decision."""
-    (reply,) = await service.writer.submit(Decide(params["market"], (body.request_id,)))
+    (reply,) = await service.writer.submit(Decide(params["market"], (body,)))
     return reply.status, reply
 
 
 async def decide_batch(service: Service, caller: KeyRecord, params: Params, body: m.DecisionBatch) -> HttpAnswer:
     """Make up to 1,000 decisions, a result for each."""
-    requests = [item.request_id for item in body.items]
-    return 200, m.Decisions(await service.writer.submit(Decide(params["market"], requests)))
+    return 200, m.Decisions(await service.writer.submit(Decide(params["market"], body.items)))
 
 
 async def reward(service: Service, caller: KeyRecord, params: Params, body: m.RewardItem) -> HttpAnswer:

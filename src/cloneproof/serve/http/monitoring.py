@@ -47,11 +47,22 @@ _OF_MARKETS: Final[dict[str, tuple[_Family, str, Callable[[LiveMarket], int]]]] 
     "rewards_late": (CounterMetricFamily, "Rewards that came after their window.", lambda market: market.late),
     "rewards_defaulted": (CounterMetricFamily, "Rewards that the default replaced.", lambda market: market.defaulted),
 }
+_MOST_LABELS: Final = 10  # segments of a market that have numbers of their own
 LOG_FORMATS: Final = ("text", "json")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 _PROBES: Final = {"health", "ready", "version", "other"}  # `other`: the page, the document and the metrics
 _PLAIN: Final = re.compile(r"[\w.:@/+-]+", re.ASCII)
 _SECRETS: Final = re.compile(r"cp_[0-9a-f]{1,12}_[\w-]+|(?<=://)[^\s/@:]*:[^\s/@]*(?=@)")
+
+
+def _segment_rounds(market: LiveMarket) -> Iterator[tuple[str, int]]:
+    """Yield the rounds in the largest segments, and in all others together under no name, so that labels stay few."""
+    begun = {} if market.session is None else market.session.begun
+    names = sorted(market.spec.segments, key=lambda name: -market.spec.fractions[name])
+    rounds = [begun[name].round if name in begun else 0 for name in names]
+    yield from zip(names[:_MOST_LABELS], rounds, strict=False)
+    if len(names) > _MOST_LABELS:
+        yield "", sum(rounds[_MOST_LABELS:])
 
 
 class _WriterMetrics(Collector):
@@ -69,6 +80,7 @@ class _WriterMetrics(Collector):
         self._numbers = {
             name: [(market, number(live)) for market, live in markets] for name, (*_, number) in _OF_MARKETS.items()
         }
+        self._segments = [(name, *each) for name, live in markets for each in _segment_rounds(live)]
         self._phases = [(name, live.phase if live.state == "running" else live.state) for name, live in markets]
 
     def collect(self) -> Iterator[Metric]:
@@ -89,6 +101,11 @@ class _WriterMetrics(Collector):
         for labels in self._phases:
             phases.add_metric(labels, 1)
         yield phases
+        words = f"Rounds of the season in its {_MOST_LABELS} largest segments, and in all others."
+        segments = GaugeMetricFamily("cloneproof_segment_rounds", words, labels=["market", "segment"])
+        for market, segment, rounds in self._segments:
+            segments.add_metric([market, segment], rounds)
+        yield segments
 
 
 class Metrics:

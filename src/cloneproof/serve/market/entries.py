@@ -18,14 +18,15 @@ from msgspec import Meta
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.serve.market.terms import MarketSpec, Name, Weight
+from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Weight
 
 FORMAT: Final = 2
 """The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
 
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
 2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why. Arms can be withdrawn and have weights, and agents can join a season that runs.
+   has an entry that says why. Arms can be withdrawn and have weights, agents can join a season that runs, and markets
+   can have segments.
 """
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
@@ -92,7 +93,7 @@ class AgentJoined(_Entry, tag="joined", omit_defaults=True):
     beacon: str | None = None
 
 
-class Decided(_Entry, tag="decision"):
+class Decided(_Entry, tag="decision", omit_defaults=True):
     """Whom to serve, and the conditional probability of this choice (null if it has no formula)."""
 
     id: int
@@ -101,6 +102,7 @@ class Decided(_Entry, tag="decision"):
     phase: str
     probability: float | None
     request: str
+    segment: str | None = None
 
 
 class Rewarded(_Entry, tag="reward"):
@@ -136,10 +138,11 @@ class Late(_Entry, tag="late"):
     arm: str
 
 
-class NobodyLeft(_Entry, tag="nobody"):
-    """Withdrawals have left nobody to serve, so the season has no further round."""
+class NobodyLeft(_Entry, tag="nobody", omit_defaults=True):
+    """Withdrawals have left nobody to serve, so the season (or a segment of it) has no further round."""
 
     season: int
+    segment: str | None = None
 
 
 class Ended(_Entry, tag="ended"):
@@ -156,10 +159,11 @@ class Settled(_Entry, tag="settled"):
     key: Digest
 
 
-class SeasonOpened(_Entry, tag="season"):
-    """A new season is open for registration."""
+class SeasonOpened(_Entry, tag="season", omit_defaults=True):
+    """A new season is open for registration; with the segments from then on, if they changed."""
 
     season: int
+    segments: Segments | None = None
 
 
 Entry = (

@@ -10,9 +10,8 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms.parameters.theorems import SMALLEST_GAP
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MarketSpec, complete, invalid
+from cloneproof.serve.market.terms import MOST_DECLARED, MarketSpec, complete, invalid
 
-MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir
 MOST_REGISTERED: Final = 100_000  # arms of all agents together
 MOST_COMPARED: Final = 2000  # candidates that a rule looks at anew in every decision: about 20 ms
 
@@ -38,9 +37,6 @@ def declared_market(spec: MarketSpec) -> LiveMarket:
         market.dice.key(0)  # takes milliseconds here instead of in the opening
     except ArithmeticError as problem:
         raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
-    slots = spec.max_agents * max(rule.draws for rule in market.mechanism.rules)
-    if slots > MOST_DECLARED:
-        raise invalid(f"expected max_agents times draws of at most {MOST_DECLARED}, got {slots}; declare less")
     return market
 
 
@@ -54,6 +50,8 @@ def check_room(market: LiveMarket, agent: str) -> None:
     most = MOST_COMPARED if compares and mechanism.agent is None else MOST_REGISTERED
     what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
     _check_quota(others, most, what)
+    if not mechanism.arm.draws:
+        _check_quota(others * max(1, len(market.spec.segments)), MOST_DECLARED, "arms in all segments together")
     _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
 
 

@@ -17,11 +17,21 @@ from cloneproof.mechanisms.online.registration import check_takes_weights
 from cloneproof.mechanisms.online.session import session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, registration_digest, session_key
-from cloneproof.serve.market.registry import Registry, WaitWindows
-from cloneproof.serve.market.terms import MOST_SEASONS, MarketSpec, SeasonState, build_mechanism, invalid
+from cloneproof.serve.market.registry import Registry, WaitWindows, check_segment, nobody_left, same_until
+from cloneproof.serve.market.terms import (
+    MOST_SEASONS,
+    MarketSpec,
+    SeasonState,
+    Segments,
+    build_mechanism,
+    invalid,
+    with_segments,
+)
 
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
 E = TypeVar("E", bound=ledger.Entry)
+OutOfTime = Callable[[], bool] | None
+Named = Sequence[str | None]
 
 
 class LiveMarket:
@@ -170,7 +180,7 @@ class LiveMarket:
         return session(
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
             history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
-            weights=self.registry.weights(registered),
+            weights=self.registry.weights(registered), segments=spec.fractions or None,
         )  # fmt: skip
 
     def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:
@@ -245,51 +255,47 @@ class LiveMarket:
         self.registry.join(agent, self.season)
         return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)
 
-    def decide(self, request: str, at: int) -> ledger.Decided:
+    def decide(self, request: str, at: int, segment: str | None = None) -> ledger.Decided:
         """Make the next decision, for a request that has none yet."""
-        decided, refusal = self.decide_many((request,), at)
+        decided, refusal = self.decide_many((request,), at, segments=(segment,))
         if refusal is not None:
             raise refusal
         return decided[0]
 
     def decide_many(
-        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+        self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
     ) -> tuple[list[ledger.Decided], Refused | None]:
-        """Make the next decisions, for different requests that have none yet; return the refusal if they ended early.
+        """Make the next decisions, for different requests that have none yet, each in its segment if there are some.
 
-        If `out_of_time` returns True they end early after at least one decision, without a refusal.
+        Returns the refusal if they ended early. If `out_of_time` returns True they do after at least one, without one.
         """
         decided: list[ledger.Decided] = []
-        now, refusal, nobody = self.time(at), None, False
+        now, refusal, nobody = self.time(at), None, None
         try:
             while len(decided) < len(requests):
-                decided += self._decide_run(requests, len(decided), now)
+                decided += self._decide_run(requests, segments, len(decided), now)
                 if out_of_time is not None and out_of_time():
                     break
         except Refused as problem:
             refusal = problem
         except NobodyLeftError:
-            refusal, nobody = self._nobody_left(), True
+            nobody = self.season, segments[len(decided)] if segments else None
+            refusal = nobody_left(*nobody)
         if decided:
             self._enter_decisions(decided, now)
         if nobody:  # for good, which is therefore recorded
-            self._append(ledger.NobodyLeft, at, self.season)
+            self._append(ledger.NobodyLeft, at, *nobody)
         return decided, refusal
 
-    def _nobody_left(self) -> Refused:
-        return Refused(409, "nobody_left", f"withdrawals have left nobody to serve in season {self.season}; settle it")
-
     def decide_in_windows(
-        self, requests: Sequence[str], at: int, out_of_time: Callable[[], bool] | None = None
+        self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
     ) -> tuple[list[ledger.Decided], list[ledger.Defaulted], Refused | None]:
         """Decide as `decide_many`, with defaults of wait windows that end after a number of rounds, in their order."""
         decided, defaults = list[ledger.Decided](), list[ledger.Defaulted]()
         while True:
             left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
-            done = len(decided)
-            more, refusal = self.decide_many(
-                requests if left is None else requests[done : done + left], at, out_of_time
-            )
+            part = slice(len(decided), None if left is None else len(decided) + left)
+            more, refusal = self.decide_many(requests[part], at, out_of_time, segments[part])
             decided += more
             if left is not None:
                 defaults += self.expire(at)
@@ -298,24 +304,27 @@ class LiveMarket:
             if out_of_time is not None and out_of_time():
                 return decided, defaults, None
 
-    def _decide_run(self, requests: Sequence[str], done: int, now: int) -> list[ledger.Decided]:
+    def _decide_run(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Decided]:
         """Decide for the requests after the first `done`, as many as no further reward can change."""
         live = self.session
         if live is None or self.state != "running":
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
-        if live.nobody_left:
-            raise self._nobody_left()
+        segment = segments[done] if segments else None
+        if segment is not None or live.segments:
+            check_segment(live, segment, self.season)
         if live.round >= live.last:
-            raise Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
+            over = Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
+            raise nobody_left(self.season, None) if live.nobody_left else over
         room = MOST_PENDING - len(live.pending)
         if room <= 0:
             raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
-        first, several = live.decide_run(min(room, len(requests) - done))
+        end = len(requests) if segment is None else same_until(segments, done)
+        first, several = live.decide_run(min(room, end - done), segment)
         allocation = live.pending[first.id]
         arm = self.registry.count_decisions(allocation.agent, allocation.arm, several)
-        n, number, probability = self.chain.n + done + 1, self.before + first.id, live.probability
+        n, number, chance = self.chain.n + done + 1, self.before + first.id, live.probability
         return [
-            ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, probability, requests[done + k])
+            ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k], segment)
             for k in range(several)
         ]
 
@@ -470,10 +479,15 @@ class LiveMarket:
         self.windows.clear()
         return self._append(ledger.Settled, at, self.season, key.hex())
 
-    def open_season(self, season: int, at: int) -> ledger.SeasonOpened | None:
-        """Open season number `season` for registration; None if it is open already."""
+    def open_season(self, season: int, at: int, segments: Segments | None = None) -> ledger.SeasonOpened | None:
+        """Open season number `season` for registration, with further segments if given; None if it is open already."""
+        spec = self.spec if segments is None else with_segments(self.spec, segments)
         if season == self.season:
+            if spec != self.spec:
+                raise Refused(409, "running", f"season {season} is {self.state} with other segments, which are fixed")
             return None
+        if segments is not None and self.format == 1:
+            raise Refused(409, "old_format", "a ledger of format 1 has no segments; declare a new market for them")
         if self.state != "settled" or season != self.season + 1:
             raise Refused(
                 409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"
@@ -482,4 +496,5 @@ class LiveMarket:
             raise Refused(409, "season_order", f"a market has {MOST_SEASONS} seasons at most; declare another one")
         self.season, self.state = season, "open"
         self.registry.forget_withdrawn()
-        return self._append(ledger.SeasonOpened, at, season)
+        self.spec, self.mechanism = spec, build_mechanism(spec)
+        return self._append(ledger.SeasonOpened, at, season, None if segments is None else spec.segments)

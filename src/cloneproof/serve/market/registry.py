@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from hashlib import sha256
 from heapq import nsmallest
 from itertools import islice
@@ -13,10 +13,52 @@ from typing import Any, Final
 import msgspec
 
 from cloneproof.errors import Refused
+from cloneproof.mechanisms import Session
 
 _COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"}  # fields that are no declaration
 _STEPS: Final = 1000  # in a window
-_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward
+_NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward, and requests of a segment
+
+
+class RefusedSegment(Refused):
+    """A refusal that concerns one segment, while others go on."""
+
+
+def nobody_left(season: int, segment: str | None) -> Refused:
+    """Return the refusal of a decision where withdrawals have left nobody to serve."""
+    if segment is None:
+        return Refused(409, "nobody_left", f"withdrawals have left nobody to serve in season {season}; settle it")
+    where = f"segment {segment!r} of season {season}"
+    return RefusedSegment(409, "nobody_left", f"withdrawals have left nobody to serve in {where}")
+
+
+def check_segment(live: Session, segment: str | None, season: int) -> None:
+    """Refuse a decision that names no segment of the session, or one that is over."""
+    if segment is None:
+        raise RefusedSegment(422, "invalid", f"expected a segment, such as {next(iter(live.segments))!r}, got none")
+    if not live.segments:
+        raise RefusedSegment(422, "invalid", f"expected no segment, as the market has none, got {segment!r}")
+    if segment not in live.segments:
+        raise RefusedSegment(
+            404, "unknown_segment", f"expected one of the {len(live.segments)} segments, got {segment!r}; see the terms"
+        )
+    part = live.begun.get(segment)
+    if part is not None and part.nobody_left:
+        raise nobody_left(season, segment)
+    if part is not None and part.round >= part.last and live.ends == "at-random":
+        raise RefusedSegment(
+            409, "segment_ended", f"segment {segment!r} of season {season} has ended; wait for the next season"
+        )
+
+
+def same_until(segments: Sequence[str | None], done: int) -> int:
+    """Return the place up to which requests are in the same segment as number `done`, without looking far ahead.
+
+    >>> same_until(["code", "code", "writing", "code"], 0)
+    2
+    """
+    ahead = range(done + 1, min(len(segments), done + _NEAR))
+    return next((k for k in ahead if segments[k] != segments[done]), ahead.stop)
 
 
 class RegistryArm(msgspec.Struct, omit_defaults=True):

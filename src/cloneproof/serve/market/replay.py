@@ -56,16 +56,16 @@ class ReplayedLedger(NamedTuple):
 def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
     if isinstance(market.session, UnverifiedSession):
         market.session.entry = entry
-    return market.decide(entry.request, entry.at)
+    return market.decide(entry.request, entry.at, entry.segment)
 
 
 def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry | None:
     if isinstance(market.session, UnverifiedSession):
         market.session.entry = None
-    decided, refusal = market.decide_many(("",), entry.at)
+    decided, refusal = market.decide_many(("",), entry.at, segments=(entry.segment,))
     if refusal is not None and refusal.code != "nobody_left":
         raise refusal
-    return None if decided else ledger.NobodyLeft(market.chain.n, market.at, market.season)
+    return None if decided else ledger.NobodyLeft(market.chain.n, market.at, market.season, entry.segment)
 
 
 def _default(market: LiveMarket, entry: ledger.Defaulted) -> ledger.Entry | None:
@@ -109,7 +109,7 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.NobodyLeft: _find_nobody,
     ledger.Ended: lambda market, entry: market.end(entry.at, entry.reason),
     ledger.Settled: lambda market, entry: market.settle(entry.at),
-    ledger.SeasonOpened: lambda market, entry: market.open_season(entry.season, entry.at),
+    ledger.SeasonOpened: lambda market, entry: market.open_season(entry.season, entry.at, entry.segments),
 }
 
 
@@ -127,7 +127,9 @@ def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Itera
         if len(run) == 1 or market.settling or kind not in (ledger.Decided, ledger.Rewarded):
             yield from (repeat_entry(market, entry) for entry in run)
         elif kind is ledger.Decided:
-            decided, refusal = market.decide_many([entry.request for entry in cast("list[ledger.Decided]", run)], at)
+            made = cast("list[ledger.Decided]", run)
+            requests, segments = [entry.request for entry in made], [entry.segment for entry in made]
+            decided, refusal = market.decide_many(requests, at, segments=segments)
             yield from decided
             if refusal is not None:
                 raise refusal

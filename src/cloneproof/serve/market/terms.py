@@ -9,7 +9,7 @@ from registrations, which an agent could manipulate.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -18,8 +18,11 @@ from cloneproof.errors import CloneproofError, Refused
 from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
+from cloneproof.market.segments import checked_segments
 from cloneproof.mechanisms import Mechanism, known_mechanism
+from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
+from cloneproof.mechanisms.online.segment import segment_horizon
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]
@@ -27,6 +30,7 @@ Role = Literal["platform", "agent", "auditor"]
 
 MOST_ITEMS: Final = 1000
 MOST_SEASONS: Final = 10_000
+MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir in all segments
 WAIT_FRACTION: Final = 100  # wait_rounds is the horizon divided by this, if the terms leave it out
 MICRO: Final = 1_000_000
 
@@ -50,6 +54,20 @@ LeastReward = Annotated[
 Weight = Annotated[
     int, Meta(ge=0, le=MOST_WEIGHT, description="how often the arm is drawn, beside its agent's others; 1 if left out")
 ]
+Parameters = dict[str, bool | int | float | str | list[float]]
+Fraction = Annotated[float, Meta(gt=0, le=1, description="part of the rounds that are expected in the segment")]
+
+
+class SegmentSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A segment with parameters of its own, beside those of all segments."""
+
+    fraction: Fraction
+    parameters: Parameters = {}
+
+
+Segments = Annotated[
+    dict[Name, Fraction | SegmentSpec], Meta(max_length=10_000, description="kinds of users, and how many of each")
+]
 Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 
 
@@ -63,7 +81,8 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         "at-horizon"
     )
     uniform_traffic: Annotated[float, Meta(ge=0, le=1, description="share of the rounds for uniform draws")] = 0.0
-    parameters: dict[str, bool | int | float | str | list[float]] = {}
+    parameters: Parameters = {}
+    segments: Segments = {}
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100
@@ -89,6 +108,11 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Reward family, which says which rewards are possible."""
         return BOUNDED if self.rewards is None else reward_family(self.rewards)
 
+    @property
+    def fractions(self) -> dict[str, float]:
+        """Fraction of the rounds in each segment."""
+        return {name: own.fraction if isinstance(own, SegmentSpec) else own for name, own in self.segments.items()}
+
 
 def invalid(message: str) -> Refused:
     """Return a refusal of an invalid declaration or call."""
@@ -101,14 +125,40 @@ def complete(spec: MarketSpec) -> MarketSpec:
         raise invalid(f"expected a share of at most 6 decimals, got {spec.share!r}; round it")
     try:
         least = _least_reward(spec.default_reward, spec.family)
-        filled_in = build_mechanism(spec).parameters
+        if spec.segments:
+            checked_segments(spec.fractions)
+        made = build_mechanism(spec)
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:
         raise invalid(str(problem)) from None
-    parameters: dict[str, Any] = {key: value for key, value in filled_in.items() if value is not None}
+    own = {name: made.in_segment(name) for name in spec.segments}
+    slots = spec.max_agents * sum(max(rule.draws for rule in each.rules) for each in own.values() or (made,))
+    if slots > MOST_DECLARED:
+        times = "draws of all segments" if own else "draws"
+        raise invalid(f"expected max_agents times {times} of at most {MOST_DECLARED}, got {slots}; declare less")
+    parameters, segments = _filled_in(made), dict[str, float | SegmentSpec](spec.fractions)
+    if isinstance(made, SegmentedMechanism):
+        parameters = spec.parameters
+        segments = {
+            name: SegmentSpec(fraction=part, parameters=_filled_in(own[name])) for name, part in spec.fractions.items()
+        }
     rounds = spec.wait_rounds or max(1, spec.horizon // WAIT_FRACTION)
-    return msgspec.structs.replace(spec, parameters=parameters, default_reward=least, wait_rounds=rounds)
+    return msgspec.structs.replace(
+        spec, parameters=parameters, segments=segments, default_reward=least, wait_rounds=rounds
+    )
+
+
+def with_segments(spec: MarketSpec, segments: Segments) -> MarketSpec:
+    """Return the terms with these segments, among which those that they had must be."""
+    gone = next((name for name in spec.segments if name not in segments), None)
+    if gone is not None:
+        raise invalid(f"expected all segments of the market, got none for {gone!r}; they can only become more")
+    return complete(msgspec.structs.replace(spec, segments=segments))
+
+
+def _filled_in(made: Mechanism) -> Parameters:
+    return {key: value for key, value in made.parameters.items() if value is not None}
 
 
 def _least_reward(declared: float | None, family: RewardFamily) -> float:
@@ -140,8 +190,19 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
     """Return the mechanism, from its parameters or else from its theorem and the declared bounds.
 
     Its name is in the catalogue, or is that of a rule, built in or of an installed package, for one level of all arms.
+    In each segment it has the parameters of all, those of the segment, and the rest from the theorem for its rounds.
     """
-    made = _made(spec)
+    if not spec.segments:
+        made = _made(spec, spec.parameters, spec.horizon)
+    else:
+        alike = dict[str, Mechanism]()  # segments that have the same rounds and parameters share one
+        by_segment = dict[str, Mechanism]()
+        for name, own in spec.segments.items():
+            parameters = spec.parameters | (own.parameters if isinstance(own, SegmentSpec) else {})
+            rounds = segment_horizon(own.fraction if isinstance(own, SegmentSpec) else own, spec.horizon)
+            key = repr((parameters, rounds))
+            by_segment[name] = alike[key] = alike.get(key) or _made(spec, parameters, rounds)
+        made = SegmentedMechanism.of(by_segment)
     if made.arm.slots.falling and spec.ends == "at-horizon":
         raise invalid(f"mechanism {spec.mechanism!r} expects a market that ends at random; declare ends 'at-random'")
     if (spec.family.low < 0 or spec.family.high > 1) and any(rule.binarise for rule in made.rules):
@@ -149,17 +210,17 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
     return made
 
 
-def _made(spec: MarketSpec) -> Mechanism:
+def _made(spec: MarketSpec, parameters: Parameters, horizon: int) -> Mechanism:
     if spec.gap is None and spec.max_originals is None:
-        return known_mechanism(spec.mechanism, spec.parameters)
+        return known_mechanism(spec.mechanism, parameters)
     agents = [Agent(f"{number}", spec.max_originals or 1, Uniform(0.0, 1.0)) for number in range(spec.max_agents)]
     declared = Market(
         agents,
-        spec.horizon,
+        horizon,
         rewards="bernoulli" if spec.rewards is None else spec.rewards,
         gap=spec.gap,
         agent_gap=spec.agent_gap,
         max_originals=spec.max_originals,
         ends=spec.ends,
     )
-    return known_mechanism(spec.mechanism, spec.parameters, declared)
+    return known_mechanism(spec.mechanism, parameters, declared)

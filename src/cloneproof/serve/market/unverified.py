@@ -5,7 +5,7 @@ fell, or when a season that ends at random is over. Known are the arms that each
 mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
 passed, that an award stays where it is, and that a slot with points left is shown on. A decision that contradicts these
 is refused; one that does not may still be false. After a withdrawal agents may be out, and after an agent has joined
-the turns are others: from then on only what is shown is checked.
+the turns are others: from then on only what is shown is checked. Each segment is checked by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.registration import Allocation, Withdrawals, nobody_left, open_registration
+from cloneproof.mechanisms.online.registration import Allocation, nobody_left, open_registration
+from cloneproof.mechanisms.online.segment import segment_horizon
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger
@@ -35,24 +36,16 @@ class UnverifiedSession(Session):
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pending = 0, {}
-        self.registration, self._withdrawals = open_registration(registered), Withdrawals(True, set())
+        self.registration, self._withdrawn = open_registration(registered), set()
         spec = market.spec
-        fixed = spec.ends == "at-horizon"
-        self.last = spec.horizon if fixed else last_round(spec.horizon, _SMALLEST_DRAW)
+        self.segments, self.begun = spec.fractions, {}
+        self._unverified = {name: UnverifiedSegment(market, registered, name) for name in self.segments or (None,)}
+        self._fixed = spec.ends == "at-horizon"
+        self.last = spec.horizon if self._fixed else sum(part.last for part in self._unverified.values())
         self._arms, self._names = dict[tuple[str, str], tuple[int, int]](), list[str]()
         self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
         for name, arms in registered.items():
             self._enter_agent(name, arms)
-        mechanism = market.mechanism.at_horizon(len(registered), spec.horizon)
-        self._uniform = Rotation("uniform traffic", self._names) if spec.uniform_traffic else None
-        if mechanism.clearing.planned_epochs:  # each has phases of its own
-            self._phases: PossiblePhases | None = None
-        elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
-            self._phases = Timetable(mechanism, registered)
-        elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
-            self._phases = Trials(mechanism, registered)
-        else:
-            self._phases = (PossibleBalances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
         self.entry: ledger.Decided | None = None
 
     def _enter_agent(self, name: str, arms: int) -> None:
@@ -64,57 +57,99 @@ class UnverifiedSession(Session):
 
     @property
     def decided(self) -> bool:
-        return isinstance(self._phases, Trials) and self._phases.award is not None
+        return all(part.decided for part in self._unverified.values())
+
+    def _forget_phases(self) -> None:
+        for part in self._unverified.values():
+            part.phases = None
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         self._enter_agent(agent, arms)
-        self._phases, self.joined = None, True
+        self.joined = True
+        self._forget_phases()
 
     def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
-        entry, gone = self.entry, self._withdrawals
+        entry, gone, part = self.entry, self._withdrawn, self._unverified[segment]
+        if part.round >= part.last:
+            raise _impossible(f"segment {segment!r} has no further round")
         if entry is None:
-            if len({agent for agent, _ in gone.arms}) < len(self._names):
+            if len({agent for agent, _ in gone}) < len(self._names):
                 raise _impossible("somebody is left to serve, who has withdrawn nothing")
-            gone.out.update(range(len(self._names)))
-            self.last = self.round
+            part.nobody_left = True
+            if self._fixed:
+                self.last = self.round if self.nobody_left else self.last
+            else:
+                self.last -= part.last - part.round
+            part.last = part.round
             raise nobody_left()
         if (entry.agent, entry.arm) not in self._arms:
             raise Refused(409, "unknown_arm", f"{entry.agent!r} has no arm {entry.arm!r} in this season")
         agent, arm = self._arms[entry.agent, entry.arm]
-        if (agent, arm) in gone.arms:
+        if (agent, arm) in gone:
             raise _impossible(f"{entry.arm!r} of {entry.agent!r} is shown no more, as it was withdrawn")
         if (entry.agent, entry.arm) in self._never:
             raise _impossible(f"{entry.arm!r} of {entry.agent!r} is never shown, as its weight is 0")
-        slot = -1
-        if entry.phase == "uniform":
-            if self._uniform is None:
-                raise _impossible("there is no uniform traffic under these terms")
-            if not gone.arms and not self.joined:
-                self._uniform.take(agent)
-        elif self._phases is not None:
-            slot = self._phases.take(entry.phase, agent, arm)
+        slot = part.take(entry.phase, agent, arm, turns=not gone and not self.joined)
         self.round += 1
-        self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot)
+        self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot, segment=segment)
         return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
 
     def withdraw(self, agent: str, arm: int) -> None:
-        self._withdrawals.arms.add((self._names.index(agent), arm))
-        self._phases = None
+        self._withdrawn.add((self._names.index(agent), arm))
+        self._forget_phases()
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
         for allocation, worth in entered:
-            if self._phases is not None and allocation.phase != "uniform":
-                self._phases.add(allocation.slot, worth)
+            phases = self._unverified[allocation.segment].phases
+            if phases is not None and allocation.phase != "uniform":
+                phases.add(allocation.slot, worth)
         return entered
 
     @property
     def nobody_left(self) -> bool:
-        return len(self._withdrawals.out) == len(self._names)
+        return all(part.nobody_left for part in self._unverified.values())
 
     @property
     def probability(self) -> float | None:
         return None if self.entry is None else self.entry.probability
+
+
+class UnverifiedSegment:
+    """What is known of a segment, or of a season without any: its rounds, and what its phases allow."""
+
+    def __init__(self, market: LiveMarket, registered: dict[str, int], name: str | None) -> None:
+        spec, self.round, self.nobody_left = market.spec, 0, False
+        horizon = spec.horizon if name is None else segment_horizon(spec.fractions[name], spec.horizon)
+        self.last = spec.horizon if spec.ends == "at-horizon" else last_round(horizon, _SMALLEST_DRAW)
+        mechanism = market.mechanism if name is None else market.mechanism.in_segment(name)
+        mechanism = mechanism.at_horizon(len(registered), horizon)
+        self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
+        if mechanism.clearing.planned_epochs:  # each has phases of its own
+            self.phases: PossiblePhases | None = None
+        elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
+            self.phases = Timetable(mechanism, registered)
+        elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
+            self.phases = Trials(mechanism, registered)
+        else:
+            self.phases = (PossibleBalances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
+
+    @property
+    def decided(self) -> bool:
+        return isinstance(self.phases, Trials) and self.phases.award is not None
+
+    def take(self, phase: str, agent: int, arm: int, turns: bool) -> int:
+        """Enter a decision; the slot that is tested, else -1. `turns` says whether uniform traffic goes in turn."""
+        slot = -1
+        if phase == "uniform":
+            if self._uniform is None:
+                raise _impossible("there is no uniform traffic under these terms")
+            if turns:
+                self._uniform.take(agent)
+        elif self.phases is not None:
+            slot = self.phases.take(phase, agent, arm)
+        self.round += 1
+        return slot
 
 
 class Rotation:

@@ -6,14 +6,16 @@ command that cannot be done in one group returns an `Unfinished` instead, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
 from cloneproof.serve.market.entries import Decided, Known, Rewarded, Wanted
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.messages import DecisionReply, ItemError, RewardItem, RewardReply
+from cloneproof.serve.market.registry import RefusedSegment
+from cloneproof.serve.messages import DecisionReply, DecisionRequest, ItemError, RewardItem, RewardReply
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 
 T = TypeVar("T")
@@ -110,7 +112,7 @@ class Batch(Command, Generic[T]):
         return type(self)(self.market, [*self.items, *(item for other in others for item in other.items)])
 
 
-class Decide(Batch[str]):
+class Decide(Batch[DecisionRequest]):
     """Decisions for requests; a known request gets the same answer.
 
     If its time is over after some of the requests, and always after at least one, the rest is unfinished.
@@ -119,36 +121,52 @@ class Decide(Batch[str]):
     __slots__ = ()
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        return Wanted(requests=list(self.items))
+        return Wanted(requests=[item.request_id for item in self.items])
 
     def run(
         self, markets: ServedMarkets, known: KnownEntries, now: int
     ) -> list[DecisionReply | ItemError] | Unfinished:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
-        fresh = [request for request in dict.fromkeys(self.items) if request not in seen.requests]
-        decided, defaults, refusal = market.decide_in_windows(fresh, now, markets.out_of_time)
-        seen.add(defaults)
+        rest, decided, refused = dict[str, str | None](), list[Decided](), dict[str, Refused]()
+        for item in self.items:
+            if item.request_id not in seen.requests:
+                rest.setdefault(item.request_id, item.segment)
+        while rest:
+            made, defaults, refusal = market.decide_in_windows(
+                list(rest), now, markets.out_of_time, list(rest.values())
+            )
+            seen.add(defaults)
+            decided += made
+            if refusal is None:
+                break
+            rest = dict(islice(rest.items(), len(made), None))
+            _, segment = next(iter(rest.items()))
+            of_segment = isinstance(refusal, RefusedSegment)  # those in other segments go on
+            refused |= {request: refusal for request, own in rest.items() if own == segment or not of_segment}
+            rest = {request: own for request, own in rest.items() if request not in refused}
         if len(decided) == len(self.items):
             replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
         else:
-            replies = list(_replies_in_order(self.items, seen, decided, refusal))
+            replies = list(_replies_in_order(self.items, seen, decided, refused))
         seen.add(decided)
         return replies if len(replies) == len(self.items) else Unfinished(replies)
 
 
 def _reply(entry: Decided, again: bool) -> DecisionReply:
-    return DecisionReply(200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again)
+    return DecisionReply(
+        200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again, entry.segment
+    )
 
 
 def _replies_in_order(
-    requests: Sequence[str], seen: Known, decided: Sequence[Decided], refusal: Refused | None
+    items: Sequence[DecisionRequest], seen: Known, decided: Sequence[Decided], refused: Mapping[str, Refused]
 ) -> Iterator[DecisionReply | ItemError]:
     """Reply to each request, if some were answered before, occur twice or are refused."""
     new, answered = {entry.request: entry for entry in decided}, set[str]()
-    for request in requests:
+    for request in (item.request_id for item in items):
         entry = seen.requests.get(request) or new.get(request)
         if entry is None:
-            if refusal is None:
+            if (refusal := refused.get(request)) is None:
                 return  # out of time
             yield ItemError(refusal.status, refusal.code, refusal.message)
             continue

@@ -1,6 +1,6 @@
 // The live market: asks the service every two seconds while somebody looks, and draws what it says.
 
-import { bars, dots } from "/draw.js";
+import { BLUE, GREY, bars, dots } from "/draw.js";
 import { drawBalances, drawLedger } from "/records.js";
 
 const EVERY = 2000, TAIL = 500, MOST_ROWS = 40;
@@ -63,6 +63,14 @@ function drawTraffic(agents) {
   bars(at("traffic"), rows, `Part of this season's ${count.format(total)} decisions that served each agent.${rest}`);
 }
 
+function drawSegments(segments) {
+  at("segments-part").hidden = segments.length === 0;
+  if (segments.length === 0) return;
+  const rows = segments.slice(0, 20).map((one) => ({ name: one.segment, value: one.decisions, text: `${count.format(one.decisions)}${one.ended ? ", ended" : ""}`, colour: one.ended ? GREY : BLUE }));
+  const others = segments.slice(20), rest = others.length ? ` The ${count.format(others.length)} smallest segments are not shown; they have ${count.format(others.reduce((sum, one) => sum + one.decisions, 0))} decisions.` : "";
+  bars(at("segments"), rows, `Decisions of this season in each segment, the one with the largest share of the rounds first. Agents have one list for all segments; scores, champions and random ends are each segment's own.${rest}`);
+}
+
 const PHASES = { trial: "agents are tried in turn", award: "the best agent is served", waiting: "rewards are awaited before a choice" };
 
 function tell(view, progress) {
@@ -92,6 +100,7 @@ async function refresh() {
     stamp = progress.entries + at("scores").clientWidth * 1e9;
     drawScores(progress.agents);
     drawTraffic(progress.agents);
+    drawSegments(progress.segments);
     drawBalances(progress.agents);
     drawLedger(page.lines);
   }

@@ -19,7 +19,7 @@ export function drawBalances(agents) {
 export function fold(entries) {
   const groups = [];
   for (const entry of entries) {
-    const own = JSON.stringify([entry.kind, entry.agent, entry.arm, entry.phase, entry.because]);
+    const own = JSON.stringify([entry.kind, entry.agent, entry.arm, entry.phase, entry.because, entry.segment]);
     const last = groups[groups.length - 1];
     if (last && last.own === own && entry.agent !== undefined) last.entries.push(entry);
     else groups.push({ own, entries: [entry] });
@@ -29,7 +29,7 @@ export function fold(entries) {
 
 function told(entries) {
   const first = entries[0];
-  if (first.kind === "decision") return first.phase;
+  if (first.kind === "decision") return first.segment ? `${first.phase} in ${first.segment}` : first.phase;
   if (first.value === undefined) return "";
   const values = entries.map((entry) => entry.value), low = Math.min(...values), high = Math.max(...values);
   if (low === high) return String(low);

@@ -1,0 +1,310 @@
+"""Segments by the API: in terms, requests, the ledger, snapshots, replays and metrics; their ends, and further ones."""
+
+import json
+import random
+from collections import defaultdict
+
+import msgspec
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import Refused
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.entries import Known
+from cloneproof.serve.market.limits import declared_market
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
+from cloneproof.serve.market.terms import MarketSpec, complete
+from cloneproof.serve.messages import DecisionRequest
+from cloneproof.serve.offline import read_rows, replay_all
+from cloneproof.serve.writer.commands import Decide
+from cloneproof.serve.writer.markets import ServedMarkets
+from support.service import SECRET, TERMS, Desk, open_market, spec, sqlite, with_arms
+
+TWO = {"code": 0.3, "writing": 0.7}
+SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}, "segments": TWO}
+RANDOM = {
+    "mechanism": "reservoir-index", "parameters": {"draws": 2, "constant": 2.0}, "segments": TWO,
+    "ends": "at-random", "horizon": 60, "wait_rounds": 60,
+}  # fmt: skip
+ARMS = {"ana": 2, "bo": 1}
+
+
+@pytest.fixture
+def desk():
+    with Desk() as made:
+        yield made
+
+
+def ask(desk, request, segment=None):
+    return desk.post("decisions", {"request_id": request} | ({} if segment is None else {"segment": segment}))
+
+
+def test_a_request_names_its_segment(desk):
+    open_market(desk, ARMS, **SLOTS)
+    assert desk.get("").json()["terms"]["segments"] == TWO
+    made = ask(desk, "a", "code").json()
+    assert (made["decision"], made["segment"]) == (1, "code")
+    assert ask(desk, "a", "writing").json() == made | {"duplicate": True}
+    for segment, status, code, words in (
+        ("coding", 404, "unknown_segment", "expected one of the 2 segments, got 'coding'; see the terms"),
+        (None, 422, "invalid", "expected a segment, such as 'code', got none"),
+        ("a b", 422, "invalid", "segment"),
+    ):
+        reply = ask(desk, f"{segment}", segment)
+        assert (reply.status_code, reply.json()["error"]) == (status, code)
+        assert words in reply.json()["message"]
+    items = [("b", "code"), ("c", "coding"), ("d", "writing"), ("e", None), ("f", "code"), ("c", "coding")]
+    body = {"items": [{"request_id": request, "segment": segment} for request, segment in items]}
+    results = desk.post("decisions/batch", body).json()["results"]
+    assert [one.get("segment", one.get("error")) for one in results] == [
+        "code", "unknown_segment", "writing", "invalid", "code", "unknown_segment",
+    ]  # fmt: skip
+    assert [one["decision"] for one in results if "decision" in one] == [2, 3, 4]
+    entries = [line["entry"] for line in desk.get("ledger?limit=100").json()["lines"]]
+    assert [one["segment"] for one in entries if one["kind"] == "decision"] == ["code", "code", "writing", "code"]
+    assert desk.get("progress").json()["segments"] == [
+        {"segment": "writing", "fraction": 0.7, "decisions": 1, "ended": False},
+        {"segment": "code", "fraction": 0.3, "decisions": 3, "ended": False},
+    ]
+
+
+def test_a_market_without_segments_refuses_one(desk):
+    open_market(desk, ARMS)
+    reply = ask(desk, "a", "code")
+    assert (reply.status_code, reply.json()["error"]) == (422, "invalid")
+    assert "as the market has none" in reply.json()["message"]
+    made = ask(desk, "a").json()
+    assert "segment" not in made
+    assert desk.get("progress").json()["segments"] == []
+
+
+def test_the_service_decides_as_a_session_does():
+    market = started(complete(spec(seed=None, **SLOTS)))
+    plain = cp.session(
+        cp.mechanism("reservoir", **SLOTS["parameters"]), ARMS, 10_000, seed=market.session.seed, share=0.4,
+        segments=TWO,
+    )  # fmt: skip
+    dice = random.Random(1)
+    for number in range(80):
+        segment = dice.choice(list(TWO))
+        made, wanted = market.decide(f"r{number}", 2000, segment), plain.decide(segment=segment)
+        assert (made.id, made.agent, int(made.arm[-1]), made.phase) == wanted[:4]
+        worth = float(dice.random() < 0.4)
+        market.reward(f"e{number}", made.id, worth, 2000, None)
+        plain.reward(wanted.id, worth)
+
+
+def started(terms):
+    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), ARMS)
+    market.start(1000)
+    return market
+
+
+def entered(lines):
+    return [(line, None) for line in lines]
+
+
+def whole_season(market, season=1):
+    """Play until every segment has ended; how many requests each refused."""
+    dice, refused, number = random.Random(season), dict.fromkeys(market.spec.segments, 0), 0
+    while not market.over:
+        number += 1
+        name, at, segment = f"{season}.{number}", 2000 + number, dice.choice(list(refused))
+        part = market.session.begun.get(segment)
+        if part is not None and part.round == part.last:
+            with pytest.raises(Refused, match=f"segment '{segment}' of season {season} has ended") as refusal:
+                market.decide(name, at, segment)
+            assert (refusal.value.status, refusal.value.code) == (409, "segment_ended")
+            refused[segment] += 1
+        else:
+            market.reward(name, market.decide(name, at, segment).id, float(dice.random() < 0.5), at, None)
+    return refused
+
+
+def two_seasons():
+    """A market of two seasons that end at random, the second with one more segment; what was refused, all lines."""
+    market = started(complete(spec(seed=None, **RANDOM)))
+    refused = [whole_season(market)]
+    market.settle(9000)
+    market.open_season(2, 9000, {"code": 0.2, "writing": 0.5, "maths": 0.3})
+    market.start(9000)
+    refused.append(whole_season(market, 2))
+    return market, refused, market.chain.take().lines
+
+
+def test_each_segment_ends_by_itself_and_one_may_be_added_between_seasons():
+    market, refused, lines = two_seasons()
+    assert [set(one) for one in refused] == [{"code", "writing"}, {"code", "writing", "maths"}]
+    assert all(sum(one.values()) > 0 for one in refused)
+    assert market.spec.segments == {"code": 0.2, "writing": 0.5, "maths": 0.3}
+    (opened,) = [json.loads(line) for line in lines if b'"kind":"season"' in line]
+    assert opened["segments"] == market.spec.segments
+    found = replay(entered(lines), MarketDice(SECRET))
+    assert found.market.session.to_json() == market.session.to_json()
+    without = replay(entered(lines), published_dice(entered(lines)))
+    assert without.unverified_from == 1 + next(n for n, line in enumerate(lines) if b'"started"' in line and n > 100)
+
+
+@pytest.mark.parametrize(
+    ("segments", "words"),
+    [
+        ({"code": 0.5, "maths": 0.5}, "expected all segments of the market, got none for 'writing'"),
+        ({"code": 0.5, "writing": 0.6}, "add up to 1, got a sum of 1.1"),
+    ],
+)
+def test_further_segments_that_do_not_fit_change_nothing(segments, words):
+    market = started(complete(spec(seed=None, **SLOTS)))
+    with pytest.raises(Refused, match="other segments, which are fixed"):
+        market.open_season(1, 2000, {"code": 0.2, "writing": 0.5, "maths": 0.3})
+    market.end(2000, "a test")
+    market.settle(2000)
+    before = market.chain.head
+    with pytest.raises(Refused, match=words):
+        market.open_season(2, 2000, segments)
+    assert (market.chain.head, market.spec.segments, market.season) == (before, TWO, 1)
+    assert market.open_season(2, 2000, TWO).segments == TWO
+
+
+def test_a_changed_segment_is_noticed():
+    """With the dice by what would have been decided, without them by what is possible; not where nothing differs."""
+    market = started(complete(spec(seed=None, **SLOTS)))
+    dice = random.Random(5)
+    for number in range(20):
+        made = market.decide(f"r{number}", 2000, dice.choice(list(TWO)))
+        market.reward(f"e{number}", made.id, 0.0, 2000, None)
+    lines = market.chain.take().lines
+    replay(entered(lines))
+    decisions = [at for at, line in enumerate(lines) if b'"kind":"decision"' in line]
+
+    def noticed(at, segment, dice):
+        changed = json.dumps(json.loads(lines[at]) | {"segment": segment}, separators=(",", ":")).encode()
+        try:
+            replay(entered([*lines[:at], changed, *lines[at + 1 :]]), dice)
+        except Misfit as problem:
+            return problem.n
+        return None
+
+    others = {at: {"code": "writing", "writing": "code"}[json.loads(lines[at])["segment"]] for at in decisions[::2]}
+    assert sum(noticed(at, other, MarketDice(SECRET)) is not None for at, other in others.items()) >= 8
+    assert sum(noticed(at, other, None) is not None for at, other in others.items()) >= 4
+    assert noticed(decisions[3], "maths", None) == decisions[3] + 1
+    assert noticed(decisions[3], None, None) == decisions[3] + 1
+
+
+def test_nobody_is_left_segment_by_segment():
+    market = started(complete(spec(seed=None, **SLOTS)))
+    for agent, arms in ARMS.items():
+        for arm in range(arms):
+            market.withdraw_arm(agent, f"{agent}-{arm}", 1500)
+    for segment in TWO:
+        for _ in range(2):
+            with pytest.raises(Refused, match=f"nobody to serve in segment '{segment}' of season 1"):
+                market.decide("r", 2000, segment)
+    assert market.over
+    lines = market.chain.take().lines
+    assert [json.loads(line)["segment"] for line in lines if b'"nobody"' in line] == list(TWO)
+    for dice in (MarketDice(SECRET), None):
+        assert replay(entered(lines), dice).market.session.nobody_left
+
+
+def test_a_batch_with_segments_is_its_items_one_by_one():
+    for seed in range(15):
+        dice = random.Random(seed)
+        terms = RANDOM | {"horizon": 30, "market": "m"}
+        (one, market), (many, other) = opened(terms), opened(terms)
+        known_one, known_many = defaultdict(Known), defaultdict(Known)
+        for _ in range(6):
+            items = [
+                DecisionRequest(f"r{name}", ("code", "writing", "writing", "other", None)[name % 5])
+                for name in dice.choices(range(90), k=dice.randrange(1, 25))
+            ]
+            singly = [Decide("m", [item]).run(one, known_one, 2000)[0] for item in items]
+            assert Decide("m", items).run(many, known_many, 2000) == singly
+        assert market.session.to_json() == other.session.to_json()
+        assert market.chain.head == other.chain.head
+
+
+def opened(terms):
+    markets = ServedMarkets()
+    market, _ = markets.create(spec(**terms), 1000)
+    with_arms(market, ARMS).start(1000)
+    return markets, market
+
+
+@pytest.mark.parametrize("orderly", [True, False])
+def test_a_restart_goes_on_in_every_segment(tmp_path, orderly):
+    def season(place, restart):
+        desk, told = Desk(sqlite(place, interval=5)), []
+        open_market(desk, ARMS, **SLOTS)
+        for part in range(4):
+            for number in range(8):
+                made = ask(desk, f"{part} {number}", ["code", "writing", "writing"][(part + number) % 3]).json()
+                told.append([made[name] for name in ("agent", "arm", "phase", "probability", "segment")])
+                desk.reward(f"{part} {number}", made["decision"], float(number % 3 == 0))
+            if restart:
+                desk.close() if orderly else desk.crash()
+                desk = Desk(sqlite(place, interval=5))
+        desk.close()
+        return told
+
+    assert season(tmp_path / "plain.db", False) == season(tmp_path / "restarted.db", True)
+    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
+    rows = read_rows(str(tmp_path / "plain.db"))
+    assert sorted(set(rows.columns["segment"])) == list(TWO)
+    assert len(rows.columns["segment"]) == len(rows.columns["reward"]) == 32
+
+
+def test_a_snapshot_holds_all_segments():
+    market, _, lines = two_seasons()
+    again = restore(take_snapshot(market), SECRET)
+    assert again.session.to_json() == market.session.to_json()
+    assert (again.spec, again.mechanism.to_dict()) == (market.spec, market.mechanism.to_dict())
+    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
+
+
+def test_parameters_may_be_a_segments_own():
+    own = {"code": {"fraction": 0.3, "parameters": {"draws": 5}}, "writing": 0.7}
+    terms = complete(declared({**SLOTS, "segments": own}))
+    filled = {"rounds": 2, "draws": 5, "threshold": 2}
+    assert terms.segments["code"].parameters.items() >= filled.items()
+    assert terms.segments["writing"].parameters["draws"] == 3
+    assert complete(terms) == terms
+    market = started(terms)
+    for name in TWO:
+        market.decide(name, 2000, name)
+    assert [part.mechanism.arm.draws for part in market.session.begun.values()] == [5, 3]
+    few, many = (market.session.begun[name].state.slots for name in ("writing", "code"))
+    assert [slots[:3] for slots in many] == [slots[:3] for slots in few]
+    replay(entered(market.chain.take().lines), MarketDice(SECRET))
+    same = complete(declared({**SLOTS, "segments": {"code": {"fraction": 0.3}, "writing": 0.7}}))
+    assert same.segments == TWO  # nothing of their own
+
+
+def declared(terms):
+    return msgspec.convert(TERMS | {"seed": None} | terms, MarketSpec)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"segments": {"code": 0.5}}, "add up to 1, got a sum of 0.5"),
+        ({"max_agents": 9000, "segments": {f"q{n}": 0.01 for n in range(100)}}, "times draws of all segments"),
+        ({"segments": {"code": {"fraction": 1.0, "parameters": {"pulls": 3}}}}, "unknown parameter 'pulls'"),
+    ],
+)  # fmt: skip
+def test_terms_that_do_not_fit_get_one_sentence(changes, words):
+    with pytest.raises(Refused, match=words):
+        declared_market(declared({**SLOTS, **changes}))
+
+
+def test_metrics_have_few_labels(desk):
+    names = [f"query-{number:03}" for number in range(100)]
+    open_market(desk, ARMS, **(SLOTS | {"segments": dict.fromkeys(names, 0.01)}))
+    for number, name in enumerate(names):
+        assert ask(desk, name, name).status_code == 200, number
+    text = desk.call("GET", "/metrics").text
+    lines = [line for line in text.splitlines() if line.startswith("cloneproof_segment_rounds{")]
+    assert len(lines) == 11
+    assert 'cloneproof_segment_rounds{market="feed",segment=""} 90.0' in lines
+    assert 'cloneproof_segment_rounds{market="feed",segment="query-003"} 1.0' in lines
