@@ -34,8 +34,8 @@ def everything():
 def metrics():
     """The names of all metrics of a service with a market, those of a histogram with their endings."""
     with Desk() as desk:
-        open_market(desk, {"ana": 1})
-        desk.call("POST", "/v1/markets/feed/decisions", {"request_id": "1"})
+        open_market(desk, {"ana": 1}, segments={"code": 1.0})
+        desk.call("POST", "/v1/markets/feed/decisions", {"request_id": "1", "segment": "code"})
         return set(re.findall(r"^cloneproof_\w+", desk.call("GET", "/metrics").text, re.MULTILINE))
 
 

@@ -113,6 +113,11 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Fraction of the rounds in each segment."""
         return {name: own.fraction if isinstance(own, SegmentSpec) else own for name, own in self.segments.items()}
 
+    def in_segment(self, name: str) -> Parameters:
+        """Return the parameters that are declared for a segment: those of all, and its own."""
+        own = self.segments[name]
+        return self.parameters | (own.parameters if isinstance(own, SegmentSpec) else {})
+
 
 def invalid(message: str) -> Refused:
     """Return a refusal of an invalid declaration or call."""
@@ -137,11 +142,12 @@ def complete(spec: MarketSpec) -> MarketSpec:
     if slots > MOST_DECLARED:
         times = "draws of all segments" if own else "draws"
         raise invalid(f"expected max_agents times {times} of at most {MOST_DECLARED}, got {slots}; declare less")
-    parameters, segments = _filled_in(made), dict[str, float | SegmentSpec](spec.fractions)
+    parameters, segments = _filled_in(made, spec.parameters), dict[str, float | SegmentSpec](spec.fractions)
     if isinstance(made, SegmentedMechanism):
         parameters = spec.parameters
         segments = {
-            name: SegmentSpec(fraction=part, parameters=_filled_in(own[name])) for name, part in spec.fractions.items()
+            name: SegmentSpec(fraction=part, parameters=_filled_in(own[name], spec.in_segment(name)))
+            for name, part in spec.fractions.items()
         }
     rounds = spec.wait_rounds or max(1, spec.horizon // WAIT_FRACTION)
     return msgspec.structs.replace(
@@ -157,8 +163,13 @@ def with_segments(spec: MarketSpec, segments: Segments) -> MarketSpec:
     return complete(msgspec.structs.replace(spec, segments=segments))
 
 
-def _filled_in(made: Mechanism) -> Parameters:
-    return {key: value for key, value in made.parameters.items() if value is not None}
+def _filled_in(made: Mechanism, declared: Parameters) -> Parameters:
+    """Return all parameters; a switch that is off and was not declared is left out, so that old terms stay complete."""
+    return {
+        key: value
+        for key, value in made.parameters.items()
+        if value is not None and (value is not False or key in declared)
+    }
 
 
 def _least_reward(declared: float | None, family: RewardFamily) -> float:
@@ -197,9 +208,8 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
     else:
         alike = dict[str, Mechanism]()  # segments that have the same rounds and parameters share one
         by_segment = dict[str, Mechanism]()
-        for name, own in spec.segments.items():
-            parameters = spec.parameters | (own.parameters if isinstance(own, SegmentSpec) else {})
-            rounds = segment_horizon(own.fraction if isinstance(own, SegmentSpec) else own, spec.horizon)
+        for name, fraction in spec.fractions.items():
+            parameters, rounds = spec.in_segment(name), segment_horizon(fraction, spec.horizon)
             key = repr((parameters, rounds))
             by_segment[name] = alike[key] = alike.get(key) or _made(spec, parameters, rounds)
         made = SegmentedMechanism.of(by_segment)
