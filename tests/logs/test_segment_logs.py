@@ -151,6 +151,22 @@ def test_a_note_says_when_rates_differ_and_no_segment_was_named(apart):
     assert not [note for note in cp.read_log(table, segment="device").notes if "rates differ" in note]
 
 
+def test_columns_that_cannot_be_segments_are_no_fault_of_a_log(tmp_path):
+    """A vector, a header that is there twice, one value, and successes in a small cell only."""
+    rows = {
+        "agent": ["ana"] * 3,
+        "arm": ["x"] * 3,
+        "click": [1, 0, 1],
+        "device": [[1.0, 2.0]] * 3,
+        "country": ["a"] * 3,
+    }
+    assert cp.read_log(pa.table(rows)).rounds == 3
+    (tmp_path / "x.csv").write_text("agent,arm,click,device,device\nana,x,1,a,b\nana,x,0,a,c\n")
+    assert cp.read_log(tmp_path / "x.csv").rounds == 2
+    few = {"agent": ["ana"] * 700, "arm": ["x"] * 700, "click": [1] * 50 + [0] * 650}
+    assert cp.read_log(few | {"device": ["a"] * 50 + ["b"] * 325 + ["c"] * 325}).rounds == 700
+
+
 def test_the_command_shows_segments(tmp_path):
     rows = ["agent,arm,click,device,place", *(f"a{k % 3},i{k % 3},{k % 2},d{k % 2},p{k % 5}" for k in range(60))]
     (tmp_path / "x.csv").write_text("\n".join(rows))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cloneproof.logs.columns import LIKELY_SEGMENTS
-from cloneproof.logs.statistics import ArmSums, LogRows, key_of
+from cloneproof.logs.statistics import KEYS, ArmSums, LogRows, key_of
 
 LEVEL: Final = 0.001  # of the test behind a note, for all columns together
 MOST_VALUES: Final = 1000  # values of a column up to which it is tested
@@ -32,8 +32,8 @@ def segment_notes(log: LogRows) -> list[str]:
     """
     if log.columns.segment:
         return []
-    unused = set(log.source.columns) - set(log.columns.names)
-    likely = [name for name in log.source.columns if name.lower() in LIKELY_SEGMENTS and name in unused]
+    known = {name: each for name, each in log.source.columns.items() if each.kind in KEYS}
+    likely = [name for name in known if name.lower() in LIKELY_SEGMENTS and name not in log.columns.names]
     return [
         f"rates differ between the values of `{name}` ({_words(chance)}; chi-square within items at a level of "
         f"{LEVEL:g}): --segment {name} asks for each"
@@ -57,13 +57,13 @@ def unlikeliness(log: LogRows, name: str) -> float:
         f"SELECT {log.agent} AS agent, {log.arm} AS arm, CAST({value} AS VARCHAR) AS part, CAST({log.count} AS DOUBLE) "
         f"AS n, {scaled} AS r FROM {log.source.rows} WHERE {log.usable}"
     )
+    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM ({rows})")
+    if not 1 < values <= MOST_VALUES:
+        return 1.0
     cells = log.source.query(
         f"SELECT agent, arm, sum(n), sum(r) FROM ({rows}) WHERE part IS NOT NULL AND arm IS NOT NULL "
         f"GROUP BY agent, arm, part"
     )
-    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM ({rows})")
-    if values > MOST_VALUES:
-        return 1.0
     arms: dict[tuple[object, object], list[tuple[float, float]]] = {}
     for agent, arm, rounds, total in cells:
         arms.setdefault((agent, arm), []).append((float(rounds), float(total)))
@@ -71,9 +71,9 @@ def unlikeliness(log: LogRows, name: str) -> float:
     for own in arms.values():
         mean = sum(total for _, total in own) / max(sum(rounds for rounds, _ in own), 1.0)
         enough = [(n, total) for n, total in own if n * min(mean, 1 - mean) >= LEAST_EXPECTED]
-        if len(enough) < 2:
+        mean = sum(total for _, total in enough) / max(sum(n for n, _ in enough), 1.0)
+        if len(enough) < 2 or not 0.0 < mean < 1.0:
             continue
-        mean = sum(total for _, total in enough) / sum(n for n, _ in enough)
         statistic += sum((total - n * mean) ** 2 / (n * mean * (1 - mean)) for n, total in enough)
         freedom += len(enough) - 1
     return float(chdtrc(freedom, statistic)) if freedom else 1.0
