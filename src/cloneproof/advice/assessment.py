@@ -163,8 +163,8 @@ def _seen_on_pages(market: Market, made: Mechanism) -> str:
     return (
         f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each. About "
         f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} "
-        f"pages a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand the providers "
-        "that did best so far."
+        f"pages a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand "
+        "the providers that did best so far."
     )
 
 
