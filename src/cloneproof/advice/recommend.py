@@ -196,6 +196,8 @@ def recommend(
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
+    if market.positions is not None and market.segments:
+        raise MarketError("expected positions or segments, got both; ask about market.segment(name), one at a time")
     if market.places and (providers, accounts, lifetime, between) != ("bayesian", "checked", None, None):
         raise MarketError(
             "expected no informed providers, cheap accounts, drift or arrivals where a page has positions, got some; "
