@@ -170,7 +170,9 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
     def changed(change: Callable[[Prior], Prior]) -> Market:
         agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
-        return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+        return Market(
+            agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions
+        )
 
     highest = max(_highest(prior) for agent in market.agents for prior in agent.priors)
     for words, factor in SCALES.items():
@@ -179,7 +181,10 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
     if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
         yield "items differ half as much", changed(_half_as_far)
     more = [Agent(agent.name, prior=agent.priors * 2) for agent in market.agents]
-    yield "twice as many items", Market(more, market.horizon, market.share, market.rewards, ends=market.ends)
+    yield (
+        "twice as many items",
+        Market(more, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions),
+    )
     if market.horizon >= 2 * len(market.agents):
         yield "half the traffic", market.with_horizon(market.horizon // 2)
 
@@ -292,7 +297,7 @@ def market_of_bests(market: Market) -> Market:
     Continuous priors are replaced by the means of a few equally likely parts.
     """
     agents = [Agent(agent.name, 1, named_prior(_at_levels(agent), accuracy=1.0)) for agent in market.agents]
-    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
 
 
 def _at_levels(agent: Agent) -> Agent:

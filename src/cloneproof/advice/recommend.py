@@ -115,7 +115,9 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
             Agent(agent.name, prior=[Point(float(prior.quantile(generator.random()))) for prior in agent.priors])
             for agent in market.agents
         ]
-        drawn.append(Market(agents, market.horizon, market.share, market.rewards, ends=market.ends))
+        drawn.append(
+            Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
+        )
     return drawn
 
 

@@ -111,7 +111,15 @@ def split_market(market: Market, agent: str, split: Split) -> Market:
             continue
         for number, name in enumerate(account_names(agent, split.accounts)):
             agents.append(Agent(name, prior=[each.laws[k] for k in split.of(1 << number)]))
-    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, segments=market.segments)
+    return Market(
+        agents,
+        market.horizon,
+        market.share,
+        market.rewards,
+        ends=market.ends,
+        segments=market.segments,
+        positions=market.positions,
+    )
 
 
 def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:

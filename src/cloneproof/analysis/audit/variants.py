@@ -47,12 +47,12 @@ def variant_gain(case: AuditCase, search: Search, clock: Deadline) -> NearCopyGa
         return np.concatenate([drawn[:, :begin], made, drawn[:, own.stop :]], axis=1)
 
     agents = [listed if each.name == case.name else each for each in market.agents]
-    copied = Market(agents, market.horizon, market.share, market.rewards, ends=market.ends)
+    copied = Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
     worlds = [
         World(market, full_copies(market.agents, None), lambda drawn, _: drawn),
         World(copied, full_copies(agents, None), varied),
     ]
-    bounded = search.new is None and _distance_counts(case)
+    bounded = search.new is None and not market.places and _distance_counts(case)
 
     def observe(drawn: FloatArray, levels: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
         honest, other = (each.served[:, place] for each in played)
@@ -121,7 +121,10 @@ def _novelty_ceiling(case: AuditCase, number: int, new: float) -> Estimate | Non
     for more in range(agent.count * number + 1):
         larger = Agent(agent.name, agent.count + more, agent.priors[0])
         agents = [larger if each.name == agent.name else each for each in market.agents]
-        world = Market(agents, market.horizon, market.share, market.rewards, ends=market.ends), case.mechanism
+        world = (
+            Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions),
+            case.mechanism,
+        )
         try:
             evaluations, _ = exact_evaluations([world], full_copies(agents, None), "closed-form")
         except EngineError:
