@@ -77,6 +77,28 @@ def test_it_shows_the_market(browser, served, width):
         assert secret not in kept + page.content() + page.input_value("#key")
 
 
+def test_it_shows_the_largest_segments(browser):
+    names = [f"query-{number:02}" for number in range(25)]
+    with in_thread() as (address, key), Client(address, key) as api:
+        terms = {"mechanism": "reservoir-index", "parameters": {"draws": 2, "constant": 2.0}, "ends": "at-random"}
+        start_market(api, ARMS, horizon=250, segments=dict.fromkeys(names, 0.04), **terms)
+        asked = [f"{number}" for number in range(500)]
+        api.send(calls.decide_batch("feed", asked, [names[number % 25] for number in range(500)]))
+        segments = api.send(calls.progress("feed")).segments
+        with visit(browser, f"{address}/", width=400) as seen:
+            enter(seen.page, key)
+            seen.page.wait_for_selector("#segments svg", timeout=60_000)
+            told = seen.page.locator("#segments svg > text").all_text_contents()
+            assert told[::2] == [2 * name for name in names[:20]]  # each with its tooltip
+            assert told[1::2] == [f"{one.decisions}{', ended' * one.ended}" for one in segments[:20]]
+            assert any(one.ended for one in segments[:20])
+            rest = sum(one.decisions for one in segments[20:])
+            words = f"The 5 smallest segments are not shown; they have {rest} decisions."
+            assert words in seen.page.text_content("#segments")
+            assert not sticking_out(seen.page)
+            assert not seen.complaints
+
+
 def test_equal_lines_of_the_ledger_are_one_row(browser, served):
     line = {"kind": "reward", "agent": "ana", "arm": "a", "value": 1}
     entries = [{"kind": "started"}, {"kind": "started"}, line, {**line, "value": 0, "n": 4}, {**line, "arm": "b"}, line]

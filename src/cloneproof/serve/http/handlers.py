@@ -255,7 +255,8 @@ async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body
         entry, drawn = market.withdraw_arm(agent, arm, now), market.mechanism.arm.draws > 0
         effect = f"season {market.next_registration} starts without it"
         if market.state == "running":
-            effect = f"at once; {_ON_SLOTS if drawn else 'the mechanism skips it'}"
+            where = " in that segment" if drawn and market.spec.segments else ""
+            effect = f"at once; {_ON_SLOTS if drawn else 'the mechanism skips it'}{where}"
         return m.WithdrawalReply(agent, arm, market.season, entry is None, effect, _PAYS_NOT if drawn else _NO_PROMISE)
 
     return 200, await _on_market(service, caller, params, work)
