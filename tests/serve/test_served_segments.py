@@ -20,6 +20,7 @@ from cloneproof.serve.offline import read_rows, replay_all
 from cloneproof.serve.writer.commands import Decide
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.service import SECRET, TERMS, Desk, open_market, spec, sqlite, with_arms
+from support.sizes import LONG
 
 TWO = {"code": 0.3, "writing": 0.7}
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}, "segments": TWO}
@@ -308,3 +309,17 @@ def test_metrics_have_few_labels(desk):
     assert len(lines) == 11
     assert 'cloneproof_segment_rounds{market="feed",segment=""} 90.0' in lines
     assert 'cloneproof_segment_rounds{market="feed",segment="query-003"} 1.0' in lines
+
+
+def test_many_segments_are_served_snapshotted_and_replayed():
+    names = [f"query-{number}" for number in range(1000 if LONG else 150)]
+    market = started(complete(spec(seed=None, **(SLOTS | {"segments": dict.fromkeys(names, 1 / len(names))}))))
+    dice = random.Random(2)
+    for number in range(4 * len(names)):
+        made = market.decide(f"r{number}", 2000, dice.choice(names))
+        market.reward(f"e{number}", made.id, float(dice.random() < 0.4), 2000, None)
+    assert len(market.session.begun) > 0.9 * len(names)
+    lines = market.chain.take().lines
+    assert replay(entered(lines), MarketDice(SECRET)).market.session.to_json() == market.session.to_json()
+    assert replay(entered(lines)).unverified_from is not None
+    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
