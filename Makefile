@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
-        prove reservoir-cases reservoir-comparison copy-power audit-power \
+        prove reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
         board-data docs test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
@@ -144,6 +144,9 @@ prove:
 
 reservoir-cases: $(INSTALLED)
 	$(BIN)/python studies/reservoir_cases.py
+
+bar-cases: $(INSTALLED)
+	$(BIN)/python studies/bar_cases.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bar_cases import all_pay, chain_pay
 from cloneproof._schedules import Bar, bar_of
 from cloneproof.bounds.bars import bar_path, bars_regret, point_losses
 from cloneproof.bounds.bars_tuning import tune_bars
 from cloneproof.bounds.reservoir import ReservoirMarket
-from support.bar_chain import all_pay, chain_pay
 from support.sizes import LONG
 
 RATES = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]
@@ -33,7 +33,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Bar], list[int], int, int]:
     return bars_of(draw), sizes, draw(st.integers(1, 2)), draw(st.integers(1, 2))
 
 
-@settings(max_examples=6, deadline=None, derandomize=True)
+@settings(max_examples=4, deadline=None, derandomize=True)
 @given(cases())
 def test_the_closed_form_pays_what_the_chain_pays(case: tuple[list[Bar], list[int], int, int]) -> None:
     bars, sizes, draws, horizon = case

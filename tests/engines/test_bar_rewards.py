@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from bar_cases import all_pay
 from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import EngineError, MechanismError
 from cloneproof.market.market import full_copies
-from support.bar_chain import all_pay
 
 LOW_OR_HIGH = cp.Discrete([0.25, 0.75], [1 / 3, 2 / 3])
 ROUNDS = 36  # of the chain; at T = 2 later ones pay less than 1e-10

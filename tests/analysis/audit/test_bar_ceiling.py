@@ -10,15 +10,15 @@ import pytest
 from flint import arb, ctx
 
 import cloneproof as cp
+from bar_cases import bar_case, deviations
 from cloneproof._schedules import Bar
 from cloneproof.analysis.audit.bar_ceiling import LAST, _levels, bars_ceiling, point_loss, set_ceiling
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import random_end_ceiling
 from cloneproof.bounds.bars import point_losses
-from support.bar_cases import bar_case, deviations
 from support.sizes import LONG
 
-CASES = 1500 if LONG else 25
+CASES = 1500 if LONG else 12
 RATES = cp.Discrete([0.01, 0.02, 0.03], [1 / 3] * 3)
 VALUES = cp.Discrete([0.2, 0.4, 0.6, 0.8], [0.25] * 4)
 SLIVER = {"bars": [0.9 * 0.85**k for k in range(14)], "stake": 2, "draws": 24}  # a bar is just below .4
@@ -66,13 +66,13 @@ def by_events(means, bars, draws, horizon):
 
 def test_one_comparison_for_a_level_is_as_good_as_one_for_an_event():
     bars, cut = cp.mechanism("reservoir-bars", **SLIVER).arm.slots.bars, 0
-    for means, draws, horizon in product(combinations_with_replacement(VALUES.values, 3), (24,), (10**4, 10**6)):
+    for means, draws, horizon in product(combinations_with_replacement(VALUES.values[:3], 3), (3, 24), (10**6,)):
         if len(set(means)) > 1:
             with ctx.workprec(192):
                 found = float(set_ceiling(means, lambda mean: _levels(mean, bars, horizon), bars, draws))  # noqa: B023
             assert found == pytest.approx(by_events(means, bars, draws, horizon), rel=1e-6, abs=1e-12)
             cut += found > 1e-9
-    assert cut > 2
+    assert cut > 1
 
 
 def test_a_ball_contains_the_root():
