@@ -9,6 +9,7 @@ them.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -61,11 +62,18 @@ class LogOwner:
 
 
 def arm_records(log: Log) -> list[ArmRecord]:
-    """Return the arms as the search for copies takes them."""
+    """Return the arms as the search for copies takes them; segments are its cells, where rewards are 0 and 1."""
+    cells: dict[ArmPlace, dict[str, tuple[int, float]]] = defaultdict(dict)
+    if all(arm.total == arm.squares for arm in log.arms):
+        for segment, arms in log.segments.items():
+            for arm in arms:
+                cells[arm.place][segment] = arm.rounds, float(arm.total)
     return [
-        ArmRecord(arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features))
+        ArmRecord(
+            arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features), cells[arm.place]
+        )
         for arm in log.arms
-    ]
+    ]  # fmt: skip
 
 
 def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:

@@ -17,6 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.fingerprints import CellGroup, Fingerprints
 from cloneproof.analysis.copying.judging import TRUST, joined, log_one_item, log_shared, log_trusted
 from cloneproof.analysis.copying.likeness import Links, alike
 from cloneproof.analysis.copying.priors import (
@@ -52,6 +53,7 @@ class CopyQuestion:
     rarity   of what is alike among the arms (of two agents: an arm of each), summed over `matched`; 0 for nothing
     matched  the groups of arms that likeness alone matched; of two agents: pairs
     by_likeness  whether what likeness matched is what speaks for it
+    by_cells     what counts by cell say, if they speak for it more than means do
     """
 
     agents: tuple[str, ...]
@@ -60,6 +62,7 @@ class CopyQuestion:
     rarity: float = 0.0
     matched: tuple[tuple[int, ...], ...] = ()
     by_likeness: bool = False
+    by_cells: CellGroup | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class SearchedLog:
     """Arms with rewards: their numbers by agent, their evidence, priors fitted to them, and which are alike.
 
     inside   each agent's groups of arms that are alike
+    prints   counts by cell
     """
 
     records: Sequence[ArmRecord]
@@ -75,6 +79,7 @@ class SearchedLog:
     priors: FittedWithout
     links: Links
     inside: Mapping[str, list[tuple[int, ...]]]
+    prints: Fingerprints
     known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = field(default_factory=dict)
 
     def rarity(self, pair: tuple[int, int]) -> float:
@@ -148,7 +153,7 @@ def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
             inside[agents[group[0]]].append(group)
     pairs = {(int(folds[one]), int(folds[other])) for one, other in links}
     priors = fit_without(evidence.log_likelihood, evidence.places, folds, evidence.step, pairs)
-    return SearchedLog(seen, by_agent, evidence, priors, links, inside)
+    return SearchedLog(seen, by_agent, evidence, priors, links, inside, Fingerprints(seen))
 
 
 def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:

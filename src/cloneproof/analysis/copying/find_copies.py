@@ -3,7 +3,8 @@
 Arms with equal or nearly equal texts are listed first, without statistics (`likeness`). Then come the rewards. The
 hypotheses are fixed before any reward is seen: for each agent with two or more arms, that all of them are different
 items; for each two agents with similar arms, that they share no item. Each has an e-value (`judging`), and weighted
-e-BH (`discoveries`) says which are findings at the level. The weights depend only on names and features. Questions that
+e-BH (`discoveries`) says which are findings at the level. Where arms have counts by cell, an e-value is the average of
+that of means and that of cells (`fingerprints`). The weights depend only on names and features. Questions that
 the rewards speak against, and those without time (the most promising come first), count with the e-value 0.
 """
 
@@ -28,7 +29,7 @@ from cloneproof.analysis.copying.discoveries import (
     question_weights,
     searched_log,
 )
-from cloneproof.analysis.copying.judging import log_e_value
+from cloneproof.analysis.copying.judging import TRUST, log_e_value
 from cloneproof.analysis.copying.likeness import duplicates
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
 from cloneproof.analysis.copying.wording import GUARANTEE, findings_of, notes_of
@@ -134,14 +135,22 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
     if len(question.agents) == 2:
         if ratio < HOPELESS:
             return question
-        return replace(question, log_e=log.observed_ratio(question, folds), by_likeness=True)
+        value = log.observed_ratio(question, folds)
+        if log.prints.known:
+            value = float(np.logaddexp(value, log.prints.log_two_agents(question.matched, TRUST)) - np.log(2))
+        return replace(question, log_e=value, by_likeness=True)
     arms = list(question.arms)
     rows = {arm: row for row, arm in enumerate(arms)}
     groups = [tuple(rows[arm] for arm in group) for group in question.matched]
     laws = log.laws("one agent", folds)
     value = log_e_value(logs[arms], laws, groups, log.matched_laws(question, folds))
     rates = log_e_value(np.delete(logs[arms], [arm for group in groups for arm in group[1:]], axis=0), laws)
-    return replace(question, log_e=value, by_likeness=bool(groups) and value > rates)
+    judged = replace(question, log_e=value, by_likeness=bool(groups) and value > rates)
+    if not log.prints.known:
+        return judged
+    cells = log.prints.one_agent(arms)
+    judged = replace(judged, log_e=float(np.logaddexp(value, cells.log_e) - np.log(2)))
+    return replace(judged, by_likeness=False, by_cells=cells) if cells.log_e > value else judged
 
 
 def _check(records: Sequence[ArmRecord], same: Sequence[str]) -> None:

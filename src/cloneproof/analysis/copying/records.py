@@ -18,6 +18,7 @@ class ArmRecord:
     total     their sum; rewards lie in [0, 1] (a log with another range is scaled to it first)
     squares   the sum of their squares: `total` where rewards are 0 and 1
     features  a text (a title, a landing page, an image hash) or a vector under each name; what is missing is left out
+    cells     (rewards, their sum) in each cell (segment, week) by which arms are compared; none: by their means alone
     """
 
     agent: str
@@ -26,6 +27,7 @@ class ArmRecord:
     total: float
     squares: float
     features: Mapping[str, Feature] = field(default_factory=dict)
+    cells: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from scipy.special import expit
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.copying.discoveries import CopyQuestion, SearchedLog
-from cloneproof.analysis.copying.judging import TRUST, likely_groups, log_one_item
+from cloneproof.analysis.copying.judging import SUREST, TRUST, likely_groups, log_one_item
 from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.records import CopyGroup, MatchedArm
 
@@ -51,6 +52,9 @@ def findings_of(
 def _named(log: SearchedLog, question: CopyQuestion, odds: float) -> list[tuple[list[int], float, float]]:
     """Return groups of arms of one agent, each with the probability that it is one item, and the prior odds of that."""
     folds, logs = log.folds(question), log.evidence.log_likelihood
+    if question.by_cells is not None:
+        chance = float(expit(question.by_cells.log_ratio + np.log(odds)))
+        return [(list(question.by_cells.arms), min(chance, SUREST), odds)]
     if question.by_likeness:
         laws = log.matched_laws(question, folds)[-1]
         trusted = [
@@ -132,6 +136,8 @@ def notes_of(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...
             f"Rewards are less spread than 0 and 1 of the same mean: one counts as {worth:.3g} binary rewards "
             "(a quasi-likelihood, so the guarantee is approximate)."
         )
+    if log.prints.known:
+        notes.append(f"Arms are also compared in each of {log.prints.rounds.shape[1]} cells, where copies earn alike.")
     if agents < 8:
         notes.append(f"With {agents} agents the prior rests on few arms: e-values are rough.")
     if same:
