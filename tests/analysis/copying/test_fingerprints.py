@@ -8,9 +8,11 @@ import pytest
 from scipy.special import expit
 from scipy.stats import betabinom, binom, norm
 
+import cloneproof as cp
 from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.fingerprints import VARIANCES, Fingerprints, fit_cells
 from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.logs.originals import arm_records
 from planted_cells import KINDS, draw_cells
 from support.sizes import LONG
 
@@ -81,3 +83,14 @@ def test_an_agent_without_a_second_arm_and_a_log_without_cells_are_as_before():
     assert not Fingerprints([ArmRecord("a", "x", 10, 1.0, 1.0)]).known
     one = counted(np.full((1, 3), 100.0), np.full((1, 3), 9.0), ["a"])
     assert find_copies(one).found == ()
+
+
+def test_segments_of_a_log_are_the_cells():
+    table = {
+        "agent": ["a"] * 4,
+        "arm": ["x", "x", "y", "y"],
+        "reward": [1, 0, 1, 1],
+        "device": ["tv", "pc", "tv", "tv"],
+    }
+    records = arm_records(cp.read_log(table, agent="agent", arm="arm", reward="reward", segment="device"))
+    assert [dict(record.cells) for record in records] == [{"tv": (1, 1.0), "pc": (1, 0.0)}, {"tv": (2, 2.0)}]
