@@ -141,7 +141,7 @@ def test_drawn_rates_follow_the_joint_law():
         (lambda: cp.SegmentVectors([{"x": 0.5}], [0.9]), "sum to 1"),
         (lambda: cp.LogOdds(1.0, 0.5), "strictly between"),
         (lambda: cp.LogOdds(0.5, -1), "spread"),
-        (lambda: law_from_dict({"log_odds": [0.1, 0.2]}), "log_odds = "),
+        (lambda: law_from_dict({"log_odds": [0.1]}), "log_odds = "),
         (lambda: next(cp.simulate(market(cp.Point(0.5)), cp.mechanism("ucb1"))), "without segments"),
     ],
 )

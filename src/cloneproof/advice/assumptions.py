@@ -39,6 +39,7 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Agent, Market, Means, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform
+from cloneproof.market.segments import LogOdds
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -190,8 +191,8 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
 
 def _highest(prior: Prior) -> float:
-    """Return the largest value; of a Beta prior, the one below which nineteen of twenty lie."""
-    return float(prior.quantile(0.95 if isinstance(prior, Beta) else 1.0))
+    """Return the largest value; of a Beta prior or log-odds, the one below which nineteen of twenty lie."""
+    return float(prior.quantile(0.95 if isinstance(prior, Beta | LogOdds) else 1.0))
 
 
 def _scaled(prior: Prior, factor: float) -> Prior:

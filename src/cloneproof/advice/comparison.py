@@ -339,7 +339,7 @@ def _compared(
 
 def _variants(market: Market, made: Mechanism | BlackBox, agent: str, seconds: float, seed: int) -> NearCopyGain | None:
     """Return what an agent gains by variants of its items, by runs; None of a black box, or where none can be drawn."""
-    if isinstance(made, BlackBox):
+    if isinstance(made, BlackBox) or market.segments:
         return None
     try:
         return variant_gain(audit_case(market, made, agent), Search(seed=seed), Deadline(seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from scipy.optimize import brentq
 from scipy.special import betaincinv
@@ -27,6 +27,7 @@ def declared_market(
     *,
     rates: Sequence[float] | Prior | None = None,
     values: Sequence[float] | None = None,
+    segments: Mapping[str, float] | None = None,
 ) -> Market:
     """Equal agents whose items have click rates of one prior.
 
@@ -52,7 +53,9 @@ def declared_market(
         prior: Prior = _listed(values)
     else:
         prior = prior_between(rates) if isinstance(rates, Sequence) else rates
-    return Market([Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds)
+    return Market(
+        [Agent(f"agent {k + 1:0{width}}", items, prior) for k in range(count)], rounds, segments=segments or {}
+    )
 
 
 def prior_between(rates: object) -> Beta:
@@ -116,20 +119,18 @@ def asked_market(
     horizon: int | None,
     rates: Sequence[float] | Prior | None,
     values: Sequence[float] | None,
+    segments: Mapping[str, float] | None = None,
 ) -> Market:
     """Return the given or the declared market; raises an error if there is neither or both."""
-    declared = {"agents": agents, "originals": originals, "horizon": horizon, "rates": rates, "values": values}
+    declared: dict[str, object] = {"agents": agents, "originals": originals, "horizon": horizon}
+    declared |= {"rates": rates, "values": values, "segments": segments}
     given = [name for name, value in declared.items() if value is not None]
     if market is not None:
         if given:
             raise MarketError(f"expected a market or what to make one of, got a market and {given[0]}; leave one out")
         checked_market(market)
         _check_size(market.originals)
-        if market.horizon < len(market.agents):
-            raise MarketError(
-                f"expected at least as many rounds as there are agents, {len(market.agents)}, got {market.horizon}; "
-                "give more rounds, or fewer agents"
-            )
+        _check_rounds(market)
         return market
     missing = [name for name in ("agents", "originals", "horizon") if declared[name] is None]
     if missing or agents is None or originals is None or horizon is None:
@@ -137,4 +138,17 @@ def asked_market(
             f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
             "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
         )
-    return declared_market(agents, originals, horizon, rates=rates, values=values)
+    made = declared_market(agents, originals, horizon, rates=rates, values=values, segments=segments)
+    _check_rounds(made)
+    return made
+
+
+def _check_rounds(market: Market) -> None:
+    """Refuse a market, or a segment, in which not every agent has a round."""
+    for name, own in market.by_segment.items():
+        if own.horizon < len(own.agents):
+            where = f" in segment {name!r}" if name else ""
+            raise MarketError(
+                f"expected at least as many rounds as there are agents, {len(own.agents)}, got {own.horizon}{where}; "
+                "give more rounds, or fewer agents"
+            )

@@ -32,6 +32,7 @@ from cloneproof.advice.recommendation import (
     Recommendation,
 )
 from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
+from cloneproof.advice.segments import recommended_in_segments
 from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import audit_case
@@ -129,6 +130,7 @@ def recommend(
     horizon: int | None = None,
     rates: Sequence[float] | Prior | None = None,
     values: Sequence[float] | None = None,
+    segments: Mapping[str, float] | None = None,
     providers: Providers = "bayesian",
     accounts: Accounts = "checked",
     drift: float | None = None,
@@ -145,7 +147,8 @@ def recommend(
     Parameters
     ----------
     market : Market, optional
-        The market; or leave it out and declare the next four, with `rates` or `values`.
+        The market; or leave it out and declare the next four, with `rates` or `values`. With segments the advice is
+        for each of them, added up, and one market for all is priced beside it.
     agents, originals, horizon : int, optional
         How many agents there are, how many items each may have, and how many rounds.
     rates : (float, float) or Prior, optional
@@ -153,6 +156,8 @@ def recommend(
         Beta-distributed. Or their prior, such as `cp.Beta(2, 60)`.
     values : sequence of float, optional
         All rates that items may have, in place of `rates`; equally likely.
+    segments : mapping of str to float, optional
+        The fraction of the rounds in each segment; `rates` may then be a joint law such as `cp.LogOdds(.03, .5, .35)`.
     providers : {"bayesian", "informed"}, default "bayesian"
         Whether agents know which of their items are better ("informed") or only the odds.
     accounts : {"checked", "cheap"}, default "checked"
@@ -193,7 +198,7 @@ def recommend(
     >>> advised.choice.verdict, advised.fits
     ('clone-proof', True)
     """
-    market = asked_market(market, agents, originals, horizon, rates, values)
+    market = asked_market(market, agents, originals, horizon, rates, values, segments)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
@@ -205,9 +210,17 @@ def recommend(
             "expected no informed providers, cheap accounts, drift or arrivals where a page has positions, got some; "
             "leave them out"
         )
+    if market.segments and (lifetime or between):
+        raise MarketError("expected no drift or arrivals in a market with segments; ask about market.segment(name)")
+
+    def advise(asked: Market, clock: Deadline) -> Recommendation:
+        return _recommended(asked, providers, accounts, lifetime, between, own, search.seed, clock)
+
     with budget_clock(search.seconds):
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
-        return _recommended(market, providers, accounts, lifetime, between, own, search.seed, clock)
+        if not market.segments:
+            return advise(market, clock)
+        return _judged_fit(recommended_in_segments(market, advise, clock), clock)
 
 
 def _recommended(
@@ -237,10 +250,15 @@ def _recommended(
         if not so_far.ranked:
             raise
         so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
-    at_random = so_far.cost_of(Estimate(so_far.random_regret, 0.0, "estimated", "")).value
-    fits = bool(so_far.ranked) and so_far.cost.value <= LEARNED * at_random
-    advice = "" if fits else _advice(market, so_far.ranked, so_far.random_regret, clock)
-    return replace(so_far, fits=fits, advice=advice, seconds=clock.elapsed)
+    return _judged_fit(so_far, clock)
+
+
+def _judged_fit(found: Recommendation, clock: Deadline) -> Recommendation:
+    """Return the recommendation with whether it fits and, if not, with advice."""
+    at_random = found.cost_of(Estimate(found.random_regret, 0.0, "estimated", "")).value
+    fits = bool(found.ranked) and found.cost.value <= LEARNED * at_random
+    advice = "" if fits else _advice(found.market, found.ranked, found.random_regret, clock)
+    return replace(found, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import tomli_w
@@ -238,6 +239,10 @@ class Recommendation(Tabular):
         differ.
     seasons : CheapestSeasons or None
         How long seasons should be for the drift and the arrivals that were declared.
+    by_segment : dict of str to Recommendation
+        The recommendation of each segment, of which regrets are the sums; empty in a market without segments.
+    pooled : AssessedMechanism or None
+        The best mechanism of one market for all segments, with its regret against the best original of each.
     """
 
     said_in = "recommendation"
@@ -259,6 +264,8 @@ class Recommendation(Tabular):
     settled: bool = False
     candidates: tuple[str, ...] = ()
     options: tuple[PlatformOption, ...] = ()
+    by_segment: dict[str, Recommendation] = field(default_factory=dict)
+    pooled: AssessedMechanism | None = None
 
     def __repr__(self) -> str:
         if not self.ranked:
@@ -313,6 +320,7 @@ class Recommendation(Tabular):
             **fields_of(
                 self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
                 "interrupted", "accounts", "account_floor", "seasons", "left", "settled", "candidates", "options",
+                *(("by_segment", "pooled") if self.by_segment else ()),
             ),
         }  # fmt: skip
 
@@ -329,12 +337,13 @@ class Recommendation(Tabular):
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:
     """Return the fields of `serve.market.terms.MarketSpec` as TOML text: the mechanism with all its parameters."""
-    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool)}
-    if any(value is not True for key, value in chosen.parameters.items() if key not in parameters):
+    parameters = {key: value for key, value in chosen.parameters.items() if not isinstance(value, bool | Mapping)}
+    by_segment = {key: value for key, value in chosen.parameters.items() if isinstance(value, Mapping)}
+    if any(value is False for value in chosen.parameters.values()):
         raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
     if any(not isinstance(value, int | float | str) for value in parameters.values()):
         raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
-    terms = {
+    terms: dict[str, Any] = {
         "market": name,
         "mechanism": chosen.name,
         "horizon": market.horizon,
@@ -345,4 +354,11 @@ def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") 
         "max_arms": int(parameters.get("max_arms", max(QUOTA, market.most_originals))),
         "parameters": parameters,
     }
+    if market.segments:  # each with what differs between them
+        terms["segments"] = {
+            name: {"fraction": part, "parameters": {key: value[name] for key, value in by_segment.items()}}
+            if by_segment
+            else part
+            for name, part in market.segments.items()
+        }
     return tomli_w.dumps(terms)

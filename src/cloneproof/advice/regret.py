@@ -15,7 +15,7 @@ from cloneproof.advice.recommendation import CoursePoint
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds.reservoir import ReservoirNumbers
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job
 from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, kernels_installed, load_kernels
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds
@@ -56,7 +56,7 @@ def seconds_of_run(job: Job) -> float:
     load_kernels()
     from cloneproof.engines.monte_carlo.outcomes import seconds_of_run as compiled_seconds
 
-    return compiled_seconds(job)
+    return sum(map(compiled_seconds, job.parts))
 
 
 def is_listed(market: Market) -> bool:
@@ -66,6 +66,10 @@ def is_listed(market: Market) -> bool:
 
 def computed_regret(market: Market, made: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir; None if neither."""
+    if market.segments:
+        parts = [computed_regret(own, made.in_segment(name), copies) for name, own in market.by_segment.items()]
+        known = [(1.0, part) for part in parts if part is not None]
+        return weighted_sum(known) if len(known) == len(parts) else None
     numbers = flat_numbers(market, made) if copies is None else None
     try:
         if is_listed(market):  # quadrature is slower and less exact than runs
@@ -215,6 +219,8 @@ def random_regret(market: Market) -> float:
     if market.places:
         made = slate_market(market)
         return market.horizon * (made.best_page - made.average * float(made.filled.sum()))
+    if market.segments:
+        return sum(map(random_regret, market.by_segment.values()))
     average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
     return market.horizon * max(0.0, expected_best(market) - average)
 

@@ -24,9 +24,12 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import note, print_json, print_result, working
 from cloneproof.errors import CloneproofError, MarketError
-from cloneproof.market.priors import Prior, prior_from_dict
+from cloneproof.market.priors import Prior
+from cloneproof.market.segments import law_from_dict
 from cloneproof.market.toml import load_market
 from cloneproof.report.page import html_page, write_page
+
+PRIOR_NAMES = {"beta": "beta", "uniform": "uniform", "logodds": "log_odds"}  # as options and as files write them
 
 
 def compare(
@@ -76,11 +79,14 @@ def recommend(
         str | None,
         option(
             "RATES",
-            "Click rates: LOW:HIGH, between which nine of ten items lie; a prior such as 'Beta(2, 60)'; a log; or the "
-            "list of all, such as .002,.004,.006.",
+            "Click rates: LOW:HIGH, between which nine of ten items lie; a prior such as 'Beta(2, 60)', or by segment "
+            "'LogOdds(.03, .5, .35)'; a log; or the list of all, such as .002,.004,.006.",
         ),
     ] = None,
     rounds: Annotated[int | None, option("N", "How many rounds (page views), such as 1e8.")] = None,
+    segments: Annotated[
+        str | None, option("NAME=PART,..", "The fraction of the rounds in each segment, such as code=.3,writing=.7.")
+    ] = None,
     providers: Annotated[
         str, option("KIND", "bayesian: they know only odds; informed: which of their items are better.")
     ] = "bayesian",
@@ -119,10 +125,10 @@ def recommend(
     question |= {"own": own_by_name(rule, policy), "accounts": accounts}
     question |= {"drift": drift, "arrivals": arrivals}
     if market_file is not None:
-        if any(option is not None for option in (agents, originals, rates, rounds)):
+        if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(
-                "expected MARKET.toml without --agents, --originals, --rates and --rounds, which stand in its place; "
-                "leave one of the two out"
+                "expected MARKET.toml without --agents, --originals, --rates, --rounds and --segments, which stand in "
+                "its place; leave one of the two out"
             )
         question["market"] = load_market(market_file)
     else:
@@ -132,6 +138,7 @@ def recommend(
                 "--originals 3 --rates .002:.006 --rounds 1e8"
             )
         question |= {"agents": agents, "originals": originals, "horizon": rounds}
+        question |= {} if segments is None else {"segments": parsed_segments(segments)}
         question |= parsed_rates(rates)
     with working("looking") as tell:
         found = run_recommend(progress=tell, **question)
@@ -162,8 +169,8 @@ def parsed_rates(text: str) -> dict[str, Any]:
     >>> parsed_rates("Beta(2, 60)")
     {'rates': Beta(a=2.0, b=60.0)}
     """
-    if (named := re.fullmatch(r"\s*(beta|uniform)\s*\(([^()]*)\)\s*", text, re.IGNORECASE)) is not None:
-        return {"rates": prior_from_dict({named[1].lower(): _numbers(named[2], ",")})}
+    if (named := re.fullmatch(r"\s*(beta|uniform|logodds)\s*\(([^()]*)\)\s*", text, re.IGNORECASE)) is not None:
+        return {"rates": law_from_dict({PRIOR_NAMES[named[1].lower()]: _numbers(named[2], ",")})}
     if os.path.exists(text):
         return {"rates": _logged_rates(text)}
     between = ":" in text
@@ -174,6 +181,19 @@ def parsed_rates(text: str) -> dict[str, Any]:
             f"as a list .002,.004,.006, got {text!r}; write one of them"
         )
     return {"rates" if between else "values": numbers}
+
+
+def parsed_segments(text: str) -> dict[str, float]:
+    """Parse segments such as `code=.3,writing=.7`.
+
+    >>> parsed_segments("code=.3, writing=.7")
+    {'code': 0.3, 'writing': 0.7}
+    """
+    pairs = [part.partition("=") for part in text.split(",")]
+    parts = {name.strip(): _numbers(number, ",") for name, _, number in pairs}
+    if len(parts) < len(pairs) or not all(name and number for name, number in parts.items()):
+        raise MarketError(f"expected segments as NAME=PART,.. such as code=.3,writing=.7, got {text!r}; write them so")
+    return {name: number for name, (number,) in parts.items()}
 
 
 def _numbers(text: str, separator: str) -> tuple[float, ...]:

@@ -15,7 +15,7 @@ from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
-from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled
+from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled, segment_horizon
 
 MOST_ORIGINALS = 10**6  # of an agent
 MOST_ARMS = 10**7
@@ -350,7 +350,7 @@ class Market:
         found = {}
         for name, part in self.segments.items():
             agents = tuple(agent.with_laws(partial(marginal, segment=name)) for agent in self.agents)
-            rounds = max(1, round(part * self.horizon))
+            rounds = segment_horizon(part, self.horizon)
             places = self.positions[name] if isinstance(self.positions, dict) else self.positions
             alone = self._remade(horizon=rounds, agents=agents, segments={}, positions=places)
             found[name] = made.setdefault((rounds, agents, places), alone)
@@ -370,8 +370,7 @@ class Market:
     def pooled(self) -> Market:
         """Return the market that a mechanism meets which ignores segments: all rounds, and means averaged over them.
 
-        This is so if users of all rounds are drawn at random. Joint laws other than `SegmentVectors` are replaced by
-        512 draws.
+        This is so if users of all rounds are drawn at random. Joint laws other than `SegmentVectors` are approximated.
         """
         if isinstance(self.positions, dict):
             raise MarketError(

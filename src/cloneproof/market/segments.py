@@ -37,7 +37,7 @@ MOST_SPREAD = 10.0  # of log-odds
 NODES = 32  # of an integral over a bin of log-odds
 TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
 BINS = 16  # of the integral for a mean
-POOLED = 512  # draws of the law of a rate averaged over segments
+DRAWS, VALUES = 4096, 12  # of the law of a rate averaged over segments, if there is no exact one
 
 
 class SegmentLaw(Protocol):
@@ -87,6 +87,11 @@ def checked_segments(value: object) -> dict[str, float]:
             f"expected fractions of segments that add up to 1, got a sum of {total:.12g}; divide each by that sum"
         )
     return fractions
+
+
+def segment_horizon(fraction: float, horizon: int) -> int:
+    """Return the rounds that are expected in a segment, at least one."""
+    return max(1, round(fraction * horizon))
 
 
 def _check_names(law: str, given: Iterable[str], segments: Iterable[str], whose: str) -> None:
@@ -303,18 +308,22 @@ def rates_of(law: MeanLaw, segments: Sequence[str], level: Callable[[int], float
 def pooled(law: MeanLaw, segments: Mapping[str, float]) -> Prior:
     """Return the law of an item's rate averaged over segments: what a mechanism meets that ignores them.
 
-    An ordinary prior and finitely many vectors are exact; other laws are replaced by draws, the same ones each time,
-    in which the levels of each segment are evenly spaced.
+    An ordinary prior and finitely many vectors are exact. Other laws are replaced by draws, the same ones each time, in
+    which the levels of each segment are evenly spaced: by log-odds with their median and deviation, or by a few values.
     """
     if not hasattr(law, "rates"):
         return law
     if isinstance(law, SegmentVectors):
         averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
         return discrete_from(averages, law.weights)
-    orders = [sorted(range(POOLED), key=partial(uniform, substream(0, k))) for k in range(len(segments) + 1)]
-    levels = [[(order[draw] + 0.5) / POOLED for order in orders] for draw in range(POOLED)]  # a Latin hypercube
+    orders = [sorted(range(DRAWS), key=partial(uniform, substream(0, k))) for k in range(len(segments) + 1)]
+    levels = [[(order[draw] + 0.5) / DRAWS for order in orders] for draw in range(DRAWS)]  # a Latin hypercube
     drawn = [law.rates(segments, numbers.__getitem__) for numbers in levels]
-    return Empirical([math.fsum(segments[name] * rate for name, rate in rates.items()) for rates in drawn])
+    averages = [math.fsum(segments[name] * rate for name, rate in rates.items()) for rates in drawn]
+    if isinstance(law, LogOdds):
+        odds = scipy.special.logit(averages)
+        return LogOdds(float(scipy.special.expit(np.mean(odds))), float(np.std(odds)))
+    return Empirical(averages).discretised(VALUES)
 
 
 def law_from_dict(data: object) -> MeanLaw:
@@ -326,7 +335,7 @@ def law_from_dict(data: object) -> MeanLaw:
     keys = set(data) if isinstance(data, Mapping) else set()
     if not isinstance(data, Mapping) or not keys & set(LAW_KEYS):
         return prior_from_dict(data)
-    if keys == {"log_odds"} and isinstance(data["log_odds"], Sequence) and len(data["log_odds"]) == 3:
+    if keys == {"log_odds"} and isinstance(data["log_odds"], Sequence) and len(data["log_odds"]) in (2, 3):
         return LogOdds(*data["log_odds"])
     if keys == {"vectors", "weights"}:
         return SegmentVectors(data["vectors"], data["weights"])

@@ -51,7 +51,9 @@ def choice_sentence(found: Recommendation) -> str:
 def cost_words(found: Recommendation) -> str:
     """Describe what the choice costs."""
     rounds = found.market.horizon if found.seasons is None else found.seasons.rounds
-    most = rounds * expected_best(found.market)
+    most = sum(
+        rounds / found.market.horizon * own.horizon * expected_best(own) for own in found.market.by_segment.values()
+    )
     part = f", {found.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
     drift = (
         "" if found.seasons is None else f", with what changes included, in seasons of {found.seasons.length:,} rounds"
@@ -67,6 +69,18 @@ def _range_words(found: Recommendation) -> str:
     threshold = any(each.usual and "threshold" in each.what for each in found.choice.wrong)
     step = " or the threshold is a step off" if threshold else ""
     return f"; about {low} to {high} if rates are half or twice as high{step}"
+
+
+def segments_sentence(found: Recommendation) -> str:
+    """Describe what segments save against one market for all; empty if there are none."""
+    if found.pooled is None or not found.ranked:
+        return ""
+    one, each = found.pooled.regret.value, found.cost.value
+    saved = f"segments save {1 - each / one:.0%}" if each < one else "segments save nothing"
+    return (
+        f"One market for all segments ({found.pooled.name}) would cost {number(one)}, as it finds what is best on "
+        f"average; one for each costs {number(each)}: {saved}."
+    )
 
 
 def unsettled_sentence(found: Recommendation) -> str:
@@ -191,10 +205,10 @@ def rates_words(prior: Prior) -> str:
     'click rates 1% or 2%'
     """
     if prior.atoms is None:
-        ((name, parameters),) = prior.to_dict().items()
+        (parameters,) = prior.to_dict().values()
         low, high = (f"{100 * prior.quantile(u):.2g}%" for u in (0.05, 0.95))
         numbers = ", ".join(f"{each:g}" for each in parameters) if isinstance(parameters, Sequence) else ""
-        return f"nine of ten click rates from {low} to {high} ({name.capitalize()}({numbers}))"
+        return f"nine of ten click rates from {low} to {high} ({type(prior).__name__}({numbers}))"
     values = [f"{100 * value:.3g}%" for value, _ in prior.atoms]
     if len(values) > MOST_VALUES:
         return f"{len(values)} different click rates from {values[0]} to {values[-1]}"

@@ -65,14 +65,12 @@ def attack_steps(audit: Audit) -> list[Paragraph]:
     worst = audit.worst
     name, share, family = worst.agent, worst.market.share, worst.market.family.name
     agent = next(agent for agent in worst.market.agents if agent.name == worst.agent)
-    parts = len(worst.market.segments)
-    runs = (
-        f"{worst.horizon:,} rounds, in each of {parts:,} segments by itself" if parts else f"{worst.horizon:,} rounds"
-    )
+    parts, where = len(worst.market.segments), f"for {worst.horizon:,} rounds"
+    where = f"by itself in each of {parts:,} segments, {where} in all" if parts else where
     steps = {
         "The platform": (
-            f"{audit.mechanism.name} runs for {runs}. Each round serves one registered arm, rewards "
-            f"are {FAMILIES.get(family, family)}, and its owner is paid {100 * share:g}{NARROW}% of its reward."
+            f"{audit.mechanism.name} runs {where}. Each round serves one registered arm, rewards are "
+            f"{FAMILIES.get(family, family)}, and its owner is paid {100 * share:g}{NARROW}% of its reward."
         ),
         "The provider": f"{name} has {agent_words(agent)}. {_what_the_agent_knows(agent)}",
     }

@@ -18,11 +18,12 @@ from cloneproof.report.advice_words import (
     ranked_row,
     rates_words,
     season_sentence,
+    segments_sentence,
     starts_words,
     traffic_sentence,
 )
 from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
-from cloneproof.report.words import number, regret_words, sentence
+from cloneproof.report.words import names_words, number, regret_words, sentence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 LOWEST = 0.1  # of a logarithmic axis of rewards
 RANKING = ("mechanism", "regret", "of random play", "exploring", "copies gain")
 OPTIONS = ("what you can choose", "best mechanism", "it costs", "copies gain")
+MOST_SEGMENTS = 12  # in a table
 PLACES = ("the provider shown most", "the second", "the third")
 
 
@@ -42,6 +44,8 @@ def sections(found: Recommendation) -> Iterable[Section]:
         yield Section(figure.title, [figure])
     if len(found.options) > 1:
         yield Section("What you can choose", [_options(found)])
+    if found.by_segment:
+        yield Section("In each segment", [_segments(found)])
     how = [] if found.price is None else [Paragraph(sentence(found.price.how), role="note")]
     yield Section("The price of honesty", [Paragraph(price_sentence(found)), *how])
     if (lines := regret_over_time(found)) is not None:
@@ -77,6 +81,7 @@ def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[Sec
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
     said = {
+        "Segments": segments_sentence(found),
         "Seasons": season_sentence(found),
         "Second accounts": account_sentence(found),
         "Cheaper, on a condition": cheaper_sentence(found),
@@ -85,6 +90,27 @@ def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[Sec
     promise = Paragraph(f"{choice.promise} {sentence(start)}", "The promise", "promise")
     more = (Paragraph(text, lead) for lead, text in said.items() if text)
     return [*parts, Facts(tuple(_tiles(found, choice)), large=True), promise, *more]
+
+
+def _segments(found: Recommendation) -> Table:
+    """One row for each segment, those that are alike together: the parameters and the regret of the choice there."""
+    alike: dict[int, list[str]] = {}
+    for name, part in found.by_segment.items():
+        alike.setdefault(id(part), []).append(name)
+    rows = []
+    for names in list(alike.values())[:MOST_SEGMENTS]:
+        part = found.by_segment[names[0]]
+        own = next((each for each in part.ranked if found.ranked and each.name == found.choice.name), None)
+        if own is not None:
+            given = {key: value for key, value in own.parameters.items() if not isinstance(value, bool | str)}
+            numbers = ", ".join(f"{key} {value}" for key, value in given.items())
+            each = " each" if len(names) > 1 else ""
+            rows.append(
+                (names_words(names), f"{part.market.horizon:,}{each}", regret_words(own.regret) + each, numbers)
+            )
+    left = sum(map(len, list(alike.values())[MOST_SEGMENTS:]))
+    caption = f"{left:,} further segments are not shown." if left > 0 else ""
+    return Table.of(("segment", "rounds", "regret", "parameters"), rows, caption, left=["parameters"])
 
 
 def _options(found: Recommendation) -> Table:
@@ -182,8 +208,9 @@ def _drawn(each: AssessedMechanism) -> list[Any]:
 
 def _question(found: Recommendation) -> str:
     market = found.market
-    priors = {prior for agent in market.agents for prior in agent.priors}
+    priors = {prior for own in market.by_segment.values() for agent in own.agents for prior in agent.priors}
     rates = f", {rates_words(priors.pop())}" if len(priors) == 1 else ""
+    rates += f", {len(market.segments):,} segments" if market.segments else ""
     rounds = market.horizon if found.seasons is None else found.seasons.rounds
     known = "the odds of their items" if found.providers == "bayesian" else "which of their items are better"
     return (

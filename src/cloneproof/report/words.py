@@ -182,7 +182,7 @@ def prior_words(prior: MeanLaw) -> str:
         parts = [
             f"{printable(name)}: {prior_words(own)}" for name, own in zip(prior.names[:4], prior.priors, strict=False)
         ]
-        return f"in each segment another mean ({'; '.join(parts)}{'; ..' if len(prior.names) > 4 else ''})"
+        return f"a mean of its own in each segment ({'; '.join(parts)}{'; ..' if len(prior.names) > 4 else ''})"
     if isinstance(prior, SegmentVectors):
         return f"means in the segments that are one of {len(prior.vectors)} vectors"
     if prior.atoms is None:

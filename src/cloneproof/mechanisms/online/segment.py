@@ -51,11 +51,6 @@ def segment_stream(stream: Stream, number: int | None) -> Stream:
     return stream if number is None else substream(stream, SEGMENTS_STREAM, number)
 
 
-def segment_horizon(fraction: float, horizon: int) -> int:
-    """Return the rounds that are expected in a segment, at least one."""
-    return max(1, round(fraction * horizon))
-
-
 def drawn_end(stream: Stream, number: int | None, horizon: int) -> int:
     """Return the last round of a segment that ends at random, with this mean."""
     return last_round(horizon, uniform(substream(segment_stream(stream, number), END_STREAM), 0))

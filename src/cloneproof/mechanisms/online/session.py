@@ -22,7 +22,7 @@ from cloneproof.errors import (
 )
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
-from cloneproof.market.segments import checked_segments
+from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import (
@@ -35,7 +35,7 @@ from cloneproof.mechanisms.online.registration import (
     open_registration,
     with_joiner,
 )
-from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segment_horizon, segments_mechanism
+from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segments_mechanism
 from cloneproof.mechanisms.online.session_file import (
     Decision,
     SessionEntry,

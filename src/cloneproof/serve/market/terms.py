@@ -18,11 +18,10 @@ from cloneproof.errors import CloneproofError, Refused
 from cloneproof.market import Agent, Market, Uniform
 from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
-from cloneproof.market.segments import checked_segments
+from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
-from cloneproof.mechanisms.online.segment import segment_horizon
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from cloneproof.errors import Refused
+from cloneproof.market.segments import segment_horizon
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import Allocation, nobody_left, open_registration
-from cloneproof.mechanisms.online.segment import segment_horizon
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger

@@ -1,0 +1,124 @@
+"""A recommendation for a market with segments: one for each of them, added up, beside one market for all.
+
+Registrations are for all segments and a mechanism runs in each, so regrets add up, and what is clone-proof in every
+segment is so in all together. One market for all pays for the best item on average, where each segment has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, Recommendation
+from cloneproof.advice.regret import expected_best
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.market.market import Market
+from cloneproof.mechanisms.mechanism import SegmentedMechanism
+
+Advise = Callable[[Market, Deadline], Recommendation]
+POOLED_METHOD = (
+    "against the best item of each segment; rates averaged over segments, by draws where they are continuous"
+)
+SERVED = "segments are served by"
+
+
+def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> Recommendation:
+    """Ask for advice in each segment, segments that are alike once, and in one market for all; and add up."""
+    alike = {id(own): own for own in market.by_segment.values()}
+    found = {key: advise(own, clock.share(len(alike) + 1 - place)) for place, (key, own) in enumerate(alike.items())}
+    by_segment = {name: found[id(own)] for name, own in market.by_segment.items()}
+    parts = [*by_segment.values()]
+    first = parts[0]
+    names = [each.name for each in first.ranked if all(_named(part, each.name) for part in parts)]
+    ranked = sorted(
+        (_added(by_segment, name) for name in names), key=lambda each: (each.needs != "", each.regret.value)
+    )
+    others = {name: why for part in parts for name, why in part.others.items()}
+    partly = {
+        each.name: "it is not clone-proof, or not known to be, in every segment" for p in parts for each in p.ranked
+    }
+    others = {name: why for name, why in (partly | others).items() if name not in names}
+    rivals = dict.fromkeys(name for part in parts for name in part.candidates)
+    pooled = _pooled(market, advise(market.pooled(), clock))
+    whole = replace(
+        first,
+        market=market,
+        ranked=tuple(ranked),
+        others=others,
+        price=None,
+        random_regret=sum(part.random_regret for part in parts),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        account_floor=_sum([part.account_floor for part in parts]),
+        settled=bool(ranked) and set(rivals) == {ranked[0].name},
+        candidates=tuple(dict.fromkeys([*names[:1], *(each.name for each in ranked if each.name in rivals), *rivals])),
+        by_segment=by_segment,
+        pooled=pooled,
+        interrupted=any(part.interrupted for part in parts),
+        left=any(part.left for part in parts),
+    )
+    return replace(whole, options=(*_served(whole), *_ends(parts)))
+
+
+def _named(part: Recommendation, name: str) -> AssessedMechanism | None:
+    return next((each for each in part.ranked if each.name == name), None)
+
+
+def _sum(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _added(by_segment: dict[str, Recommendation], name: str) -> AssessedMechanism:
+    """Return a mechanism in all segments together."""
+    each = {segment: one for segment, part in by_segment.items() if (one := _named(part, name)) is not None}
+    own, rounds = [*each.values()], [part.market.horizon for part in by_segment.values()]
+    longest = max(by_segment, key=lambda segment: by_segment[segment].market.horizon)
+    exploring = _sum([None if one.exploring is None else one.exploring * n for one, n in zip(own, rounds, strict=True)])
+    gains = [one.account_gain for one in own if one.account_gain is not None]
+    return replace(
+        each[longest],
+        mechanism=SegmentedMechanism.of({segment: one.mechanism for segment, one in each.items()}),
+        regret=weighted_sum([(1.0, one.regret) for one in own]),
+        verdict=next((one.verdict for one in own if one.verdict != "clone-proof"), "clone-proof"),
+        gain=max(one.gain for one in own),
+        exploring=None if exploring is None else exploring / sum(rounds),
+        promise=f"{each[longest].promise} This holds in every segment, and in all together with one list for all.",
+        seen=f"In segment {longest!r}: {each[longest].seen}",
+        over_time=(),
+        wrong=(),
+        account_gain=weighted_sum([(1.0, gain) for gain in gains]) if len(gains) == len(own) else None,
+    )
+
+
+def _pooled(market: Market, found: Recommendation) -> AssessedMechanism | None:
+    """Return the best mechanism of one market for all, its regret against the best original of each segment."""
+    if not found.ranked:
+        return None
+    choice, parts = found.choice, market.by_segment.values()
+    lost = sum(own.horizon * expected_best(own) for own in parts) - market.horizon * expected_best(found.market)
+    regret = choice.regret
+    method = f"{regret.method}, {POOLED_METHOD}"
+    return replace(choice, regret=Estimate(regret.value + max(0.0, lost), regret.error, "estimated", method, True))
+
+
+def _served(whole: Recommendation) -> list[PlatformOption]:
+    """Return what one market for all costs, beside one for each segment."""
+    known = [("one market each", whole.ranked[0], True)] if whole.ranked else []
+    known += [] if whole.pooled is None else [("one market for all", whole.pooled, False)]
+    return [PlatformOption(SERVED, words, each.name, each.regret, each.gain, asked) for words, each, asked in known]
+
+
+def _ends(parts: Sequence[Recommendation]) -> list[PlatformOption]:
+    """Return what the best mechanism of each segment costs at either end of the season, in all."""
+    options = []
+    for first in parts[0].options:
+        same = [each for part in parts for each in part.options if each.asked == first.asked]
+        if len(same) == len(parts):
+            names = " or ".join(dict.fromkeys(each.mechanism for each in same))
+            known = [each.gain for each in same if each.gain is not None]
+            gain = max(known) if len(known) == len(same) else None
+            option = "at random" if "random" in first.option else "after a fixed number of rounds"
+            regret = weighted_sum([(1.0, each.regret) for each in same])
+            options.append(PlatformOption("every segment ends", option, names, regret, gain, first.asked))
+    return options

@@ -1,0 +1,89 @@
+"""Advice and comparisons for markets with segments: sums over segments, beside one market for all."""
+
+import json
+import tomllib
+
+import msgspec
+import pytest
+
+import cloneproof as cp
+from cloneproof.advice.declared import declared_market
+from cloneproof.advice.recommendation import AssessedMechanism, terms_toml
+from cloneproof.advice.regret import expected_best, random_regret
+from cloneproof.cli.advice import parsed_rates, parsed_segments
+from cloneproof.engines.estimate import Estimate
+from cloneproof.errors import MarketError
+from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
+
+SEGMENTS = {"code": 0.5, "writing": 0.5}
+EXPERTS = cp.SegmentVectors([{"code": 0.6, "writing": 0.1}, {"code": 0.1, "writing": 0.6}], [0.5, 0.5])
+
+
+@pytest.fixture(scope="module")
+def advised():
+    market = cp.Market([cp.Agent(name, 2, EXPERTS) for name in ("ana", "bo")], 20_000, segments=SEGMENTS)
+    return cp.recommend(market, search=cp.Search(seconds=2))
+
+
+def test_regrets_are_sums_over_segments(advised):
+    named = [
+        next(each for each in part.ranked if each.name == advised.choice.name) for part in advised.by_segment.values()
+    ]
+    assert advised.choice.regret.value == pytest.approx(sum(each.regret.value for each in named))
+    assert advised.choice.verdict == "clone-proof"
+    assert advised.random_regret == pytest.approx(sum(map(random_regret, advised.market.by_segment.values())))
+    assert [advised.choice.mechanism.in_segment(name).parameters for name in SEGMENTS] == [
+        each.mechanism.parameters for each in named
+    ]
+
+
+def test_one_market_for_all_loses_the_best_of_each_segment(advised):
+    """Items are good in one segment or the other, and all alike on average: 10,000 (E best - .35) rounds in each."""
+    market = advised.market
+    lost = sum(own.horizon * (expected_best(own) - 0.35) for own in market.by_segment.values())
+    assert advised.pooled.regret.value >= lost - 1e-6
+    assert advised.choice.regret.value < lost
+    text = str(advised)
+    assert "segments save" in text
+    assert "one market for all" in text
+    assert set(json.loads(json.dumps(advised.to_dict()))["by_segment"]) == set(SEGMENTS)
+
+
+def test_segments_in_which_rates_are_the_same_share_one_answer(advised):
+    parts = [*advised.by_segment.values()]
+    assert parts[0] is parts[1]  # the segments are alike: half the rounds, either rate equally likely
+
+
+def test_a_declared_market_has_segments_too():
+    market = declared_market(3, 2, 1000, rates=cp.LogOdds(0.03, 0.5, 0.35), segments=SEGMENTS)
+    assert market.segment("code").horizon == 500
+    with pytest.raises(MarketError, match="in segment 'rare'"):
+        cp.recommend(agents=3, originals=2, horizon=100, values=(0.1, 0.2), segments={"rare": 0.01, "usual": 0.99})
+    with pytest.raises(MarketError, match="no drift or arrivals in a market with segments"):
+        cp.recommend(agents=3, originals=2, horizon=100, values=(0.1, 0.2), segments=SEGMENTS, drift=50)
+
+
+def test_compare_audits_the_total():
+    market = cp.Market([cp.Agent(name, 2, EXPERTS) for name in ("ana", "bo")], 400, segments=SEGMENTS)
+    rows = {row.name: row for row in cp.compare(market, ["etc", "reservoir"], search=cp.Search(seconds=6))}
+    assert rows["reservoir"].verdict == "clone-proof"
+    made = cp.mechanism("reservoir", market=market)
+    assert rows["reservoir"].regret.value == pytest.approx(cp.evaluate(market, made).regret.value)
+    assert rows["etc"].regret is not None
+
+
+def test_options_of_the_shell():
+    assert parsed_segments("code=.3, writing=.7") == {"code": 0.3, "writing": 0.7}
+    assert parsed_rates("LogOdds(.03, .5, .35)") == {"rates": cp.LogOdds(0.03, 0.5, 0.35)}
+    for bad in ("code", "code=x", "code=.5,code=.5", "=1", ""):
+        with pytest.raises(MarketError, match="NAME=PART"):
+            parsed_segments(bad)
+
+
+def test_terms_say_what_differs_between_segments():
+    market = cp.Market([cp.Agent("ana", 2, EXPERTS)], 20_000, segments={"code": 0.1, "writing": 0.9})
+    made = cp.mechanism("reservoir", market=market)
+    assert isinstance(made.parameters["rounds"], dict)
+    chosen = AssessedMechanism(made, Estimate(1.0, 0.0, "proven", "by hand"), "clone-proof", 0.0, None, None, "")
+    spec = msgspec.convert(tomllib.loads(terms_toml(market, chosen)), MarketSpec)
+    assert build_mechanism(complete(spec)).to_dict() == made.to_dict()
