@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.errors import LogError
+from cloneproof.logs.segment_sums import studied_segments
+from cloneproof.logs.study import study_log
 from support.command import run
 from support.sizes import LONG
 
@@ -174,3 +176,53 @@ def test_the_command_shows_segments(tmp_path):
     assert done.returncode == 0
     assert "segment: device x place" in " ".join(done.stdout.split())
     assert "d1 / p4" in done.stdout
+
+
+def study_of_two_devices(policy, n=10_000, **options):
+    """A log in which an item of ana's, good on phones only, is listed under three names with one title."""
+    dice = np.random.default_rng(8)
+    names = ["a", "a2", "a3", "b", "c"]
+    rates = {"phone": [0.4, 0.4, 0.4, 0.2, 0.3], "desk": [0.1, 0.1, 0.1, 0.3, 0.2]}
+    arm, phone = dice.integers(0, 5, n), dice.random(n) < 0.75
+    click = dice.random(n) < np.where(phone, np.array(rates["phone"])[arm], np.array(rates["desk"])[arm])
+    table = {
+        "agent": np.array(["ana", "ana", "ana", "bo", "cy"])[arm], "arm": np.array(names)[arm], "click": click,
+        "device": np.where(phone, "phone", "desk"), "title": np.array(["same"] * 3 + ["b", "c"])[arm],
+    }  # fmt: skip
+    log = cp.read_log(table, segment="device", same="title")
+    return study_log(log, policy, "etc", horizon=60, seconds=8, **options)
+
+
+def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total():
+    study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
+    assert study.market.segments == pytest.approx({"phone": 0.75, "desk": 0.25}, abs=0.02)
+    for name, rate in (("phone", 0.4), ("desk", 0.1)):
+        prior = study.market.segment(name).agents[0].prior
+        assert prior.mean == pytest.approx(rate, abs=0.1)
+    assert set(study.by_segment) == {"phone", "desk"}
+    assert study.verdict.verdict == "exploitable"
+    gains = [each.value for each in study.verdict.by_segment.values()]
+    assert sum(gains) == pytest.approx(study.verdict.worst.gain.value)
+    assert study.recommendation.choice.regret.value == pytest.approx(
+        sum(each.choice.regret.value for each in study.recommendation.by_segment.values()), rel=0.2
+    )
+    (shown,) = [
+        part for each in study.sections() if each.title == "By segment" for part in each.parts if part.kind == "table"
+    ]
+    assert [row[0] for row in shown.rows] == ["phone", "desk", "all"]
+    json.dumps(study.to_dict())
+
+
+def test_small_segments_are_pooled_in_a_study():
+    rows = {"agent": ["a"] * 55, "arm": ["x"] * 55, "click": [1, 0, 0, 0, 1] * 11}
+    rows["query"] = [f"q{k}" for k in range(10) for _ in range(k + 1)]
+    found = studied_segments(cp.read_log(rows, segment="query"))
+    assert {name: own.rounds for name, own in found.items()} == {
+        "q9": 10,
+        "q8": 9,
+        "q7": 8,
+        "q6": 7,
+        "q5": 6,
+        "5 others": 15,
+    }
+    assert sum(own.arms[0].total for own in found.values()) == 22

@@ -7,8 +7,8 @@ same rounds. Exact if the closed form applies, else sampled in pairs with common
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -22,8 +22,9 @@ from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError
-from cloneproof.logs.originals import LogOwner
+from cloneproof.logs.originals import LogOwner, by_segment
 from cloneproof.market import Agent, Market
+from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
 
 RUNS: Final = 200  # pairs of runs in a batch
@@ -35,7 +36,7 @@ LEVELS: Final = 3  # values of an original's posterior
 class CopyWorth:
     """Worth of an owner's copies: with them, with each original once, and the difference; in rewards in [0, 1].
 
-    `remark` says why numbers are missing.
+    `remark` says why numbers are missing, `by_segment` has the difference in each segment of the market.
     """
 
     owner: LogOwner
@@ -43,6 +44,7 @@ class CopyWorth:
     once: Estimate | None
     gain: Estimate | None
     remark: str = ""
+    by_segment: Mapping[str, Estimate] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -51,15 +53,19 @@ class CopyWorth:
             "originals": [[list(arm.place) for arm in group] for group in self.owner.originals],
             "with_copies": to_data(self.copied),
             **fields_of(self, "once", "gain", "remark"),
+            **(fields_of(self, "by_segment") if self.by_segment else {}),
         }
 
 
-def posterior_market(owners: Sequence[LogOwner], fitted: FittedPriors, market: Market) -> Market:
-    """Return the fitted market with what the log says of each original as its prior."""
-    rows = {owner.name: fitted.posterior[owner.name][: len(owner.originals)] for owner in owners}
-    priors = {name: [condense(row, fitted.grid, LEVELS, ".5g") for row in own] for name, own in rows.items()}
-    agents = [Agent(name, prior=prior) for name, prior in priors.items()]
-    return Market(agents, market.horizon, market.share, ends=market.ends)
+def posterior_market(owners: Sequence[LogOwner], fits: Mapping[str, FittedPriors], market: Market) -> Market:
+    """Return the fitted market with what the log says of each original, in each segment, as its prior."""
+
+    def law(owner: LogOwner, original: int) -> Prior | dict[str, Prior]:
+        rows = {name: (fitted.posterior[owner.name][original], fitted.grid) for name, fitted in fits.items()}
+        return by_segment({name: condense(row, grid, LEVELS, ".5g") for name, (row, grid) in rows.items()})
+
+    agents = [Agent(owner.name, prior=[law(owner, k) for k in range(len(owner.originals))]) for owner in owners]
+    return Market(agents, market.horizon, market.share, ends=market.ends, segments=market.segments)
 
 
 def worth_of_copies(
@@ -90,12 +96,18 @@ def _worth(
     try:
         if isinstance(mechanism, Mechanism):
             try:
-                with_copies = evaluate(market, mechanism, registered, engine="closed-form").payoff[owner.name]
-                without = evaluate(market, mechanism, once, engine="closed-form").payoff[owner.name]
+                copied, honest = (
+                    evaluate(market, mechanism, each, engine="closed-form") for each in (registered, once)
+                )
             except CloneproofError:
                 pass
             else:
-                return CopyWorth(owner, with_copies, without, with_copies - without)
+                paid = copied.payoff[owner.name], honest.payoff[owner.name]
+                parts = {
+                    name: own.payoff[owner.name] - honest.by_segment[name].payoff[owner.name]
+                    for name, own in copied.by_segment.items()
+                }
+                return CopyWorth(owner, *paid, paid[0] - paid[1], by_segment=parts)
         search = Search(seconds=max(clock.left or 0.0, 0.1), runs=RUNS, seed=seed, bounds="asymptotic")
         sampled = gain(market, mechanism, owner.name, registered, stop_when_decided=False, search=search)
     except CloneproofError as refusal:
@@ -103,4 +115,4 @@ def _worth(
     if sampled.runs < LEAST_RUNS:
         remark = f"{sampled.runs} pairs of runs in {seconds:.0f} s are too few for bounds; give more --seconds"
         return CopyWorth(owner, None, None, None, remark)
-    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate)
+    return CopyWorth(owner, sampled.copied, sampled.honest, sampled.estimate, by_segment=sampled.by_segment)

@@ -162,12 +162,26 @@ class Pooled:
 
 
 def pooled(arms: Sequence[LoggedArm]) -> Pooled:
-    """Pool the rewards of several arms."""
+    """Pool the rewards of several arms; of none, no rewards."""
+    if not arms:
+        return Pooled(0, 0.0, 1.0)
     rounds = sum(arm.rounds for arm in arms)
     mean = float(sum(arm.total for arm in arms) / rounds)
     variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
     worth = mean * (1 - mean) / variance if variance > 1e-9 else 1.0
     return Pooled(rounds, mean, min(max(worth, 1.0), 1e3))
+
+
+def segment_originals(owners: Sequence[LogOwner], log: Log) -> dict[str, list[tuple[LoggedArm, ...]]]:
+    """Return the originals of each owner as the log of a segment has them: nothing of those that were not served."""
+    arms = {arm.place: arm for arm in log.arms}
+    groups = {owner.name: [[arms.get(arm.place) for arm in group] for group in owner.originals] for owner in owners}
+    return {name: [tuple(arm for arm in group if arm) for group in own] for name, own in groups.items()}
+
+
+def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
+    """Return the priors of an item by segment as an agent takes them: the only one, where there are no segments."""
+    return priors[""] if "" in priors else dict(priors)
 
 
 def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
@@ -183,7 +197,8 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
     counts = np.array([each.rounds * each.worth for group in originals.values() for each in group])
     smooth = (means * counts + 0.5) / (counts + 1.0)
     errors = 4 * np.sqrt(smooth * (1 - smooth) / (counts + 1.0))
-    low, high = float((smooth - errors).min()), float((smooth + errors).max())
+    seen = counts > 0  # else an item that was never served would widen the grid
+    low, high = float((smooth - errors)[seen].min()), float((smooth + errors)[seen].max())
     grid = np.linspace(max(low, 1e-7), min(high, 1 - 1e-7), POINTS)
     means = np.clip(means, 0.0, 1.0)
     evidence = binomial_evidence(means, believed(means, counts, grid[1] - grid[0], 1.0), grid)

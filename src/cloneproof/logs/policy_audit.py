@@ -9,8 +9,8 @@ a new seed, so that its figures are independent of the search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cloneproof._clock import now
@@ -22,6 +22,7 @@ from cloneproof.analysis.gain import gain
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market import Market
 from cloneproof.mechanisms import Mechanism
@@ -44,11 +45,12 @@ AuditedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 @dataclass(frozen=True)
 class PolicyAudit:
-    """Audit of a policy in the fitted market, the deviation with its figures, and the scope."""
+    """Audit of a policy in the fitted market, the deviation with its figures (gain by segment too), and the scope."""
 
     audit: Audit
     worst: Witness
     scope: str
+    by_segment: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -56,7 +58,8 @@ class PolicyAudit:
 
     def to_dict(self) -> dict[str, Any]:
         worst = fields_of(self.worst, "horizon", "agent", "copies", "honest", "copied", "gain")
-        return fields_of(self, "verdict", "scope") | worst | fields_of(self, "audit")
+        parts = fields_of(self, "by_segment") if self.by_segment else {}
+        return fields_of(self, "verdict", "scope") | worst | parts | fields_of(self, "audit")
 
 
 def audit_policy(
@@ -67,17 +70,24 @@ def audit_policy(
     few = max(each.count for each in market.agents) <= MOST_SEARCHED
     if isinstance(made, Mechanism) and (_has_theorem(made) or (few and _has_closed_form(market, made))):
         found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
-        return PolicyAudit(found, found.worst, str(found.scope))
+        return PolicyAudit(found, found.worst, str(found.scope), _gains(found))
     clock = Deadline(seconds * SEARCHED)
     horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
     searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
-    found, best = searches[0], searches[0].worst
+    found = searches[0]
+    best = found.worst
+    parts: Mapping[str, Estimate] = _gains(found)
     if found.verdict == "exploitable":
-        best = [each.worst for each in searches if each.verdict == "exploitable"][-1]
+        last = [each for each in searches if each.verdict == "exploitable"][-1]
+        best, parts = last.worst, _gains(last)
         played = made if isinstance(made, BlackBox) else found.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
-            best = _sampled_again(best, played, seconds - clock.seconds, seed)
-    return PolicyAudit(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches))
+            best, parts = _sampled_again(best, parts, played, seconds - clock.seconds, seed)
+    return PolicyAudit(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches), parts)
+
+
+def _gains(found: Audit) -> dict[str, Estimate]:
+    return {name: each.gain for name, each in found.by_segment.items()}
 
 
 def _searches(market: Market, policy: AuditedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
@@ -125,15 +135,17 @@ def _has_closed_form(market: Market, made: Mechanism) -> bool:
     return True
 
 
-def _sampled_again(worst: Witness, made: Mechanism | BlackBox, seconds: float, seed: int) -> Witness:
+def _sampled_again(
+    worst: Witness, parts: Mapping[str, Estimate], made: Mechanism | BlackBox, seconds: float, seed: int
+) -> tuple[Witness, Mapping[str, Estimate]]:
     """Sample the deviation with fresh pairs; keep it as found if these are less precise."""
     search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")
     fresh = gain(
         worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
     )
     if fresh.estimate.error >= worst.gain.error:
-        return worst
-    return replace(worst, honest=fresh.honest, copied=fresh.copied, gain=fresh.estimate)
+        return worst, parts
+    return replace(worst, honest=fresh.honest, copied=fresh.copied, gain=fresh.estimate), fresh.by_segment
 
 
 def _scope(searches: Sequence[Audit]) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
 from cloneproof.logs.columns import LIKELY_SEGMENTS
+from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.statistics import KEYS, ArmSums, LogRows, key_of
 
 LEVEL: Final = 0.001  # of the test behind a note, for all columns together
 MOST_VALUES: Final = 1000  # values of a column up to which it is tested
+MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
 LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must expect
 
 
@@ -20,6 +24,28 @@ def over_segments(cells: Sequence[ArmSums]) -> list[ArmSums]:
         place = cell.agent, cell.arm
         found[place] = found[place] + cell if place in found else cell
     return list(found.values())
+
+
+def studied_segments(log: Log) -> dict[str, Log]:
+    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments.
+
+    >>> import cloneproof as cp
+    >>> rows = {"agent": ["a"] * 3, "arm": ["x"] * 3, "click": [1, 0, 1], "device": ["tv", "tv", "phone"]}
+    >>> {name: own.rounds for name, own in studied_segments(cp.read_log(rows, segment="device")).items()}
+    {'tv': 2, 'phone': 1}
+    """
+    if not log.segments:
+        return {"": log}
+    names = list(log.segments)
+    kept = names if len(names) <= MOST_STUDIED else names[: MOST_STUDIED - 1]
+    found = {name: log.segment(name) for name in kept}
+    pooled: dict[tuple[str, str], LoggedArm] = {}
+    for arm in (arm for name in names[len(kept) :] for arm in log.segments[name]):
+        before = pooled.get(arm.place, replace(arm, rounds=0, total=Fraction(0), squares=Fraction(0)))
+        sums = {name: getattr(before, name) + getattr(arm, name) for name in ("rounds", "total", "squares")}
+        pooled[arm.place] = replace(before, **sums)
+    rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
+    return found | {name: replace(log, arms=arms, segments={}, propensities=()) for name, arms in rest.items()}
 
 
 def segment_notes(log: LogRows) -> list[str]:

@@ -10,8 +10,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -37,14 +37,17 @@ from cloneproof.logs.log import Log
 from cloneproof.logs.originals import (
     LogOwner,
     arm_records,
+    by_segment,
     common_levels,
     fit_rates,
     log_owners,
     pooled,
+    segment_originals,
     studied_owners,
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
+from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends
 from cloneproof.mechanisms import Mechanism
@@ -89,6 +92,7 @@ class LogStudy(Result):
 
     log             what was read
     findings        arms that look like one item
+    by_segment      the same by the rewards of each segment alone, if the log has segments
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
     market          each owner's originals with its fitted prior; copies are valued in it, and a sampled policy is
                     audited over more rounds where time allows
@@ -120,6 +124,7 @@ class LogStudy(Result):
     left: tuple[str, ...]
     seconds: float
     interrupted: bool = False
+    by_segment: Mapping[str, CopyFindings] = field(default_factory=dict)
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -138,8 +143,9 @@ class LogStudy(Result):
         return {
             "log": self.log.to_dict(),
             "copies": self.findings.to_dict(),
+            **(fields_of(self, "by_segment") | fields_of(self.market, "segments") if self.by_segment else {}),
             **fields_of(self.market, "horizon", "share"),
-            "priors": {agent.name: agent.priors[0].to_dict() for agent in self.market.agents},
+            "priors": {agent.name: agent.laws[0].to_dict() for agent in self.market.agents},
             "originals": {owner.name: len(owner.originals) for owner in self.owners},
             "policy": self.policy or None,
             **fields_of(self, "worth", "verdict"),
@@ -201,21 +207,39 @@ def _studied(
     tell = progress or (lambda done, total, what: None)
     atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
     tell(0, 5, "looking for copies")
-    findings = find_copies(
-        arm_records(log), level, log.columns.same, seconds=clock.within(COPIES * (clock.budget or 0.0))
-    )
+    segments = studied_segments(log)
+    parts = segments if log.segments else {}
+
+    def found_in(rows: Log) -> CopyFindings:
+        seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
+        return find_copies(arm_records(rows), level, log.columns.same, seconds=seconds)
+
+    findings, in_segments = found_in(log), {name: found_in(own) for name, own in parts.items()}
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
     rounds = traffic or max(sum(owner.rounds for owner in owners), len(owners))
     chosen = min(rounds, LONGEST) if horizon is None else horizon
     tell(1, 5, "fitting priors")
-    fitted = fit_rates({owner.name: [pooled(group) for group in owner.originals] for owner in everybody})
-    priors, common, merged = common_levels(fitted, atoms)
-    if merged:
+    groups = {name: segment_originals(everybody, own) for name, own in segments.items()}
+    fits = {
+        name: fit_rates({owner: [pooled(group) for group in each] for owner, each in own.items()})
+        for name, own in groups.items()
+    }
+    levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
+    if merged := max(merged for _, _, merged in levels_of.values()):
         notes.append(f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart")
-    agents = [Agent(owner.name, len(owner.originals), priors[owner.name]) for owner in owners]
-    market = Market(agents, chosen, share, ends=ends)
+    common = by_segment({name: prior for name, (_, prior, _) in levels_of.items()})
+    agents = [
+        Agent(
+            owner.name,
+            len(owner.originals),
+            by_segment({name: own[owner.name] for name, (own, *_) in levels_of.items()}),
+        )
+        for owner in owners
+    ]
+    terms: dict[str, Any] = {"ends": ends, "segments": {name: own.rounds / log.rounds for name, own in parts.items()}}
+    market = Market(agents, chosen, share, **terms)
     asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, [], tell)
     if findings.late:
         asked.left.append("some questions about copies")
@@ -224,9 +248,7 @@ def _studied(
     few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
     answers = _Answers()
     try:
-        _answer(
-            asked, answers, log, Market(few, rounds, share, ends=ends), rounds if horizon is None else chosen, fitted
-        )
+        _answer(asked, answers, log, Market(few, rounds, share, **terms), rounds if horizon is None else chosen, fits)
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
@@ -241,7 +263,7 @@ def _studied(
     return LogStudy(
         log, findings, owners, market, name, tuple(worths), verdict, answers.comparison,
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
-        interrupted,
+        interrupted, in_segments,
     )  # fmt: skip
 
 
@@ -257,7 +279,9 @@ class _Answers:
     backtest: Backtest | None = None
 
 
-def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: int, fitted: FittedPriors) -> None:
+def _answer(
+    asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: int, fits: Mapping[str, FittedPriors]
+) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
     asked.tell(2, 5, "what to run")
     answers.recommendation = _advised(asked, whole)
@@ -270,11 +294,13 @@ def _answer(asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: 
     else:
         if any(owner.copied for owner in asked.owners):
             asked.tell(3, 5, "what the copies earned")
-            answers.worth = _worths(asked, made, fitted)
+            answers.worth = _worths(asked, made, fits)
         asked.tell(4, 5, "auditing the policy")
         answers.verdict = _audited(asked, longest)
     answers.traffic = _own_traffic(asked, answers.recommendation)
-    if log.propensities:
+    if log.segments and log.propensities:
+        asked.notes.append("there is no backtest by segment: leave --segment out for one of the whole log")
+    elif log.propensities:
         answers.backtest = backtest(log, asked.owners, made, answers.recommendation, asked.clock, asked.seed)
         if asked.clock.spent:
             asked.leave("trying every policy on the log itself")
@@ -310,12 +336,12 @@ class _Asked:
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _worths(asked: _Asked, made: Mechanism | BlackBox, fitted: FittedPriors) -> list[CopyWorth]:
+def _worths(asked: _Asked, made: Mechanism | BlackBox, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
     """Return what the copies in the log are worth under the policy."""
     if asked.seconds(WORTH) < LEAST_SECONDS:
         asked.leave("what the copies earned")
         return []
-    after = posterior_market(asked.owners, fitted, asked.market)
+    after = posterior_market(asked.owners, fits, asked.market)
     with Deadline(asked.seconds(WORTH)).for_engines():
         return worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
 

@@ -14,7 +14,9 @@ from cloneproof.analysis.copying.records import CopyGroup, Duplicates
 from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
+from cloneproof.logs.log import Log
 from cloneproof.logs.policy_audit import PolicyAudit
+from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.logs.study import LogStudy
 from cloneproof.report.log import LONGEST_NAME, items, log_words, reading
 from cloneproof.report.words import (
@@ -41,6 +43,8 @@ def sections(study: LogStudy) -> Iterable[Section]:
     answer: list[SectionPart] = [Paragraph(_sentence(study)), Facts(tuple(_tiles(study)), large=True)]
     tone = "undecided" if study.verdict is None else study.verdict.verdict
     yield Section(_title(len(study.findings.found)), tuple(answer), log_words(study.log), tone)
+    if study.by_segment:
+        yield Section("By segment", tuple(_segments(study)))
     if study.worth:
         yield Section("What the copies earned", tuple(_worth(study)))
     if study.findings.duplicates:
@@ -120,6 +124,44 @@ def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
     if study.recommendation is not None and study.recommendation.ranked:
         choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
         yield f"{choice.name} costs", number(_scaled(choice.regret, study)), f"{unit} in {rounds:,} rounds"
+
+
+def _segments(study: LogStudy) -> Iterator[SectionPart]:
+    """Return a row for each segment and one for all: rates, findings, what copies gain, and what the advice costs."""
+    worth = next((each for each in study.worth if each.by_segment), None)
+    worst = None if study.verdict is None else study.verdict.worst
+    gains = {} if study.verdict is None else study.verdict.by_segment
+    advised = study.recommendation if study.recommendation is not None and study.recommendation.ranked else None
+    parts = {} if advised is None else advised.by_segment
+
+    def row(name: str, log: Log, found: int, *amounts: Estimate | None) -> tuple[str, ...]:
+        rates = f"{log.rounds:,}", f"{study.log.unscaled(log.mean):.4g}", f"{found}"
+        return name, *rates, *(_amount(amount, study, sign=k < 2) for k, amount in enumerate(amounts))
+
+    rows = [
+        row(
+            shorten(name, LONGEST_NAME),
+            log,
+            len(study.by_segment[name].found),
+            None if worth is None else worth.by_segment.get(name),
+            gains.get(name),
+            parts[name].choice.regret if name in parts and parts[name].ranked else None,
+        )
+        for name, log in studied_segments(study.log).items()
+    ]
+    total = (
+        None if worth is None else worth.gain,
+        None if worst is None else worst.gain,
+        None if advised is None else advised.choice.regret,
+    )
+    copier = "copies of the log" if worth is None else f"copies of {shorten(worth.owner.name, LONGEST_NAME)}"
+    columns = ("segment", "rounds", "mean", "groups of copies", copier, "best copies found", "advice costs")
+    yield Table.of(columns, [*rows, row("all", study.log, len(study.findings.found), *total)])
+    yield Paragraph(
+        f"Columns of copies and of the advice are in {_unit(study)}; what each covers is said below. Groups are found "
+        "from the rewards of a segment alone, and in the last row from all; only the latter join arms and accounts here.",
+        role="note",
+    )
 
 
 def _worth(study: LogStudy) -> Iterator[SectionPart]:
