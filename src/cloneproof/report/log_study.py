@@ -159,7 +159,7 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
     yield Table.of(columns, [*rows, row("all", study.log, len(study.findings.found), *total)])
     yield Paragraph(
         f"Columns of copies and of the advice are in {_unit(study)}; what each covers is said below. Groups are found "
-        "from the rewards of a segment alone, and in the last row from all; only the latter join arms and accounts here.",
+        "from the rewards of a segment alone, and in the last row from all; only the latter join arms and accounts.",
         role="note",
     )
 
