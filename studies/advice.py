@@ -237,6 +237,25 @@ def on_slots(world, t, stop, draws, width):
 
 
 @nb.njit
+def on_bars(world, t, stop, draws, stakes, points):
+    """Bars on slots: a balance of W points lasts for W views at least; what is lost."""
+    _, agents, items = world.rates.shape
+    slots = agents * draws
+    item, failures, lost = np.random.randint(0, items, slots), np.zeros(slots, np.int64), 0.0
+    order, balance = np.random.random(slots), np.full(slots, stakes[0])
+    while t < stop:
+        i = int(np.argmin(failures + order))
+        now, level = min(balance[i], stop - t), min(failures[i], len(stakes) - 1)
+        ones, missed = pull(world, t, i // draws, item[i], now)
+        more = np.random.binomial(int(ones), points[level] % 1)
+        t, lost, balance[i] = t + now, lost + missed, balance[i] - now + int(ones) * int(points[level]) + more
+        if balance[i] == 0:
+            failures[i] += 1
+            balance[i] = stakes[min(failures[i], len(stakes) - 1)]
+    return lost
+
+
+@nb.njit
 def nested_ucb(world, t, stop, constant, power, current):
     """UCB over agents, of bonus root(constant t^power ln t / n), and UCB with constant 2 inside; what is lost."""
     _, agents, items = world.rates.shape
@@ -268,6 +287,12 @@ def set_seed(seed):
     np.random.seed(seed)
 
 
+def bars_of(given: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The stakes in points, and what a click earns, of each bar; none of other mechanisms."""
+    points = 1 / np.atleast_1d(given.get("bars", ())).astype(float)
+    return np.maximum(1, np.rint(given.get("stake", 1.0) * points)).astype(np.int64), points
+
+
 def program(made: cp.Mechanism) -> tuple[Callable[..., float], tuple[Any, ...]]:
     """The program that plays a mechanism, and its numbers."""
     given: Any = made.parameters
@@ -278,6 +303,7 @@ def program(made: cp.Mechanism) -> tuple[Callable[..., float], tuple[Any, ...]]:
         "reservoir": (reservoir, tests),
         "reservoir-contest": (contest, (*tests, width)),
         "reservoir-index": (on_slots, (given.get("draws"), given.get("constant"))),
+        "reservoir-bars": (on_bars, (given.get("draws"), *bars_of(given))),
         "holdout-kl-ucb": (holdout_contest, (rounds, width)),
         "holdout-h-etc": (award, (rounds, rounds * (given.get("max_arms") or 0) + fresh, True)),
         "h-etc-r": (award, (rounds, given.get("agent_rounds"), False)),

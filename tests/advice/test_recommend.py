@@ -299,7 +299,7 @@ def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_cei
     agents = [cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")]
     market = cp.Market(agents, horizon=500, ends="at-random")
     by_name = {each.name: each for each in advised(market, progress=interrupt("best responses")).ranked}
-    assert set(by_name) == {"reservoir", "reservoir-contest", "reservoir-index"}
+    assert set(by_name) == {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars"}
     index = by_name["reservoir-index"]
     assert index.gain < 0.005
     assert "No provider gains more than" in index.promise

@@ -27,6 +27,7 @@ MANY = [
     (LISTED, "rh-ucb", {}),
     (BETA, "reservoir-contest", CONTEST | {"horizon": 800}),
     (RANDOM, "reservoir-index", {"draws": 4, "constant": 1.5}),
+    (RANDOM, "reservoir-bars", {"bars": [0.55, 0.4, 0.3], "stake": 1.5, "draws": 3}),
     (RANDOM, "reservoir-contest", CONTEST | {"horizon": 500}),
     (RANDOM, "reservoir", PASS),
 ]
@@ -77,7 +78,7 @@ def test_markets_are_those_of_the_page():
     assert all(2 * 10**4 <= each.market.horizon <= 2 * 10**5 for each in asked)
 
 
-@pytest.mark.skipif(not LONG, reason="compiles twelve programs")
+@pytest.mark.skipif(not LONG, reason="compiles thirteen programs")
 @pytest.mark.parametrize(("market", "name", "numbers"), MANY)
 def test_programs_play_as_the_engines_do(market, name, numbers):
     made, runs = cp.mechanism(name, **numbers), 4000

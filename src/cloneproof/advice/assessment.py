@@ -17,6 +17,7 @@ from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
+from cloneproof.mechanisms.rule import Rule
 
 SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
@@ -173,10 +174,7 @@ def _seen(market: Market, made: Mechanism) -> str:
     exploring, _ = exploration(market, made)
     arm, items = running.arm, f"{market.originals:,} items"
     if arm.draws and running.agent is None and not arm.explore:
-        return (
-            f"About {_drawn(market, arm.draws):,} of {items} are shown at first, {arm.draws:,} draws of each provider; "
-            f"those that do better have more of the traffic, in the end nearly all of it."
-        )
+        return _seen_side_by_side(market, arm)
     if arm.draws and running.agent is None:
         tests = min(arm.draws * agents, (exploring or 0.0) * market.horizon / max(1, arm.explore))
         shown = min(market.originals, max(1, round(tests)))
@@ -198,6 +196,20 @@ def _seen(market: Market, made: Mechanism) -> str:
     if running.agent is not None and running.agent.uniform:
         return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best."
     return f"All {items} are shown; those that do better have more of the traffic."
+
+
+def _seen_side_by_side(market: Market, arm: Rule) -> str:
+    """Describe what visitors see where the slots of all agents are side by side."""
+    items = f"{market.originals:,} items"
+    if arm.slots.bars:
+        return (
+            f"Draws from {items} are shown one after the other, each until its points are used up; one whose rate is "
+            "high enough soon has nearly all traffic. If none is, providers take turns."
+        )
+    return (
+        f"About {_drawn(market, arm.draws):,} of {items} are shown at first, {arm.draws:,} draws of each provider; "
+        "those that do better have more of the traffic, in the end nearly all of it."
+    )
 
 
 def _drawn(market: Market, draws: int) -> int:

@@ -42,6 +42,7 @@ from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform
 from cloneproof.market.segments import LogOdds
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.rules.bars import bars
 
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
 SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
@@ -132,8 +133,8 @@ def wrong_declarations(
 ) -> tuple[WrongDeclaration, ...]:
     """Return each way in which a declaration may be wrong, with the regret and the largest gain.
 
-    `usual` is the budget of those with which one must reckon: rates half and twice as high, and a threshold that is a
-    standard deviation of a test's count too low or too high.
+    `usual` is the budget of those with which one must reckon: rates half and twice as high, a threshold that is a
+    standard deviation of a test's count too low or too high, and bars that are a fifth too low or too high.
     """
     mistakes = []
     for what, each in _other_thresholds(made):
@@ -155,8 +156,13 @@ def if_bayesian(market: Market, made: Mechanism, sampling: SamplingBudget) -> Wr
 
 
 def _other_thresholds(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
-    """Yield the mechanism with a threshold a step too low and too high, if it has one."""
+    """Yield the mechanism with a threshold, or with bars, a step too low and too high, if it has one."""
     slots = made.arm.slots
+    if slots.bars:
+        given, stake = (np.atleast_1d(made.arm.options[key]) for key in ("bars", "stake"))
+        for what, factor in (("low", 0.8), ("high", 1.2)):
+            arm = bars(np.minimum(1.0, factor * given).tolist(), stake.tolist(), slots.draws)
+            yield f"the bar is a fifth too {what}", replace(made, arm=arm)
     if slots.threshold is None:
         return
     step = max(1, round(math.sqrt(slots.threshold)))

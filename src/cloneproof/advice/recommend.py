@@ -443,7 +443,7 @@ class _Stages:
                 if not known:
                     continue
                 regret, made = min(known, key=lambda pair: pair[0].value)
-                choice, gain = made.name, None if made.arm.slots.falling else 0.0
+                choice, gain = made.name, 0.0 if not made.arm.slots.falling or len(made.arm.slots.bars) == 1 else None
             option = words.format(self.market.horizon)
             options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
         return tuple(options)

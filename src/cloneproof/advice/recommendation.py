@@ -292,7 +292,7 @@ class Recommendation(Tabular):
 
     @property
     def cost_range(self) -> tuple[float, float] | None:
-        """Smallest and largest cost of the choice if rates are half or twice as high, or its threshold a step off."""
+        """Smallest and largest cost of the choice if rates are half or twice as high, or its threshold or bar off."""
         usual = [wrong.regret for wrong in self.choice.wrong if wrong.usual]
         regrets = [regret for regret in usual if regret is not None]
         costs = [self.cost_of(regret).value for regret in [self.choice.regret, *regrets]]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from cloneproof._clock import count_work
 from cloneproof.advice.recommendation import CoursePoint
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
-from cloneproof.bounds.reservoir import ReservoirNumbers
+from cloneproof.bounds.bars import bars_regret
+from cloneproof.bounds.bars_tuning import QUOTED
+from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job
 from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, kernels_installed, load_kernels
@@ -65,23 +68,21 @@ def is_listed(market: Market) -> bool:
 
 
 def computed_regret(market: Market, made: Mechanism, copies: Copies | None = None) -> Estimate | None:
-    """Return the regret by the closed form for listed rates, or by moments for a flat reservoir; None if neither."""
+    """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
     if market.segments:
         parts = [computed_regret(own, made.in_segment(name), copies) for name, own in market.by_segment.items()]
         known = [(1.0, part) for part in parts if part is not None]
         return weighted_sum(known) if len(known) == len(parts) else None
-    numbers = flat_numbers(market, made) if copies is None else None
+    by_moments = _moments_of(market, made) if copies is None else None
     try:
         if is_listed(market):  # quadrature is slower and less exact than runs
             return evaluate(market, made, copies, engine="closed-form").regret
     except OutOfTimeError:
-        if numbers is None:
+        if by_moments is None:
             raise
     except CloneproofError:
         pass
-    if numbers is None:
-        return None
-    return _slate_regret(market, numbers) if market.places else _regret_by_moments(market, numbers)
+    return None if by_moments is None else by_moments()
 
 
 def regret_of(
@@ -117,16 +118,28 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
     return Estimate(mean, error, "asymptotic", f"{runs} runs, 99 % in the limit of many")
 
 
-def _regret_by_moments(market: Market, numbers: ReservoirNumbers) -> Estimate:
-    """Return the honest regret of a flat reservoir: exact for atoms, else by quadrature."""
+def _moments_of(market: Market, made: Mechanism) -> Callable[[], Estimate] | None:
+    """Return what computes the honest regret from moments of priors; None if the mechanism has no such formula."""
+    slots, draws, numbers = made.arm.slots, made.arm.draws, flat_numbers(market, made)
+    if slots.bars and made.agent is None and market.ends == "at-random":
+        return partial(_regret_by_moments, market, lambda tabled: bars_regret(tabled, slots.bars, draws, QUOTED))
+    if numbers is None:
+        return None
+    if market.places:
+        return partial(_slate_regret, market, numbers)
+    return partial(_regret_by_moments, market, lambda tabled: tabled.regret(numbers))
+
+
+def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float]) -> Estimate:
+    """Return the honest regret of a flat reservoir or of bars: exact for atoms, else by quadrature."""
     priors = [agent.priors for agent in market.agents]
     how = "moments of one original at a time"
     if is_listed(market):
         tabled = reservoir_market(priors, market.horizon)
-        value, rough = (replace(tabled, cells=cells).regret(numbers) for cells in (tabled.cells, tabled.cells // 2))
+        value, rough = (regret(replace(tabled, cells=cells)) for cells in (tabled.cells, tabled.cells // 2))
         error = abs(value - rough) + ROUNDINGS * market.horizon
         return Estimate(value, error, "estimated", f"{how}, in floats", heuristic=True)
-    coarse, fine = (reservoir_market(priors, market.horizon, n).regret(numbers) for n in (COARSE, FINE))
+    coarse, fine = (regret(reservoir_market(priors, market.horizon, n)) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 

@@ -17,7 +17,7 @@ from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.theorems import known_gap
 
-RESERVOIRS = ("reservoir", "reservoir-contest", "reservoir-index")  # Their promise needs no declaration.
+RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
 DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
 INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents that know their means.
 GAMEABLE = ("etc",)  # A platform would run this among honest agents,

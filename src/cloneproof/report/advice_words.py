@@ -66,8 +66,9 @@ def _range_words(found: Recommendation) -> str:
     if found.cost_range is None:
         return ""
     low, high = (rounded(cost) for cost in found.cost_range)
-    threshold = any(each.usual and "threshold" in each.what for each in found.choice.wrong)
-    step = " or the threshold is a step off" if threshold else ""
+    usual = " ".join(each.what for each in found.choice.wrong if each.usual)
+    steps = {"threshold": " or the threshold is a step off", "the bar ": " or the bar is a fifth off"}
+    step = "".join(words for what, words in steps.items() if what in usual)
     return f"; about {low} to {high} if rates are half or twice as high{step}"
 
 
