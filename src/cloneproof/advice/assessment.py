@@ -13,7 +13,7 @@ from cloneproof.analysis.audit.theorems import MOST_PROVEN, random_end_ceiling, 
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
@@ -60,7 +60,10 @@ def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdi
     if not made.arm.slots.falling:
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
-    ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
+    try:
+        ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
+    except OutOfTimeError as refusal:
+        return str(refusal)
     if len(ceilings) < len(cases):
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
