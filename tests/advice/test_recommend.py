@@ -14,7 +14,13 @@ from scipy.stats import beta
 
 import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted, wall_clock
-from cloneproof.advice.assumptions import largest_gain, market_of_bests, true_markets, wrong_declarations
+from cloneproof.advice.assumptions import (
+    largest_gain,
+    market_of_bests,
+    other_numbers,
+    true_markets,
+    wrong_declarations,
+)
 from cloneproof.advice.declared import declared_market, prior_between
 from cloneproof.advice.ranking import rank
 from cloneproof.advice.recommendation import terms_toml
@@ -300,9 +306,26 @@ def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_cei
     market = cp.Market(agents, horizon=500, ends="at-random")
     by_name = {each.name: each for each in advised(market, progress=interrupt("best responses")).ranked}
     assert set(by_name) == {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars"}
-    index = by_name["reservoir-index"]
-    assert index.gain < 0.005
-    assert "No provider gains more than" in index.promise
+    for name in ("reservoir-index", "reservoir-bars"):
+        assert by_name[name].gain < 0.005
+        assert "No provider gains" in by_name[name].promise
+
+
+def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
+    agents = [cp.Agent(name, 3, cp.Discrete([0.05, 0.1, 0.2], [1 / 3] * 3)) for name in ("ana", "bo", "cy")]
+    market = cp.Market(agents, horizon=5000, ends="at-random")
+    found = advised(market, progress=interrupt("best responses"))
+    assert found.choice.name == "reservoir-bars"
+    assert found.choice.regret.value == pytest.approx(cp.evaluate(market, found.choice.mechanism).regret.value)
+    assert "whatever the others do: proven" in found.choice.promise
+    terms = msgspec.convert(tomllib.loads(terms_toml(market, found.choice)), MarketSpec)
+    assert build_mechanism(complete(terms)).to_dict() == found.choice.mechanism.to_dict()
+    fixed = advised(market.with_horizon(5000, "at-horizon"), progress=interrupt("best responses"))
+    assert "reservoir-bars" not in [each.name for each in fixed.ranked] + list(fixed.others)
+    off = dict(other_numbers(found.choice.mechanism))
+    assert list(off) == ["the bar is a fifth too low", "the bar is a fifth too high"]
+    bars = [made.arm.slots.bars[0] for made in off.values()]
+    assert bars[0].whole > found.choice.mechanism.arm.slots.bars[0].whole > bars[1].whole
 
 
 def test_counted_work_on_a_busy_machine_gives_the_same_answer():

@@ -137,7 +137,7 @@ def wrong_declarations(
     standard deviation of a test's count too low or too high, and bars that are a fifth too low or too high.
     """
     mistakes = []
-    for what, each in _other_thresholds(made):
+    for what, each in other_numbers(made):
         regret = regret_of(market, each, usual, loose=math.inf)
         mistakes.append(replace(_mistake(what, market, each, regret, usual), usual=True))
     for what, truth in true_markets(market):
@@ -155,7 +155,7 @@ def if_bayesian(market: Market, made: Mechanism, sampling: SamplingBudget) -> Wr
     return _sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling)
 
 
-def _other_thresholds(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
+def other_numbers(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
     """Yield the mechanism with a threshold, or with bars, a step too low and too high, if it has one."""
     slots = made.arm.slots
     if slots.bars:
