@@ -341,7 +341,7 @@ def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") 
     by_segment = {key: value for key, value in chosen.parameters.items() if isinstance(value, Mapping)}
     if any(value is False for value in chosen.parameters.values()):
         raise MechanismError("expected parameters that terms can say, got one that is off; leave it at its default")
-    if any(not isinstance(value, int | float | str) for value in parameters.values()):
+    if any(not isinstance(value, int | float | str | list) for value in parameters.values()):
         raise MechanismError(f"expected parameters that are numbers or words, got {parameters}; terms have no others")
     terms: dict[str, Any] = {
         "market": name,
