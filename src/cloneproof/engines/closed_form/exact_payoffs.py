@@ -332,12 +332,10 @@ def closed_form(
     5.0
     """
     if market.segments:
-        return summed(
-            {
-                name: closed_form(own, mechanism.in_segment(name), copies, arithmetic)
-                for name, own in market.by_segment.items()
-            }
-        )
+        parts = {name: (own, mechanism.in_segment(name)) for name, own in market.by_segment.items()}
+        alike = {tuple(map(id, part)): part for part in parts.values()}
+        found = {key: closed_form(*part, copies, arithmetic) for key, part in alike.items()}
+        return summed({name: found[tuple(map(id, part))] for name, part in parts.items()})
     running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
     if bool(running.arm.slots.bars) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")
