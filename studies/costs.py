@@ -4,7 +4,7 @@
     python studies/costs.py accounts [RUNS]
 
 The table of docs/which_mechanism.md, whose first column README has. Five agents with three originals each, 10^5 rounds,
-or a random end with that mean. The reservoir is computed; the others are sampled with the numbers of `market=`. KL-UCB
+or a random end with that mean. The reservoir and bars are computed; the others are sampled with the numbers of `market=`. KL-UCB
 over all arms is beside them with its usual constant and with the best of `CONSTANTS`, which is chosen in worlds of its
 own, the same for each. Where runs are fast or vary much there are more. An interval is 2.58 standard errors.
 
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cloneproof as cp
-from cloneproof.advice.regret import expected_best
+from cloneproof.advice.regret import computed_regret, expected_best
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
@@ -69,6 +69,9 @@ def rows(prior: cp.Prior, runs: int) -> Iterator[tuple[str, str]]:
     fixed, random = market(prior), market(prior, "at-random")
     yield "all that can be earned", f"{expected_best(fixed) * HORIZON:,.0f}"
     yield "reservoir", f"{cp.evaluate(fixed, cp.mechanism('reservoir', market=fixed)).regret.value:,.0f}"
+    bars = computed_regret(random, cp.mechanism("reservoir-bars", market=random))
+    assert bars is not None
+    yield "reservoir-bars, random end", f"{bars.value:,.0f}"
     yield "reservoir-index, random end", show(sampled(random, "reservoir-index", 5 * runs))
     tried = {constant: kl_ucb(prior, "at-horizon", constant, runs // 8, 1).mean() for constant in CONSTANTS}
     tuned = min(tried, key=tried.__getitem__)

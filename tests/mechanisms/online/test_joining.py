@@ -19,7 +19,10 @@ BEST = cp.mechanism("reservoir", rounds=1, draws=2, choose="best")
 FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
 INDEX = cp.mechanism("reservoir-index", draws=2, constant=0.5)
 BARS = cp.mechanism("reservoir-bars", bars=[0.6, 0.3], draws=2)
-ONE_SLOT = cp.mechanism("reservoir-index", draws=1, constant=0.5)
+ONE_SLOT = [
+    cp.mechanism("reservoir-index", draws=1, constant=0.5),
+    cp.mechanism("reservoir-bars", bars=0.5, stake=0.5, draws=1),
+]
 STATE = "cloneproof.mechanisms.online.state"
 START = -1  # there from the start, in a random place of the order; 0 joins before the first round
 
@@ -150,11 +153,11 @@ def test_whenever_she_joins_each_original_once_is_best():
 LAST_PULL = 3  # of a slot: then its ring is certain
 
 
-def winner(when, tapes, seed):
+def winner(mechanism, when, tapes, seed):
     """Whose slot rings first if Ana joins after `when` rounds: a season that ends at random ends with a ring."""
     names = ["ana", "bo", "cy"] if when == START else ["bo", "cy"]
     with tapes.slots(["ana", "bo", "cy"] if when == START else ["bo", "cy", "ana"]):
-        live = cp.session(ONE_SLOT, dict.fromkeys(names, 1), 10, seed=seed, ends="at-random")
+        live = cp.session(mechanism, dict.fromkeys(names, 1), 10, seed=seed, ends="at-random")
         live.last, pulls = 100, dict.fromkeys(("ana", "bo", "cy"), 0)
         while True:
             if live.round == when:
@@ -167,30 +170,32 @@ def winner(when, tapes, seed):
             live.reward(decision.id, float(tapes.take(pull, [HALF, HALF])))
 
 
-def wins():
+def wins(mechanism):
     """On every path, whether Ana wins, by when she joins; with the chance of the path."""
     for seed in range(6 if LONG else 2):
         script = Script()
         while True:
             tapes = Tapes(script)
-            won = [winner(when, tapes, seed) == "ana" for when in range(START, 2 * LAST_PULL)]
+            won = [winner(mechanism, when, tapes, seed) == "ana" for when in range(START, 2 * LAST_PULL)]
             yield script.weight, won
             if not script.advance():
                 break
 
 
-def test_under_the_index_whoever_joins_earlier_wins_wherever_she_would_later():
+@pytest.mark.parametrize("mechanism", ONE_SLOT, ids=["index", "bars"])
+def test_under_an_index_that_falls_whoever_joins_earlier_wins_wherever_she_would_later(mechanism):
     """The season pays T times the value of the slot that rings first, so this is her pay, in fractions."""
     totals = [ZERO] * (2 * LAST_PULL + 1)
-    for weight, won in wins():
+    for weight, won in wins(mechanism):
         assert not waiting_pays(won)
         totals = [total + weight * one for total, one in zip(totals, won, strict=True)]
     assert totals[0] >= totals[1] >= totals[2] > totals[4] > totals[-1]
 
 
-def test_ties_to_newcomers_would_be_worth_waiting_for():
+@pytest.mark.parametrize("mechanism", ONE_SLOT, ids=["index", "bars"])
+def test_ties_to_newcomers_would_be_worth_waiting_for(mechanism):
     with patch.object(FallingLevel, "last_places", staticmethod(lambda count, more: range(-count - more, -count))):
-        assert any(waiting_pays(won) for _, won in wins())
+        assert any(waiting_pays(won) for _, won in wins(mechanism))
 
 
 def test_all_slots_of_others_keep_what_they_hold_and_what_is_mixed_in_counts():
