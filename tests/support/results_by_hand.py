@@ -14,6 +14,7 @@ from cloneproof.advice.recommendation import (
     WrongDeclaration,
 )
 from cloneproof.analysis.audit.result import AuditState
+from cloneproof.boards.copies import BoardCopies, LikeModels, LikePair
 from cloneproof.logs.backtest import Backtest, BacktestRow
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.faults import Fault
@@ -114,6 +115,13 @@ def board_study():
     return replace(cp.boards.study_board(cp.boards.read_board(table), runs=2), left=("a question",))
 
 
+def board_copies():
+    """A pair that looks like one, of two producers, and what it gains."""
+    pair = LikePair(("p", "q"), ("ana", "<di>"), "none declared", 0.98, 4e9, ("t0", "t1", "t2"), ("t3",))
+    table = cp.boards.read_scores({"model": list("pqr"), **{f"t{k}": [1.5, 1.5, 2.0 + k] for k in range(5)}})
+    return BoardCopies(table, 0.05, 3, (pair,), (LikeModels(("p", "q"), (1, 2), 0.5),))
+
+
 def results(folder):
     """Results of each kind by name; `folder` is empty."""
     certificate = str(folder / "certificate.json")
@@ -124,6 +132,7 @@ def results(folder):
         "log": study.log,
         "log study": study,
         "board study": board_study(),
+        "board copies": board_copies(),
         "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),
