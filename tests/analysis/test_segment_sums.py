@@ -8,8 +8,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.analysis.audit.other_deviations import Split, split_market, split_payoffs
 from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.errors import EngineError
+from cloneproof.errors import CertificateError, EngineError
 from cloneproof.market.market import full_copies
 
 COIN = cp.Discrete([0.2, 0.8], [0.5, 0.5])
@@ -164,6 +165,18 @@ def test_an_equilibrium_is_one_of_the_total():
         other = {**found.copies, agent: found.responses[agent]}
         change = cp.evaluate(MARKET, ETC, other).payoff[agent].value - found.evaluation.payoff[agent].value
         assert incentive.value == pytest.approx(change)
+
+
+def test_a_sampled_verdict_is_replayed_and_an_exact_one_has_no_certificate(tmp_path):
+    agents = [cp.Agent("ana", 2, cp.Discrete([0.1, 0.9], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))]
+    market = cp.Market(agents, 60, segments=SEGMENTS)
+    audited = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(runs=64, seed=1))
+    write_replay(audited, tmp_path / "record.json")
+    assert cp.verify(tmp_path / "record.json", market=market).accepted
+    exact = cp.audit(market, cp.mechanism("etc", arm_rounds=2))
+    assert exact.verdict == "exploitable"
+    with pytest.raises(CertificateError, match="without segments"):
+        cp.write_certificate(exact, tmp_path / "certificate.json")
 
 
 def test_what_needs_a_joint_law_is_refused_in_one_sentence():

@@ -97,7 +97,7 @@ def _instead(audit: Audit) -> str:
 
 def _deviation(sample: SampledDeviation) -> dict[str, Any]:
     """Return the counts and sums of one deviation, and the intervals that follow from them."""
-    difference, honest, _ = sample.progress.estimates(sample.confidence, "")
+    difference, honest, *_ = sample.progress.estimates(sample.confidence, "")
     return {
         **_name(sample.agent, sample.copies, sample.market.horizon),
         "pairs": sample.progress.runs,
@@ -155,7 +155,9 @@ def replay(
 def _check_about(data: dict[str, Any], market: Market | None, mechanism: MechanismOrFactory | None) -> None:
     """Reject a record of another market or mechanism."""
     recorded = market_from_toml(data["market"], "the record")
-    if market is not None:
+    if market is not None and (recorded.segments or market.segments):
+        require(recorded == market, "it is about another market: its segments or what is known of items there differ")
+    elif market is not None:
         for words in market_differences(market_data(recorded), market_data(market)):
             raise RejectedError(words)
         require(recorded.agents == market.agents, "it is about another market: a continuous prior differs")

@@ -36,8 +36,9 @@ ROOM = 1e-9  # by how much a claimed bound is looser than what was found, so tha
 
 def market_data(market: Market) -> dict[str, Any]:
     """Return the market as data; leaves out continuous priors, which only irrelevant opponents can have."""
-    if market.positions is not None:
-        raise CertificateError("a certificate expects a market without positions, got some; do without it")
+    for what, given in {"positions": market.positions, "segments": market.segments}.items():
+        if given:
+            raise CertificateError(f"a certificate expects a market without {what}, got some; do without it")
     agents = []
     for agent in market.agents:
         atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
