@@ -172,7 +172,8 @@ def test_a_sampled_verdict_is_replayed_and_an_exact_one_has_no_certificate(tmp_p
     market = cp.Market(agents, 60, segments=SEGMENTS)
     audited = cp.audit(market, cp.mechanism("thompson"), search=cp.Search(runs=64, seed=1))
     write_replay(audited, tmp_path / "record.json")
-    assert cp.verify(tmp_path / "record.json", market=market).accepted
+    assert cp.verify(tmp_path / "record.json", market=market).replayed
+    assert not cp.verify(tmp_path / "record.json", market=cp.Market(agents, 60, segments={"code": 1})).replayed
     exact = cp.audit(market, cp.mechanism("etc", arm_rounds=2))
     assert exact.verdict == "exploitable"
     with pytest.raises(CertificateError, match="without segments"):
