@@ -6,7 +6,8 @@
 The table of docs/which_mechanism.md, whose first column README has. Five agents with three originals each, 10^5 rounds,
 or a random end with that mean. The reservoir and bars are computed; the others are sampled with the numbers of
 `market=`. KL-UCB over all arms is beside them with its usual constant and with the best of `CONSTANTS`, which is chosen
-in worlds of its own, the same for each. Where runs are fast or vary much there are more. An interval is 2.58 standard errors.
+in worlds of its own, the same for each. Where runs are fast or vary much there are more. An interval is 2.58 standard
+errors.
 
 With `accounts`, what a second account with the same items gains in the first market (docs/textbook/second-accounts.md,
 (E)), in the same worlds with and without it, as a share of what an honest agent earns.

@@ -118,7 +118,8 @@ def _starts(market: ReservoirMarket) -> tuple[list[BarNumbers], list[BarNumbers]
     many = len(values) > MOST_VALUES
     if many:
         values = values[np.searchsorted(np.cumsum(market.average_law), QUANTILES)]
-    between = [math.sqrt(max(low, high / 4) * high) for low, high in pairwise(np.unique(values).tolist())] or [HALF]
+    pairs = pairwise(np.unique(values).tolist())
+    between = [max(LOWEST, math.sqrt(max(low, high / 4) * high)) for low, high in pairs] or [HALF]
     bottom, top = between[0], between[-1]
     levels = 2 + math.ceil(math.log(top / bottom) / -math.log(RATIO))
     one = [] if many else [BarNumbers(bar, bar, 1, STAKE, draws) for bar in between[: -HIGHEST - 1 : -1]]
