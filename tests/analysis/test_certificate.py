@@ -11,7 +11,7 @@ import cloneproof as cp
 from cloneproof import verify
 from cloneproof.analysis.audit.dominance import WorstOpponents, dominance, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.certificate import checker, document
+from cloneproof.analysis.certificate import bars_checker, checker, document
 from cloneproof.analysis.certificate.document import FORMAT
 from cloneproof.analysis.certificate.verification import PRECISION, check
 from cloneproof.analysis.certificate.writer import mechanism_data, write_certificate
@@ -282,6 +282,11 @@ def test_the_checker_is_small_and_on_its_own():
     assert len(lines) < 800
     imported = {line.split()[1] for line in lines if line.strip().startswith(("from cloneproof", "import cloneproof"))}
     assert imported == {"cloneproof.analysis.certificate.document", "cloneproof.errors"}
+    of_bars = [line for line in Path(bars_checker.__file__).read_text().splitlines() if line.startswith("from clonep")]
+    assert {line.split()[1].removeprefix("cloneproof.analysis.certificate.") for line in of_bars} == {
+        "checker",
+        "document",
+    }
 
 
 def test_hostile_certificates_are_refused_before_the_work(certificates):

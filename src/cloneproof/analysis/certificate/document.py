@@ -28,7 +28,7 @@ LEVEL_KEYS: Mapping[object, tuple[str, ...]] = {
     "uniform": ("rule",),
 }
 SCORE_KEYS = {"hold-out": {"kind", "rounds", "max_arms"}, "capped": {"kind", "max_arms"}}
-SCAN = "scan"
+SCAN, BARS = "scan", "bars"  # theorems that an argument may rest on
 CONTEST_KEYS = ("rule", "horizon", "constant", "rounds", "order")
 CONTESTS = ("steady-kl-ucb", "steady-ucb")
 ARM_KEYS: Mapping[str, tuple[str, ...]] = {
@@ -183,16 +183,17 @@ def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     return whole(score["rounds"]) if kind == "hold-out" else None, whole(score["max_arms"])
 
 
-def is_scan_argument(data: dict[str, Any]) -> bool:
-    """Return whether a clone-proof verdict rests on the scan theorem."""
+def argument_kind(data: dict[str, Any]) -> str | None:
+    """Return the theorem on slots that a clone-proof verdict rests on; None if it rests on none."""
     argument = data.get("argument")
-    return data.get("verdict") == "clone-proof" and isinstance(argument, dict) and argument.get("kind") == SCAN
+    found = argument.get("kind") if data.get("verdict") == "clone-proof" and isinstance(argument, dict) else None
+    return found if found in (SCAN, BARS) else None
 
 
-def scan_name_fits(mechanism: dict[str, Any]) -> bool:
-    """Return whether the description is of a scan mechanism with the name it is given."""
+def name_fits(mechanism: dict[str, Any], numbers: Callable[[dict[str, Any]], object]) -> bool:
+    """Return whether the description is of a mechanism with the name it is given, of which these are the numbers."""
     try:
-        scan_numbers(mechanism)
+        numbers(mechanism)
     except (KeyError, RejectedError):
         return False
     return True

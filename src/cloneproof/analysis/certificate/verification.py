@@ -9,8 +9,17 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof._sections import Result
+from cloneproof.analysis.certificate.bars_checker import bars_honesty, bars_numbers
 from cloneproof.analysis.certificate.checker import attack, honesty, scan_honesty
-from cloneproof.analysis.certificate.document import KEYS, RejectedError, is_scan_argument, number, only, require
+from cloneproof.analysis.certificate.document import (
+    KEYS,
+    SCAN,
+    RejectedError,
+    argument_kind,
+    number,
+    only,
+    require,
+)
 from cloneproof.errors import CloneproofError
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -80,8 +89,9 @@ def check(data: dict[str, Any]) -> Verification:
             exploitable = data["verdict"] == "exploitable"
             evidence = "witness" if exploitable else "argument"
             only(data, ("format", "version", "made_by", *KEYS, evidence), "the certificate")
-            if is_scan_argument(data):
-                statement = scan_honesty(data)
+            kind = argument_kind(data)
+            if kind is not None:
+                statement = (scan_honesty if kind == SCAN else bars_honesty)(data)
             else:
                 statement = (attack if exploitable else honesty)(data, tolerance)
         _check_built(data["mechanism"])
@@ -106,11 +116,15 @@ def _check_built(data: dict[str, Any]) -> None:
 
 def facts(data: dict[str, Any]) -> CertificateFacts:
     """Mechanism, market and agent of a certificate that the checker has read; names are quoted."""
-    market, mechanism, witness, scan = data["market"], data["mechanism"], data.get("witness"), is_scan_argument(data)
+    market, mechanism, witness, kind = data["market"], data["mechanism"], data.get("witness"), argument_kind(data)
+    if kind == SCAN:
+        rules, ends = _scan_rules(mechanism, data["argument"]["law"]), ", and every other"
+    else:
+        rules, ends = (_bars_rules(mechanism), " on average, to a random end") if kind else (_rules(mechanism), "")
     lines = [
         ("mechanism", mechanism["name"]),
-        *(_scan_rules(mechanism, data["argument"]["law"]) if scan else _rules(mechanism)),
-        ("horizon", f"{market['horizon']} rounds{', and every other' if scan else ''}"),
+        *rules,
+        ("horizon", f"{market['horizon']} rounds{ends}"),
         ("rewards", f"{market['rewards']}, of which agents get {_number(market['share'])}"),
         ("tolerance", _number(data["tolerance"])),
         ("agent", repr(data["agent"])),
@@ -148,6 +162,15 @@ def _scan_rules(mechanism: dict[str, Any], law: dict[str, Any]) -> CertificateFa
         ("agents", contest),
         ("arms", f"{arm['draws']} draws, {arm['rounds']} pulls each; {champion}"),
         ("scores", f"counts of {law['pulls']} coins of means {', '.join(law['means'])}"),
+    )
+
+
+def _bars_rules(mechanism: dict[str, Any]) -> CertificateFacts:
+    bars, draws = bars_numbers(mechanism)
+    each = (f"{float(credit):g} (stake {stake})" for credit, stake in bars)
+    return (
+        ("agents", "slots of all agents in one order; the one that has failed least often is shown"),
+        ("arms", f"{draws} draws; a view costs a point, and a click earns {', then '.join(each)}"),
     )
 
 

@@ -15,7 +15,9 @@ from cloneproof.analysis.audit.question import AuditCase, audit_case
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.analysis.audit.score_thresholds import two_phase_game
 from cloneproof.analysis.audit.theorems import scan_theorem
+from cloneproof.analysis.certificate.bars_checker import bars_numbers
 from cloneproof.analysis.certificate.document import (
+    BARS,
     COMPOSED,
     FORMAT,
     SCAN,
@@ -23,7 +25,8 @@ from cloneproof.analysis.certificate.document import (
     VERSION,
     RejectedError,
     mechanism_shape,
-    scan_name_fits,
+    name_fits,
+    scan_numbers,
 )
 from cloneproof.analysis.certificate.verification import check, prior_words
 from cloneproof.engines.estimate import Estimate
@@ -43,8 +46,8 @@ def market_data(market: Market) -> dict[str, Any]:
     for agent in market.agents:
         atoms = [[list(atom) for atom in prior.atoms] for prior in agent.priors if prior.atoms is not None]
         agents.append({"name": agent.name, "priors": atoms if len(atoms) == agent.count else None})
-    rewards = market.family.name
-    return {"horizon": market.horizon, "share": market.share, "rewards": rewards, "agents": agents}
+    data = {"horizon": market.horizon, "share": market.share, "rewards": market.family.name, "agents": agents}
+    return data if market.ends == "at-horizon" else data | {"ends": market.ends}
 
 
 def mechanism_data(running: Mechanism) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def mechanism_data(running: Mechanism) -> dict[str, Any]:
     A name that is not the catalogue's name for these rules is left out, since the checker would reject it.
     """
     data = {key: value for key, value in running.to_dict().items() if key not in ("parameters", "fallback")}
-    if scan_name_fits(data):
+    if name_fits(data, scan_numbers) or name_fits(data, bars_numbers):
         return data
     try:
         fits = data["name"] in SHAPES and SHAPES[data["name"]](mechanism_shape(data))
@@ -77,9 +80,11 @@ def market_differences(found: dict[str, Any], expected: dict[str, Any]) -> Itera
     for own, other in zip(found["agents"], expected["agents"], strict=True):
         if own["priors"] != other["priors"]:
             yield _unlike("market", f"{own['name']!r} has", prior_words(own["priors"]), prior_words(other["priors"]))
-    for key, words in (("horizon", "its horizon is"), ("share", "its share is"), ("rewards", "its rewards are")):
-        if found[key] != expected[key]:
-            yield _unlike("market", words, brief(found[key]), brief(expected[key]))
+    words = {"horizon": "its horizon is", "share": "its share is", "rewards": "its rewards are", "ends": "it ends"}
+    for key, said in words.items():
+        own, other = (each.get(key, "at-horizon") for each in (found, expected))
+        if own != other:
+            yield _unlike("market", said, brief(own), brief(other))
 
 
 def mechanism_differences(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
@@ -186,10 +191,12 @@ def _check_proven(audit: Audit) -> None:
 def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str, Any]:
     """Return the vectors to sweep with their claimed bounds, and the number of arms from which one bound covers all.
 
-    If the scan theorem covers everything: the law of scores.
+    If the scan theorem covers everything: the law of scores. If that on bars does: its name, as nothing else is needed.
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
+    if case.running.arm.slots.bars and case.market.ends == "at-random":
+        return _bars_argument(audit, case)
     if not audit.thresholds:
         raise CertificateError(
             "expected a complete check against all opponents, got a clone-proof verdict of another kind; "
@@ -218,13 +225,29 @@ def _scan_argument(case: AuditCase) -> dict[str, Any]:
             "verdict of the audit stands without a certificate"
         )
     if support is None:
-        raise CertificateError(
-            "expected an agent whose prior has finitely many values, got a continuous prior, which no certificate "
-            "lists; certify a prior such as cp.Discrete"
-        )
+        raise _continuous()
     means = sorted({Fraction(value) for value in support})
     listed = [f"{mean.numerator}/{mean.denominator}" for mean in means]
     return {"kind": SCAN, "law": {"scores": "binomial", "pulls": case.running.arm.explore, "means": listed}}
+
+
+def _bars_argument(audit: Audit, case: AuditCase) -> dict[str, Any]:
+    most = audit.gain_at_most
+    if most is None or most.kind != "proven" or most.high > 0:
+        raise CertificateError(
+            "expected a verdict by which bars on slots leave no gain at all, got one within a tolerance or without a "
+            "proof, of which there is no certificate; put bars between the values of the prior"
+        )
+    if case.agent.support is None:
+        raise _continuous()
+    return {"kind": BARS}
+
+
+def _continuous() -> CertificateError:
+    return CertificateError(
+        "expected an agent whose prior has finitely many values, got a continuous prior, which no certificate "
+        "lists; certify a prior such as cp.Discrete"
+    )
 
 
 def _how_to_check_all_opponents(case: AuditCase) -> str:
