@@ -99,6 +99,7 @@ def bodies():
         "SettleRequest": {},
         "DecisionRequest": {"request_id": "q"},
         "DecisionBatch": {"items": [{"request_id": "q"}]},
+        "SlateBatch": {"items": [{"request_id": "q"}]},
         "RewardItem": {"event_id": "e", "decision": 1, "request_id": "r", "value": 1.0},
         "RewardBatch": {"items": [{"event_id": "e", "decision": 1, "request_id": "r", "value": 1.0}]},
         "KeyRequest": {"role": "platform"},

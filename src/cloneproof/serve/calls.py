@@ -99,10 +99,24 @@ def decide(name: str, request_id: str, segment: str | None = None) -> Call[m.Dec
 
 def decide_batch(name: str, request_ids: Iterable[str], segments: Iterable[str] | None = None) -> Call[m.Decisions]:
     """Ask for up to 1,000 decisions; with the segment of each, if the market has some."""
+    items = m.DecisionBatch(_items(request_ids, segments))
+    return Call("POST", _market(name, "decisions", "batch"), m.Decisions, items)
+
+
+def decide_slate(name: str, request_id: str, segment: str | None = None) -> Call[m.SlateReply]:
+    """Fill a page of several places; each of its `decisions` takes a reward."""
+    return Call("POST", _market(name, "slates"), m.SlateReply, m.DecisionRequest(request_id, segment))
+
+
+def slate_batch(name: str, request_ids: Iterable[str], segments: Iterable[str] | None = None) -> Call[m.Slates]:
+    """Ask for up to 100 pages; with the segment of each, if the market has some."""
+    return Call("POST", _market(name, "slates", "batch"), m.Slates, m.SlateBatch(_items(request_ids, segments)))
+
+
+def _items(request_ids: Iterable[str], segments: Iterable[str] | None) -> list[m.DecisionRequest]:
     ids = list(request_ids)
     named = [None] * len(ids) if segments is None else segments
-    items = [m.DecisionRequest(*each) for each in zip(ids, named, strict=True)]
-    return Call("POST", _market(name, "decisions", "batch"), m.Decisions, m.DecisionBatch(items))
+    return [m.DecisionRequest(*each) for each in zip(ids, named, strict=True)]
 
 
 def reward(name: str, event_id: str, served: m.DecisionReply, value: float) -> Call[m.RewardReply]:

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from cloneproof.serve.market.terms import (
     MOST_ITEMS,
+    MOST_PAGES,
     CallerId,
     MarketSpec,
     Name,
@@ -30,6 +31,12 @@ class DecisionBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ask for several decisions."""
 
     items: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_ITEMS)]
+
+
+class SlateBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ask for several pages."""
+
+    items: Annotated[list[DecisionRequest], Meta(min_length=1, max_length=MOST_PAGES)]
 
 
 class RewardItem(msgspec.Struct, gc=False, frozen=True, forbid_unknown_fields=True):
@@ -104,6 +111,18 @@ class DecisionReply(msgspec.Struct, gc=False, tag_field="kind", tag="decision", 
     request_id: str
     duplicate: bool
     segment: str | None = None
+    place: Annotated[int, Meta(description="of the page, counted from 1, where it has several")] = 0
+
+
+class SlateReply(msgspec.Struct, tag_field="kind", tag="slate", omit_defaults=True):
+    """A page: a decision for each place that is filled, which gets a reward of its own, and the places left empty."""
+
+    status: int
+    request_id: str
+    duplicate: bool
+    decisions: list[DecisionReply]
+    empty: list[int]
+    segment: str | None = None
 
 
 class RewardReply(msgspec.Struct, gc=False, tag_field="kind", tag="reward"):
@@ -127,6 +146,12 @@ class Decisions(msgspec.Struct):
     """A result for each item, in order."""
 
     results: list[DecisionReply | ItemError]
+
+
+class Slates(msgspec.Struct):
+    """A result for each item, in order."""
+
+    results: list[SlateReply | ItemError]
 
 
 class Rewards(msgspec.Struct):
@@ -208,7 +233,7 @@ class AgentView(msgspec.Struct):
 
 
 class SegmentView(msgspec.Struct):
-    """A segment of the season: its fraction of the rounds, its decisions, and whether its end was reached."""
+    """A segment of the season: its fraction of the rounds, its decisions or pages, and whether it has ended."""
 
     segment: str
     fraction: float
@@ -217,7 +242,7 @@ class SegmentView(msgspec.Struct):
 
 
 class Progress(msgspec.Struct):
-    """Progress of a season: rounds, the phase of the last decision, awaited, late and defaulted rewards."""
+    """Progress of a season: rounds (or pages), the phase of the last decision, awaited, late and defaulted rewards."""
 
     market: str
     season: int

@@ -248,6 +248,7 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
     firsts: list[int] = []  # the first decision of each started season
     last = decisions = 0
     agents, arms, rewards = list[str](), list[str](), array("d")
+    places, ranks = array("i"), list[str]()  # likewise, where pages have several
     segments, of_rewards = list[str](), list[str]()  # of decisions, and of rewards
     for entry in entries:
         if isinstance(entry, ledger.Opened):
@@ -258,11 +259,18 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
             last = entry.id
             segments.append(intern(entry.segment or ""))
             decisions += season in (None, len(firsts))
+        elif isinstance(entry, ledger.SlateDecided):
+            last += len(entry.shown)
+            segments += [intern(entry.segment or "")] * len(entry.shown)
+            places.extend(one.place for one in entry.shown)
+            decisions += len(entry.shown) * (season in (None, len(firsts)))
         elif isinstance(entry, ledger.Rewarded | ledger.Late) and season in (None, bisect_right(firsts, entry.id)):
             agents.append(intern(entry.agent))  # millions of rows share a few names
             arms.append(intern(entry.arm))
             rewards.append(entry.value)
             of_rewards.append(segments[entry.id - 1])
+            if places:
+                ranks.append(str(places[entry.id - 1]))
     if spec is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
     if season is not None and not 1 <= season <= len(firsts):
@@ -275,7 +283,8 @@ def collect_rows(entries: Iterable[ledger.Entry], season: int | None = None) -> 
         "that is missing is left out, and a late one counts"
     )
     found: dict[str, Sequence[str] | Sequence[float]] = {"agent": agents, "arm": arms, "reward": rewards}
-    return LedgerRows(spec, found | ({"segment": of_rewards} if any(of_rewards) else {}), words)
+    found |= {"segment": of_rewards} if any(of_rewards) else {}
+    return LedgerRows(spec, found | ({"position": ranks} if ranks else {}), words)
 
 
 def back_up(place: str, target: str) -> dict[str, int]:

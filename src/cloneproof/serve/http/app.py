@@ -115,6 +115,8 @@ ROUTES: Final = (
     Route("GET", f"{MARKET}/seasons", h.list_seasons, READERS, None, m.Seasons),
     Route("POST", f"{MARKET}/decisions", h.decide, PLATFORM, m.DecisionRequest, m.DecisionReply),
     Route("POST", f"{MARKET}/decisions/batch", h.decide_batch, PLATFORM, m.DecisionBatch, m.Decisions),
+    Route("POST", f"{MARKET}/slates", h.decide_slate, PLATFORM, m.DecisionRequest, m.SlateReply),
+    Route("POST", f"{MARKET}/slates/batch", h.slate_batch, PLATFORM, m.SlateBatch, m.Slates),
     Route("POST", f"{MARKET}/rewards", h.reward, PLATFORM, m.RewardItem, m.RewardReply),
     Route("POST", f"{MARKET}/rewards/batch", h.reward_batch, PLATFORM, m.RewardBatch, m.Rewards),
     Route("GET", f"{MARKET}/ledger", h.show_ledger, ALL, None, m.LedgerPage, query=("after", "limit")),

@@ -22,12 +22,12 @@ from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits
 from cloneproof.serve.market.dice import season_keys
-from cloneproof.serve.market.entries import Ended, Entry, decode
+from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
 from cloneproof.serve.storage.storage import KeyRecord, Line
-from cloneproof.serve.writer.commands import Decide, Do, Reward, Settle
+from cloneproof.serve.writer.commands import Decide, DecideSlates, Do, Reward, Settle
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds
 
@@ -148,7 +148,7 @@ def show_progress(market: LiveMarket, params: Params) -> m.Progress:
         market.season,
         market.state,
         market.spec.horizon,
-        market.round,
+        market.played,
         len(market.requests),
         market.decisions,
         market.chain.n,
@@ -312,6 +312,17 @@ async def decide_batch(service: Service, caller: KeyRecord, params: Params, body
     return 200, m.Decisions(await service.writer.submit(Decide(params["market"], body.items)))
 
 
+async def decide_slate(service: Service, caller: KeyRecord, params: Params, body: m.DecisionRequest) -> HttpAnswer:
+    """Fill a page of several places; the same `request_id` again gets the same page."""
+    (reply,) = await service.writer.submit(DecideSlates(params["market"], (body,)))
+    return reply.status, reply
+
+
+async def slate_batch(service: Service, caller: KeyRecord, params: Params, body: m.SlateBatch) -> HttpAnswer:
+    """Fill up to 100 pages, a result for each."""
+    return 200, m.Slates(await service.writer.submit(DecideSlates(params["market"], body.items)))
+
+
 async def reward(service: Service, caller: KeyRecord, params: Params, body: m.RewardItem) -> HttpAnswer:
     """Enter a reward, which is final, and durable before the reply."""
     (reply,) = await service.writer.submit(Reward(params["market"], (body,)))
@@ -359,7 +370,7 @@ async def _agent_page(service: Service, name: str, agent: str, after: str, limit
             own += [line for line in lines if line.n <= end and _is_shown(decode(line.line), agent)]
             at = min(lines[-1].n, end) if len(lines) == MOST_ITEMS else end
         del own[limit:]
-        shown = [m.LedgerLine(None, _without_numbers(line.line, key)) for line in own]
+        shown = [m.LedgerLine(None, _without_numbers(line.line, key, agent)) for line in own]
         # The page ends at the agent's last line: whether others' lines follow must not show.
         rest = own[-1].n if own and (last <= end or len(own) == limit) else at if last > end else None
         return m.LedgerPage(shown, None if rest is None else seal_position(key, rest))
@@ -370,6 +381,8 @@ async def _agent_page(service: Service, name: str, agent: str, after: str, limit
 
 def _is_shown(entry: Entry, agent: str) -> bool:
     """Return whether a line is about an agent: itself, or a season's end before its last round."""
+    if isinstance(entry, SlateDecided):
+        return any(each.agent == agent for each in entry.shown)
     return isinstance(entry, Ended) or getattr(entry, "agent", None) == agent
 
 
@@ -378,9 +391,16 @@ def agent_key(secret: bytes, agent: str) -> bytes:
     return blake2b(agent.encode(), key=secret, digest_size=32, person=b"cloneproof agent").digest()
 
 
-def _without_numbers(line: bytes, key: bytes) -> msgspec.Raw:
-    """Return a line without the numbers that count what others did."""
+def _without_numbers(line: bytes, key: bytes, agent: str) -> msgspec.Raw:
+    """Return a line without the numbers that count what others did, and a page without what others showed."""
     entry: dict[str, Any] = msgspec.json.decode(line)
+    if "shown" in entry:
+        first = entry.pop("id")
+        entry["shown"] = [
+            each | {"id": _keyed(key, b"decision", first + number).hex()}
+            for number, each in enumerate(entry["shown"])
+            if each["agent"] == agent
+        ]
     del entry["n"]
     if "id" in entry:
         entry["id"] = _keyed(key, b"decision", entry["id"]).hex()

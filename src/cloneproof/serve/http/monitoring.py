@@ -37,7 +37,7 @@ _OF_MARKETS: Final[dict[str, tuple[_Family, str, Callable[[LiveMarket], int]]]] 
     "ledger_entries": (GaugeMetricFamily, "Entries of the ledger.", lambda market: market.chain.n),
     "season": (GaugeMetricFamily, "The present season.", lambda market: market.season),
     "season_horizon": (GaugeMetricFamily, "Rounds of a season.", lambda market: market.spec.horizon),
-    "season_rounds": (GaugeMetricFamily, "Rounds decided in the season that runs.", lambda market: market.round),
+    "season_rounds": (GaugeMetricFamily, "Rounds of the season that runs.", lambda market: market.played),
     "rewards_awaited": (GaugeMetricFamily, "Decisions that await their reward.", lambda market: len(market.requests)),
     "paid_micro_units": (
         GaugeMetricFamily,

@@ -26,7 +26,7 @@ FORMAT: Final = 2
 1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
 2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
    has an entry that says why. Arms can be withdrawn and have weights, agents can join a season that runs, and markets
-   can have segments.
+   can have segments, or pages of several places.
 """
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
@@ -105,6 +105,31 @@ class Decided(_Entry, tag="decision", omit_defaults=True):
     segment: str | None = None
 
 
+class ShownPlace(msgspec.Struct, gc=False):
+    """What a place of a page shows, and the conditional probability of this choice (null if it has no formula)."""
+
+    place: int
+    agent: str
+    arm: str
+    phase: str
+    probability: float | None
+
+
+class SlateDecided(_Entry, tag="slate", omit_defaults=True):
+    """A page of so many places: `id` is the decision for the first of those shown, and the next ones follow."""
+
+    id: int
+    places: int
+    shown: list[ShownPlace]
+    request: str
+    segment: str | None = None
+
+    @property
+    def rounds(self) -> range:
+        """Decisions of the page."""
+        return range(self.id, self.id + len(self.shown))
+
+
 class Rewarded(_Entry, tag="reward"):
     """A reward, and what its owner was paid."""
 
@@ -174,6 +199,7 @@ Entry = (
     | Started
     | AgentJoined
     | Decided
+    | SlateDecided
     | Rewarded
     | Defaulted
     | Late
@@ -182,6 +208,8 @@ Entry = (
     | Settled
     | SeasonOpened
 )
+
+Made = Decided | SlateDecided  # what a request is answered with: a market has one kind
 
 _encoder, _decoder = msgspec.json.Encoder(), msgspec.json.Decoder(Entry)
 encode = _encoder.encode
@@ -232,7 +260,7 @@ class Wanted:
 class Known:
     """Entries by their ids: decisions by request, rewards by event, defaults and late rewards by decision."""
 
-    requests: dict[str, Decided] = field(default_factory=dict)
+    requests: dict[str, Made] = field(default_factory=dict)
     events: dict[str, Rewarded | Late] = field(default_factory=dict)
     defaults: dict[int, Defaulted] = field(default_factory=dict)
     late: dict[int, Late] = field(default_factory=dict)
@@ -240,7 +268,7 @@ class Known:
     def add(self, entries: Iterable[Entry]) -> None:
         """Add entries that have ids."""
         for entry in entries:
-            if type(entry) is Decided:
+            if type(entry) is Decided or type(entry) is SlateDecided:
                 self.requests[entry.request] = entry
             elif type(entry) is Rewarded:
                 self.events[entry.event] = entry

@@ -60,7 +60,8 @@ class LiveMarket:
         self.late = self.defaulted = 0  # rewards, over all seasons
         self._share_micro, self._family = spec.share_micro, spec.family
         self.least = self._family.low if spec.default_reward is None else spec.default_reward
-        self.windows = WaitWindows(spec.wait_seconds, spec.wait_rounds)
+        rounds = None if spec.wait_rounds is None else spec.wait_rounds * spec.most_places
+        self.windows = WaitWindows(spec.wait_seconds, rounds)
         self.ahead: int | None = None  # of the caller's clock; None while recorded entries are repeated
 
     state: SeasonState
@@ -118,6 +119,11 @@ class LiveMarket:
     def round(self) -> int:
         """Number of decisions in the season that runs."""
         return 0 if self.session is None else self.session.round
+
+    @property
+    def played(self) -> int:
+        """Number of rounds in the season that runs: decisions, or pages of several places."""
+        return 0 if self.session is None else self.session.played
 
     @property
     def next_registration(self) -> int:
@@ -181,6 +187,7 @@ class LiveMarket:
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
             history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
             weights=self.registry.weights(registered), segments=spec.fractions or None,
+            positions=spec.positions,
         )  # fmt: skip
 
     def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:
@@ -236,7 +243,7 @@ class LiveMarket:
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}; join one that runs")
         if self.registry.plays(agent):
             return None
-        refusal = self.mechanism.no_joiners(self.spec.ends)
+        refusal = self.mechanism.no_joiners(self.spec.ends, self.spec.positions is not None)
         if refusal is not None:
             raise Refused(409, "no_joiners", refusal)
         if live.decided or self.over:
@@ -255,8 +262,8 @@ class LiveMarket:
         self.registry.join(agent, self.season)
         return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)
 
-    def decide(self, request: str, at: int, segment: str | None = None) -> ledger.Decided:
-        """Make the next decision, for a request that has none yet."""
+    def decide(self, request: str, at: int, segment: str | None = None) -> ledger.Made:
+        """Make the next decision, or fill the next page, for a request that has none yet."""
         decided, refusal = self.decide_many((request,), at, segments=(segment,))
         if refusal is not None:
             raise refusal
@@ -264,16 +271,17 @@ class LiveMarket:
 
     def decide_many(
         self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
-    ) -> tuple[list[ledger.Decided], Refused | None]:
+    ) -> tuple[list[ledger.Made], Refused | None]:
         """Make the next decisions, for different requests that have none yet, each in its segment if there are some.
 
         Returns the refusal if they ended early. If `out_of_time` returns True they do after at least one, without one.
         """
-        decided: list[ledger.Decided] = []
+        decided: list[ledger.Made] = []
         now, refusal, nobody = self.time(at), None, None
+        decide = self._decide_run if self.spec.positions is None else self._decide_page
         try:
             while len(decided) < len(requests):
-                decided += self._decide_run(requests, segments, len(decided), now)
+                decided += decide(requests, segments, len(decided), now)
                 if out_of_time is not None and out_of_time():
                     break
         except Refused as problem:
@@ -289,11 +297,13 @@ class LiveMarket:
 
     def decide_in_windows(
         self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
-    ) -> tuple[list[ledger.Decided], list[ledger.Defaulted], Refused | None]:
+    ) -> tuple[list[ledger.Made], list[ledger.Defaulted], Refused | None]:
         """Decide as `decide_many`, with defaults of wait windows that end after a number of rounds, in their order."""
-        decided, defaults = list[ledger.Decided](), list[ledger.Defaulted]()
+        decided, defaults = list[ledger.Made](), list[ledger.Defaulted]()
         while True:
             left = None if self.session is None else self.windows.rounds_left(self.session.pending, self.session.round)
+            if left is not None and self.spec.positions is not None:
+                left = min(left, max(1, left // self.spec.most_places))  # a window may end within a page
             part = slice(len(decided), None if left is None else len(decided) + left)
             more, refusal = self.decide_many(requests[part], at, out_of_time, segments[part])
             decided += more
@@ -304,20 +314,10 @@ class LiveMarket:
             if out_of_time is not None and out_of_time():
                 return decided, defaults, None
 
-    def _decide_run(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Decided]:
+    def _decide_run(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Made]:
         """Decide for the requests after the first `done`, as many as no further reward can change."""
-        live = self.session
-        if live is None or self.state != "running":
-            raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
         segment = segments[done] if segments else None
-        if segment is not None or live.segments:
-            check_segment(live, segment, self.season)
-        if live.round >= live.last:
-            over = Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
-            raise nobody_left(self.season, None) if live.nobody_left else over
-        room = MOST_PENDING - len(live.pending)
-        if room <= 0:
-            raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
+        live, room = self._checked_session(segment, 1)
         end = len(requests) if segment is None else same_until(segments, done)
         first, several = live.decide_run(min(room, end - done), segment)
         allocation = live.pending[first.id]
@@ -328,11 +328,44 @@ class LiveMarket:
             for k in range(several)
         ]
 
-    def _enter_decisions(self, decided: list[ledger.Decided], now: int) -> None:
+    def _decide_page(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Made]:
+        """Fill the page of the request after the first `done`."""
+        segment = segments[done] if segments else None
+        live, _ = self._checked_session(segment, self.spec.most_places)
+        number, slate, shown = self.before + live.round + 1, live.decide_slate(segment), []
+        for each, chance in zip(slate, live.probabilities, strict=True):
+            arm = self.registry.count_decisions(live.pending[each.id].agent, each.arm, 1)
+            shown.append(ledger.ShownPlace(each.place, each.agent, arm, each.phase, chance))
+        places = self.spec.places
+        own = places[str(segment)] if isinstance(places, dict) else places
+        return [ledger.SlateDecided(self.chain.n + done + 1, now, number, own, shown, requests[done], segment)]
+
+    def _checked_session(self, segment: str | None, decisions: int) -> tuple[Session, int]:
+        """Return the session, if a round of so many decisions is possible, and how many may still await a reward."""
+        live = self.session
+        if live is None or self.state != "running":
+            raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}, so nothing is decided")
+        if segment is not None or live.segments:
+            check_segment(live, segment, self.season)
+        if live.played >= live.last:
+            over = Refused(409, "horizon_reached", f"all {live.last} rounds of season {self.season} are decided")
+            raise nobody_left(self.season, None) if live.nobody_left else over
+        room = MOST_PENDING - len(live.pending)
+        if room < decisions:
+            raise Refused(429, "too_many_pending", f"{MOST_PENDING} decisions await a reward; send rewards first")
+        return live, room
+
+    def _enter_decisions(self, decided: list[ledger.Made], now: int) -> None:
         """Append decisions to the chain and begin their wait windows."""
-        self.at, self.phase = now, decided[-1].phase
-        self.windows.begin(decided[-1].id - self.before, now)
-        self.requests.update((entry.id - self.before, entry.request) for entry in decided)
+        self.at = now
+        for entry in decided:
+            if type(entry) is ledger.Decided:
+                self.requests[entry.id - self.before] = entry.request
+            elif type(entry) is ledger.SlateDecided:
+                self.requests.update((number - self.before, entry.request) for number in entry.rounds)
+        last = decided[-1]
+        self.phase = last.phase if isinstance(last, ledger.Decided) else last.shown[-1].phase if last.shown else "empty"
+        self.windows.begin(self.round, now)
         self.chain.append(*decided)
 
     def awaits(self, decision: int) -> bool:
@@ -455,7 +488,7 @@ class LiveMarket:
     @property
     def over(self) -> bool:
         """Whether no round of the season that runs is left."""
-        return self.session is not None and self.session.round >= self.session.last
+        return self.session is not None and self.session.played >= self.session.last
 
     def end(self, at: int, reason: str) -> ledger.Ended | None:
         """Record why the season that runs ends before its last round; it must be settled next. None if it is over."""

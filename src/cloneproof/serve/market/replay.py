@@ -53,7 +53,7 @@ class ReplayedLedger(NamedTuple):
     unverified_from: int | None = None
 
 
-def _decide(market: LiveMarket, entry: ledger.Decided) -> ledger.Entry:
+def _decide(market: LiveMarket, entry: ledger.Made) -> ledger.Entry:
     if isinstance(market.session, UnverifiedSession):
         market.session.entry = entry
     return market.decide(entry.request, entry.at, entry.segment)
@@ -103,6 +103,7 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Started: _start,
     ledger.AgentJoined: _join,
     ledger.Decided: _decide,
+    ledger.SlateDecided: _decide,
     ledger.Rewarded: _reward,
     ledger.Late: _reward,
     ledger.Defaulted: _default,
@@ -259,7 +260,7 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
 
 def _checked_end(market: LiveMarket, number: int) -> SettledSeason:
     """Return the season settled now; its last round, or a reason, must be in the ledger, except in format 1."""
-    season, rounds = market.season, market.round
+    season, rounds = market.season, market.played
     end = SettledSeason(season, rounds, market.session.last if market.session else rounds, market.reasons.get(season))
     if end.rounds < end.last and end.reason is None and market.format > 1:
         raise Misfit(

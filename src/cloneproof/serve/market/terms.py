@@ -22,12 +22,15 @@ from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
+from cloneproof.mechanisms.online.slate import check_takes_positions, checked_places
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]
 Role = Literal["platform", "agent", "auditor"]
 
 MOST_ITEMS: Final = 1000
+MOST_PAGES: Final = 100  # in a batch
+MOST_PLACES: Final = 100  # of a page
 MOST_SEASONS: Final = 10_000
 MOST_DECLARED: Final = 1_000_000  # originals of all agents together, and slots of a reservoir in all segments
 WAIT_FRACTION: Final = 100  # wait_rounds is the horizon divided by this, if the terms leave it out
@@ -67,6 +70,10 @@ class SegmentSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 Segments = Annotated[
     dict[Name, Fraction | SegmentSpec], Meta(max_length=10_000, description="kinds of users, and how many of each")
 ]
+Places = (
+    Annotated[int, Meta(ge=1, le=MOST_PLACES, description="how many places a page has")]
+    | Annotated[list[float], Meta(max_length=MOST_PLACES, description="the attention of each place of a page")]
+)
 Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 
 
@@ -82,6 +89,7 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     uniform_traffic: Annotated[float, Meta(ge=0, le=1, description="share of the rounds for uniform draws")] = 0.0
     parameters: Parameters = {}
     segments: Segments = {}
+    positions: Places | dict[Name, Places] | None = None
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100
@@ -112,6 +120,17 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Fraction of the rounds in each segment."""
         return {name: own.fraction if isinstance(own, SegmentSpec) else own for name, own in self.segments.items()}
 
+    @property
+    def places(self) -> int | dict[str, int]:
+        """How many places a page has, or one in each segment; 0 if a round shows one arm."""
+        return 0 if self.positions is None else checked_places(self.positions, self.segments)
+
+    @property
+    def most_places(self) -> int:
+        """Number of decisions that a round makes at most."""
+        places = self.places
+        return max(1, *places.values()) if isinstance(places, dict) else max(1, places)
+
     def in_segment(self, name: str) -> Parameters:
         """Return the parameters that are declared for a segment: those of all, and its own."""
         own = self.segments[name]
@@ -132,6 +151,9 @@ def complete(spec: MarketSpec) -> MarketSpec:
         if spec.segments:
             checked_segments(spec.fractions)
         made = build_mechanism(spec)
+        if spec.places:
+            for each in [made.in_segment(name) for name in spec.segments] or [made]:
+                check_takes_positions(each)
     except Refused:
         raise
     except (CloneproofError, TypeError, OverflowError) as problem:

@@ -5,7 +5,8 @@ fell, or when a season that ends at random is over. Known are the arms that each
 mechanism has, how it shares out exploration, trials, waiting rounds and uniform traffic, when a test of a slot has
 passed, that an award stays where it is, and that a slot with points left is shown on. A decision that contradicts these
 is refused; one that does not may still be false. After a withdrawal agents may be out, and after an agent has joined
-the turns are others: from then on only what is shown is checked. Each segment is checked by itself.
+the turns are others: from then on only what is shown is checked. Each segment is checked by itself. On pages of several
+places the tests in the last one and the ranks in front of it are checked too.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class UnverifiedSession(Session):
     """A session that takes each decision from an entry of the ledger (`entry`, set before), if it is possible."""
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
-        self.round, self.pending = 0, {}
+        self.round, self.pages, self.pending = 0, 0, {}
         self.registration, self._withdrawn = open_registration(registered), set()
         spec = market.spec
-        self.segments, self.begun = spec.fractions, {}
+        self.segments, self.begun, self.positions = spec.fractions, {}, spec.places or None
         self._unverified = {name: UnverifiedSegment(market, registered, name) for name in self.segments or (None,)}
         self._fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if self._fixed else sum(part.last for part in self._unverified.values())
@@ -46,7 +47,8 @@ class UnverifiedSession(Session):
         self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
         for name, arms in registered.items():
             self._enter_agent(name, arms)
-        self.entry: ledger.Decided | None = None
+        self.entry: ledger.Made | None = None
+        self.probabilities = ()
 
     def _enter_agent(self, name: str, arms: int) -> None:
         for number, arm in enumerate(self._registry.arms(name, arms)):
@@ -69,30 +71,56 @@ class UnverifiedSession(Session):
         self._forget_phases()
 
     def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
-        entry, gone, part = self.entry, self._withdrawn, self._unverified[segment]
-        if part.round >= part.last:
-            raise _impossible(f"segment {segment!r} has no further round")
-        if entry is None:
-            if len({agent for agent, _ in gone}) < len(self._names):
-                raise _impossible("somebody is left to serve, who has withdrawn nothing")
-            part.nobody_left = True
-            if self._fixed:
-                self.last = self.round if self.nobody_left else self.last
-            else:
-                self.last -= part.last - part.round
-            part.last = part.round
-            raise nobody_left()
-        if (entry.agent, entry.arm) not in self._arms:
-            raise Refused(409, "unknown_arm", f"{entry.agent!r} has no arm {entry.arm!r} in this season")
-        agent, arm = self._arms[entry.agent, entry.arm]
-        if (agent, arm) in gone:
-            raise _impossible(f"{entry.arm!r} of {entry.agent!r} is shown no more, as it was withdrawn")
-        if (entry.agent, entry.arm) in self._never:
-            raise _impossible(f"{entry.arm!r} of {entry.agent!r} is never shown, as its weight is 0")
+        entry, gone, part = self.entry, self._withdrawn, self._checked_part(segment)
+        if not isinstance(entry, ledger.Decided):
+            raise _impossible("a page has one place")
+        agent, arm = self._shown(entry.agent, entry.arm)
         slot = part.take(entry.phase, agent, arm, turns=not gone and not self.joined)
         self.round += 1
         self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot, segment=segment)
         return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
+
+    def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
+        entry, part = self.entry, self._checked_part(segment)
+        if not isinstance(entry, ledger.SlateDecided):
+            raise _impossible("a page has several places")
+        arms = [self._shown(each.agent, each.arm) for each in entry.shown]
+        slots = part.take_page(entry.shown, arms)
+        self.pages += 1
+        self.probabilities = tuple(each.probability for each in entry.shown)
+        made = list[Decision]()
+        for each, (agent, arm), slot in zip(entry.shown, arms, slots, strict=True):
+            self.round += 1
+            self.pending[self.round] = Allocation(agent, arm, each.phase, False, False, 0, slot, segment=segment)
+            made.append(Decision(self.round, each.agent, arm, each.phase, segment=segment, place=each.place))
+        return tuple(made)
+
+    def _checked_part(self, segment: str | None) -> UnverifiedSegment:
+        """Return the segment of the entry that comes now; raises `NobodyLeftError` if that says so."""
+        part, gone = self._unverified[segment], self._withdrawn
+        if part.round >= part.last:
+            raise _impossible(f"segment {segment!r} has no further round")
+        if self.entry is None:
+            if len({agent for agent, _ in gone}) < len(self._names):
+                raise _impossible("somebody is left to serve, who has withdrawn nothing")
+            part.nobody_left = True
+            if self._fixed:
+                self.last = self.played if self.nobody_left else self.last
+            else:
+                self.last -= part.last - part.round
+            part.last = part.round
+            raise nobody_left()
+        return part
+
+    def _shown(self, agent: str, arm: str) -> tuple[int, int]:
+        """Return the numbers of an agent and its arm, if this can be shown."""
+        if (agent, arm) not in self._arms:
+            raise Refused(409, "unknown_arm", f"{agent!r} has no arm {arm!r} in this season")
+        if self._arms[agent, arm] in self._withdrawn:
+            raise _impossible(f"{arm!r} of {agent!r} is shown no more, as it was withdrawn")
+        if (agent, arm) in self._never:
+            raise _impossible(f"{arm!r} of {agent!r} is never shown, as its weight is 0")
+        return self._arms[agent, arm]
 
     def withdraw(self, agent: str, arm: int) -> None:
         self._withdrawn.add((self._names.index(agent), arm))
@@ -112,7 +140,7 @@ class UnverifiedSession(Session):
 
     @property
     def probability(self) -> float | None:
-        return None if self.entry is None else self.entry.probability
+        return self.entry.probability if isinstance(self.entry, ledger.Decided) else None
 
 
 class UnverifiedSegment:
@@ -125,8 +153,14 @@ class UnverifiedSegment:
         mechanism = market.mechanism if name is None else market.mechanism.in_segment(name)
         mechanism = mechanism.at_horizon(len(registered), horizon)
         self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
-        if mechanism.clearing.planned_epochs:  # each has phases of its own
-            self.phases: PossiblePhases | None = None
+        places = spec.places
+        self.places = places[str(name)] if isinstance(places, dict) else places
+        self._one_each = bool(mechanism.arm.draws) or mechanism.one_place_each
+        if self.places:
+            laboratory = mechanism.arm.draws > 0
+            self.phases: PossiblePhases | None = (Laboratory if laboratory else PossiblePhases)(mechanism, registered)
+        elif mechanism.clearing.planned_epochs:  # each has phases of its own
+            self.phases = None
         elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
             self.phases = Timetable(mechanism, registered)
         elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
@@ -150,6 +184,24 @@ class UnverifiedSegment:
             slot = self.phases.take(phase, agent, arm)
         self.round += 1
         return slot
+
+    def take_page(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
+        """Enter a page; of each place the slot that is tested there, else -1."""
+        found, places = [agent for agent, _ in arms] if self._one_each else arms, [each.place for each in shown]
+        if len(set(found)) < len(found) - (self._one_each and any(each.phase == "trial" for each in shown)):
+            raise _impossible("a page shows nobody twice, but for a test")
+        if places != sorted(set(places)) or not all(1 <= place <= self.places for place in places):
+            raise _impossible(f"a page has the places 1 to {self.places}")
+        self.round += 1
+        phases = [each.phase for each in shown]
+        if "uniform" in phases:
+            if self._uniform is None or set(phases) != {"uniform"}:
+                raise _impossible("a page of uniform traffic is so in all its places, where the terms have some")
+        elif isinstance(self.phases, Laboratory):
+            return self.phases.take_page(phases, arms, self.places)
+        elif self.phases is not None and set(phases) != {"play"}:
+            raise _impossible(f"a page has no phases {sorted(set(phases))}")
+        return [-1] * len(shown)
 
 
 class Rotation:
@@ -327,3 +379,37 @@ class Timetable(Trials):
         self.arrived[slot] += 1
         self.least[slot] += ONE * (worth >= ONE) if coins else worth
         self.most[slot] += ONE * (worth > 0) if coins else worth
+
+
+class Laboratory(Timetable):
+    """Pages of several places: the timetable runs in the last one, and finished tests are ranked in front of it."""
+
+    def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], places: int) -> list[int]:
+        """Enter a page; of each place the slot that is tested there, else -1."""
+        rule, filled = self.mechanism.arm, min(places, len(self.names))
+        testing = self.rounds < rule.explore * rule.draws * len(self.names)
+        if len(arms) != filled or testing != (phases[-1] == "trial") or "trial" in phases[:-1]:
+            raise _impossible(f"{filled} places are filled, and tests take the last of them until all are over")
+        slots = [-1] * filled
+        front = filled - testing
+        best = self._ranking()
+        awards = min(front, len(best))
+        if list(phases[:front]) != ["award"] * awards + ["waiting"] * (front - awards):
+            raise _impossible("places go to finished tests first, and then to agents without one")
+        tested = {self.slots[k][0] for k in best}
+        if any(agent in tested for agent, _ in arms[awards:front]):
+            raise _impossible("only agents without a finished test take turns")
+        if self.least == self.most and [self.slots[k] for k in best[:awards]] != list(arms[:awards]):
+            raise _impossible("places are ranked by the best count of finished tests")
+        if testing:
+            slots[-1] = Timetable.take(self, "trial", *arms[-1])
+        self.awaited += front
+        return slots
+
+    def _ranking(self) -> list[int]:
+        """Return the best finished slot of each agent that has one, the best first."""
+        finished = [k for k, arrived in enumerate(self.arrived) if arrived == self.mechanism.arm.explore]
+        best: dict[int, int] = {}
+        for k in sorted(finished, key=lambda k: (-self.least[k], k)):
+            best.setdefault(self.slots[k][0], k)
+        return list(best.values())

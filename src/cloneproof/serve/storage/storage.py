@@ -101,7 +101,7 @@ def index_keys(entry: Entry) -> tuple[str, ...]:
     >>> index_keys(ledger.Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
     ('e:click-9', 'l:3')
     """
-    if type(entry) is ledger.Decided:
+    if type(entry) is ledger.Decided or type(entry) is ledger.SlateDecided:
         return (f"q:{entry.request}",)
     if type(entry) is ledger.Rewarded:
         return (f"e:{entry.event}",)

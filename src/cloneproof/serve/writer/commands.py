@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
-from cloneproof.serve.market.entries import Decided, Known, Rewarded, Wanted
+from cloneproof.serve.market.entries import Decided, Known, Made, Rewarded, Wanted
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import RefusedSegment
-from cloneproof.serve.messages import DecisionReply, DecisionRequest, ItemError, RewardItem, RewardReply
+from cloneproof.serve.messages import DecisionReply, DecisionRequest, ItemError, RewardItem, RewardReply, SlateReply
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 
 T = TypeVar("T")
+Reply = DecisionReply | SlateReply | ItemError
 DEFAULTS_AT_ONCE: Final = 200  # of a season that is settled, in one group
 
 
@@ -119,15 +120,19 @@ class Decide(Batch[DecisionRequest]):
     """
 
     __slots__ = ()
+    pages: ClassVar[bool] = False  # of several places
 
     def wanted(self, markets: ServedMarkets) -> Wanted | None:
         return Wanted(requests=[item.request_id for item in self.items])
 
-    def run(
-        self, markets: ServedMarkets, known: KnownEntries, now: int
-    ) -> list[DecisionReply | ItemError] | Unfinished:
+    def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[Reply] | Unfinished:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
-        rest, decided, refused = dict[str, str | None](), list[Decided](), dict[str, Refused]()
+        several = market.spec.positions is not None
+        if self.pages != several:
+            wanted, got = ("slates", "decisions") if several else ("decisions", "slates")
+            words = f"expected a call of {wanted}, as the terms have {'' if several else 'no '}positions, got {got}"
+            return [ItemError(409, "positions", f"{words}; use that path") for _ in self.items]
+        rest, decided, refused = dict[str, str | None](), list[Made](), dict[str, Refused]()
         for item in self.items:
             if item.request_id not in seen.requests:
                 rest.setdefault(item.request_id, item.segment)
@@ -145,22 +150,37 @@ class Decide(Batch[DecisionRequest]):
             refused |= {request: refusal for request, own in rest.items() if own == segment or not of_segment}
             rest = {request: own for request, own in rest.items() if request not in refused}
         if len(decided) == len(self.items):
-            replies: list[DecisionReply | ItemError] = [_reply(entry, False) for entry in decided]
+            replies: list[Reply] = [_reply(entry, False) for entry in decided]
         else:
             replies = list(_replies_in_order(self.items, seen, decided, refused))
         seen.add(decided)
         return replies if len(replies) == len(self.items) else Unfinished(replies)
 
 
-def _reply(entry: Decided, again: bool) -> DecisionReply:
-    return DecisionReply(
-        200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again, entry.segment
-    )
+class DecideSlates(Decide):
+    """Pages of several places for requests, likewise."""
+
+    __slots__ = ()
+    pages: ClassVar[bool] = True
+
+
+def _reply(entry: Made, again: bool) -> DecisionReply | SlateReply:
+    request, segment = entry.request, entry.segment
+    if isinstance(entry, Decided):
+        return DecisionReply(
+            200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, request, again, segment
+        )
+    made = [
+        DecisionReply(200, number, one.agent, one.arm, one.phase, one.probability, request, again, segment, one.place)
+        for number, one in zip(entry.rounds, entry.shown, strict=True)
+    ]
+    empty = sorted({*range(1, entry.places + 1)} - {one.place for one in entry.shown})
+    return SlateReply(200, request, again, made, empty, segment)
 
 
 def _replies_in_order(
-    items: Sequence[DecisionRequest], seen: Known, decided: Sequence[Decided], refused: Mapping[str, Refused]
-) -> Iterator[DecisionReply | ItemError]:
+    items: Sequence[DecisionRequest], seen: Known, decided: Sequence[Made], refused: Mapping[str, Refused]
+) -> Iterator[Reply]:
     """Reply to each request, if some were answered before, occur twice or are refused."""
     new, answered = {entry.request: entry for entry in decided}, set[str]()
     for request in (item.request_id for item in items):

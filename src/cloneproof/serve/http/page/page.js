@@ -1,7 +1,7 @@
 // The live market: asks the service every two seconds while somebody looks, and draws what it says.
 
 import { BLUE, GREY, bars, dots } from "/draw.js";
-import { drawBalances, drawLedger } from "/records.js";
+import { drawBalances, drawLedger, drawPlaces } from "/records.js";
 
 const EVERY = 2000, TAIL = 500, MOST_ROWS = 40;
 const at = (id) => document.getElementById(id);
@@ -68,7 +68,7 @@ function drawSegments(segments) {
   if (segments.length === 0) return;
   const rows = segments.slice(0, 20).map((one) => ({ name: one.segment, value: one.decisions, text: `${count.format(one.decisions)}${one.ended ? ", ended" : ""}`, colour: one.ended ? GREY : BLUE }));
   const others = segments.slice(20), rest = others.length ? ` The ${count.format(others.length)} smallest segments are not shown; they have ${count.format(others.reduce((sum, one) => sum + one.decisions, 0))} decisions.` : "";
-  bars(at("segments"), rows, `Decisions of this season in each segment, the one with the largest share of the rounds first. Agents have one list for all segments; scores, champions and random ends are each segment's own.${rest}`);
+  bars(at("segments"), rows, `${terms.positions === undefined ? "Decisions" : "Pages"} of this season in each segment, the one with the largest share of the rounds first. Agents have one list for all segments; scores, champions and random ends are each segment's own.${rest}`);
 }
 
 const PHASES = { trial: "agents are tried in turn", award: "the best agent is served", waiting: "rewards are awaited before a choice" };
@@ -77,15 +77,18 @@ function tell(view, progress) {
   at("name").textContent = progress.market;
   at("mechanism").replaceChildren(document.createTextNode("run by "), Object.assign(document.createElement("b"), { textContent: terms.mechanism }), document.createTextNode(`: ${view.mechanism}`));
   const state = { open: "is open for registration", running: "is running", settled: "is settled" }[progress.state];
-  at("sentence").textContent = `Season ${progress.season} ${state}: ${count.format(progress.agents.length)} agents, horizon ${count.format(progress.horizon)} rounds, agents get ${100 * terms.share} % of a reward.`;
+  const pages = terms.positions !== undefined;
+  at("sentence").textContent = `Season ${progress.season} ${state}: ${count.format(progress.agents.length)} agents, horizon ${count.format(progress.horizon)} ${pages ? "pages" : "rounds"}, agents get ${100 * terms.share} % of a reward.`;
   at("phase").textContent = progress.phase;
   at("phase-words").textContent = progress.state === "running" ? PHASES[progress.phase] ?? "" : "";
-  const played = progress.state === "settled" ? progress.agents.reduce((sum, agent) => sum + agent.arms.reduce((own, arm) => own + arm.decisions, 0), 0) : progress.round;
-  at("rounds").textContent = count.format(played);
-  at("rounds-words").textContent = `${((100 * played) / progress.horizon).toFixed(1)} % of the horizon; rewards: ${count.format(progress.pending)} awaited, ${count.format(progress.defaulted)} never came in time, ${count.format(progress.late)} came late`;
+  const played = progress.state === "settled" && !pages ? progress.agents.reduce((sum, agent) => sum + agent.arms.reduce((own, arm) => own + arm.decisions, 0), 0) : progress.round;
+  at("rounds-title").textContent = pages ? "Pages filled" : "Rounds decided";
+  at("rounds").textContent = pages && progress.state === "settled" ? "all" : count.format(played);
+  const part = progress.state === "settled" && pages ? "the season is over" : `${((100 * played) / progress.horizon).toFixed(1)} % of the horizon`;
+  at("rounds-words").textContent = `${part}; rewards: ${count.format(progress.pending)} awaited, ${count.format(progress.defaulted)} never came in time, ${count.format(progress.late)} came late`;
   at("paid").textContent = money(progress.agents.reduce((sum, agent) => sum + agent.balance, 0));
   at("paid-words").textContent = `over all seasons; ${count.format(progress.entries)} ledger entries`;
-  at("bar").value = played / progress.horizon;
+  at("bar").value = pages && progress.state === "settled" ? 1 : played / progress.horizon;
   at("head").textContent = progress.head;
   at("fresh").textContent = `As of ${new Date().toLocaleTimeString("en-GB")}; asks again every ${EVERY / 1000} s while this page is in view.`;
 }
@@ -102,6 +105,7 @@ async function refresh() {
     drawTraffic(progress.agents);
     drawSegments(progress.segments);
     drawBalances(progress.agents);
+    drawPlaces(page.lines);
     drawLedger(page.lines);
   }
 }

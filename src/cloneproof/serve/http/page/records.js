@@ -15,6 +15,30 @@ export function drawBalances(agents) {
   bars(at("balances"), rows, `What each agent was paid over all seasons.${more}`);
 }
 
+// What each place of the last page showed; places that stayed empty are rows too.
+export function drawPlaces(lines) {
+  const last = lines.map((line) => line.entry).findLast((entry) => entry.kind === "slate");
+  at("places-part").hidden = last === undefined;
+  if (last === undefined) return;
+  const shown = new Map(last.shown.map((one) => [one.place, one]));
+  at("places").tBodies[0].replaceChildren(...Array.from({ length: last.places }, (_, number) => {
+    const one = shown.get(number + 1) ?? { agent: "empty", arm: "", phase: "" };
+    return tableRow([String(number + 1), one.agent, one.arm, one.phase], ["", "agent", "arm", "phase"]);
+  }));
+  at("places-words").textContent = `Entry ${count.format(last.n)} of the ledger, at ${clock(last.at)}${last.segment ? `, in segment ${last.segment}` : ""}. Tests take the last place that is filled; those in front go to agents by the best of their finished tests.`;
+}
+
+function tableRow(texts, columns) {
+  const row = document.createElement("tr");
+  texts.forEach((text, number) => {
+    const cell = document.createElement(number ? "td" : "th");
+    if (number) cell.dataset.column = columns[number];
+    cell.textContent = text;
+    row.append(cell);
+  });
+  return row;
+}
+
 // Neighbours that differ in nothing but number, time and value, together.
 export function fold(entries) {
   const groups = [];
@@ -29,6 +53,7 @@ export function fold(entries) {
 
 function told(entries) {
   const first = entries[0];
+  if (first.kind === "slate") return `page of ${first.shown.length}${first.segment ? ` in ${first.segment}` : ""}`;
   if (first.kind === "decision") return first.segment ? `${first.phase} in ${first.segment}` : first.phase;
   if (first.value === undefined) return "";
   const values = entries.map((entry) => entry.value), low = Math.min(...values), high = Math.max(...values);
@@ -41,15 +66,9 @@ export function drawLedger(lines) {
   const columns = ["entries", "time", "what", "agent", "arm", "value"];
   const groups = fold(lines.map((line) => line.entry)).slice(-MOST_ROWS).reverse();
   at("ledger").tBodies[0].replaceChildren(...groups.map((entries) => {
-    const row = document.createElement("tr"), first = entries[0], last = entries[entries.length - 1], many = entries.length > 1;
+    const first = entries[0], last = entries[entries.length - 1], many = entries.length > 1;
     const numbers = many ? `${count.format(first.n)}–${count.format(last.n)}` : count.format(first.n);
     const what = many ? `${entries.length} × ${first.kind}` : first.kind;
-    [numbers, clock(last.at), what, first.agent ?? "", first.arm ?? "", told(entries)].forEach((text, number) => {
-      const cell = document.createElement(number ? "td" : "th");
-      if (number) cell.dataset.column = columns[number];
-      cell.textContent = text;
-      row.append(cell);
-    });
-    return row;
+    return tableRow([numbers, clock(last.at), what, first.agent ?? "", first.arm ?? "", told(entries)], columns);
   }));
 }

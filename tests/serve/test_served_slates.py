@@ -1,0 +1,333 @@
+"""Slates by the API: in terms, requests, rewards, the ledger, snapshots, and replays with and without dice."""
+
+import json
+import random
+from collections import defaultdict
+
+import msgspec
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import Refused
+from cloneproof.serve import calls
+from cloneproof.serve.http.app import ROUTES, document
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.entries import Known
+from cloneproof.serve.market.limits import declared_market
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
+from cloneproof.serve.market.terms import MarketSpec, complete
+from cloneproof.serve.messages import DecisionRequest
+from cloneproof.serve.offline import read_rows, replay_all
+from cloneproof.serve.writer.commands import DecideSlates
+from cloneproof.serve.writer.markets import ServedMarkets
+from support.service import SECRET, TERMS, Desk, open_market, spec, sqlite, with_arms
+
+PAGES = {
+    "mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3}, "positions": [1.0, 0.6, 0.4], "horizon": 200,
+}  # fmt: skip
+DEVICES = PAGES | {"segments": {"phone": 0.7, "desk": 0.3}, "positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}
+ARMS = {"ana": 2, "bo": 1, "cy": 3, "dee": 2}
+
+
+@pytest.fixture
+def desk():
+    with Desk() as made:
+        yield made
+
+
+def ask(desk, request, path="slates", **more):
+    return desk.post(path, {"request_id": request} | more)
+
+
+def test_a_page_has_a_decision_and_a_reward_for_each_place(desk):
+    open_market(desk, ARMS, **PAGES)
+    made = ask(desk, "a").json()
+    assert (made["kind"], made["empty"], made["duplicate"]) == ("slate", [], False)
+    assert [(one["decision"], one["place"]) for one in made["decisions"]] == [(1, 1), (2, 2), (3, 3)]
+    assert [one["phase"] for one in made["decisions"]] == ["waiting", "waiting", "trial"]
+    again = ask(desk, "a").json()
+    assert again["duplicate"]
+    assert [one["arm"] for one in again["decisions"]] == [one["arm"] for one in made["decisions"]]
+    results = desk.post("slates/batch", {"items": [{"request_id": name} for name in "bcb"]}).json()["results"]
+    assert [(one["duplicate"], one["decisions"][0]["decision"]) for one in results] == [
+        (False, 4),
+        (False, 7),
+        (True, 4),
+    ]
+    for number, worth in ((2, 1.0), (3, 0.0)):
+        body = {"event_id": f"e{number}", "decision": number, "request_id": "a", "value": worth}
+        assert desk.post("rewards", body).json()["result"] == "recorded"
+        assert desk.post("rewards", body).json()["result"] == "duplicate"
+    body = {"event_id": "other", "decision": 4, "request_id": "a", "value": 1.0}
+    assert desk.post("rewards", body).json()["error"] == "other_request"
+    found = desk.get("progress").json()
+    assert (found["round"], found["decisions"], found["pending"]) == (3, 9, 7)
+    assert 'cloneproof_season_rounds{market="feed"} 3.0' in desk.call("GET", "/metrics").text
+
+
+def test_places_without_a_provider_are_told(desk):
+    open_market(desk, {"ana": 2, "bo": 1}, **PAGES)
+    made = ask(desk, "a").json()
+    assert ([one["place"] for one in made["decisions"]], made["empty"]) == ([1, 2], [3])
+    line = desk.get("ledger?limit=100").json()["lines"][-1]["entry"]
+    assert (line["kind"], line["places"], len(line["shown"])) == ("slate", 3, 2)
+
+
+def test_decisions_and_slates_refuse_each_other(desk):
+    open_market(desk, ARMS, **PAGES)
+    open_market(desk, ARMS, market="plain")
+    for path, wanted in (
+        ("/v1/markets/feed/decisions", "a call of slates"),
+        ("/v1/markets/plain/slates", "no positions"),
+    ):
+        reply = desk.post(path, {"request_id": "a"})
+        assert (reply.status_code, reply.json()["error"]) == (409, "positions")
+        assert wanted in reply.json()["message"]
+        (one,) = desk.post(f"{path}/batch", {"items": [{"request_id": "a"}]}).json()["results"]
+        assert one == reply.json()
+    assert desk.get("progress").json()["decisions"] == 0
+
+
+def test_an_agent_sees_its_own_places_only(desk):
+    open_market(desk, ARMS, **PAGES)
+    for name in "abcd":
+        ask(desk, name)
+    key = desk.post("/v1/keys", {"role": "agent", "agent": "ana"}).json()["key"]
+    lines = [line["entry"] for line in desk.get("ledger?limit=100", key).json()["lines"]]
+    pages = [line for line in lines if line["kind"] == "slate"]
+    assert pages
+    assert all("id" not in page and {one["agent"] for one in page["shown"]} == {"ana"} for page in pages)
+    assert len({one["id"] for page in pages for one in page["shown"]}) == sum(len(page["shown"]) for page in pages)
+
+
+def test_the_client_and_the_document_have_slates():
+    call = calls.slate_batch("feed", ["a", "b"], ["phone", "desk"])
+    assert (call.path, [item.segment for item in call.body.items]) == (
+        "/v1/markets/feed/slates/batch",
+        ["phone", "desk"],
+    )
+    assert calls.decide_slate("feed", "a").path == "/v1/markets/feed/slates"
+    schemas = document(ROUTES)["components"]["schemas"]
+    assert schemas["SlateReply"]["properties"]["empty"]["type"] == "array"
+    assert "positions" in schemas["MarketSpec"]["properties"]
+
+
+def started(terms, arms=ARMS):
+    market = with_arms(LiveMarket.open(complete(spec(seed=None, **terms)), 0, MarketDice(SECRET)), arms)
+    market.start(1000)
+    return market
+
+
+def play(market, pages, seed=1):
+    """Pages with rewards, a tenth of which never come; what each place showed."""
+    dice, told, number = random.Random(seed), [], market.played
+    names = list(market.spec.segments) or [None]
+    for page in range(number, number + pages):
+        made = market.decide(f"r{page}", 2000 + page, dice.choice(names))
+        told.append([(one.place, one.agent, one.arm, one.phase) for one in made.shown])
+        list(market.expire(2000 + page))
+        for decision in made.rounds:
+            if dice.random() < 0.9 and market.awaits(decision):
+                market.reward(f"e{decision}", decision, float(dice.random() < 0.4), 2000 + page, None)
+    return told
+
+
+def entered(lines):
+    return [(line, None) for line in lines]
+
+
+@pytest.mark.parametrize("terms", [PAGES, DEVICES])
+def test_the_service_fills_pages_as_a_session_does(terms):
+    market = started(terms)
+    plain = cp.session(
+        cp.mechanism("reservoir", **PAGES["parameters"]), ARMS, 200, seed=market.session.seed, share=0.4,
+        segments=terms.get("segments"), positions=terms["positions"],
+    )  # fmt: skip
+    dice, names = random.Random(1), list(terms.get("segments", [None]))
+    for number in range(100):
+        segment = dice.choice(names)
+        made, wanted = market.decide(f"r{number}", 2000, segment), plain.decide_slate(segment)
+        assert list(made.rounds) == [one.id for one in wanted]
+        assert [(one.place, one.agent, int(one.arm[-1]), one.phase) for one in made.shown] == [
+            (one.place, one.agent, one.arm, one.phase) for one in wanted
+        ]
+        for one in wanted:
+            worth = float(dice.random() < 0.4)
+            market.reward(f"e{one.id}", one.id, worth, 2000, None)
+            plain.reward(one.id, worth)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        PAGES, DEVICES, PAGES | {"wait_rounds": 2}, PAGES | {"uniform_traffic": 0.3}, PAGES | {"ends": "at-random"},
+        {"mechanism": "ucb1", "parameters": {"one_place_each": True}, "positions": 3, "horizon": 200},
+        {"mechanism": "kl-ucb", "parameters": {}, "positions": 3, "horizon": 200},
+    ],
+)  # fmt: skip
+def test_replays_and_snapshots_fit(terms):
+    market = started(terms)
+    pages = min(70, market.session.last)
+    play(market, pages)
+    lines = market.chain.take().lines
+    assert any(b'"default"' in line for line in lines) == ("wait_rounds" in terms)
+    found = replay(entered(lines), MarketDice(SECRET))
+    assert found.market.session.to_json() == market.session.to_json()
+    assert replay(entered(lines)).unverified_from is not None
+    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
+    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
+
+
+def test_a_changed_place_is_noticed():
+    """With the dice in every place; without them where ranks, tests or turns would be others."""
+    market = started(PAGES)
+    play(market, 40)
+    lines = market.chain.take().lines
+    pages = [at for at, line in enumerate(lines) if b'"slate"' in line]
+
+    def noticed(at, change, dice):
+        entry = json.loads(lines[at])
+        change(entry)
+        changed = json.dumps(entry, separators=(",", ":")).encode()
+        try:
+            replay(entered([*lines[:at], changed, *lines[at + 1 :]]), dice)
+        except Misfit as problem:
+            return problem.n
+        return None
+
+    def swap(entry):
+        for part in ("agent", "arm"):
+            one, other = entry["shown"][:2]
+            one[part], other[part] = other[part], one[part]
+
+    def other_arm(place):
+        def change(entry):
+            one = entry["shown"][place]
+            one["arm"] = f"{one['agent']}-{(int(one['arm'][-1]) + 1) % ARMS[one['agent']]}"
+
+        return change
+
+    def twice(entry):
+        entry["shown"][1] |= {part: entry["shown"][0][part] for part in ("agent", "arm")}
+
+    def one_place_less(entry):
+        entry["places"] -= 1
+
+    for at in pages[1::9]:
+        for change in (swap, twice, one_place_less, lambda entry: entry["shown"].pop()):
+            assert noticed(at, change, MarketDice(SECRET)) == at + 1
+    late = pages[-1]  # every test is over, and ranks are known
+    for change in (swap, twice, other_arm(0), lambda entry: entry["shown"].pop(), one_place_less):
+        if json.loads(lines[late])["shown"][0]["agent"] != "bo" or change is not other_arm(0):
+            assert noticed(late, change, None) == late + 1
+    assert noticed(pages[5], other_arm(2), None) is not None or json.loads(lines[pages[5]])["shown"][2]["agent"] == "bo"
+    assert noticed(pages[0], lambda entry: entry["shown"][2].update(phase="award"), None) == pages[0] + 1
+
+
+def test_seasons_of_pages_end_and_are_checked():
+    market = started(PAGES | {"horizon": 30})
+    play(market, 30)
+    assert market.over
+    with pytest.raises(Refused, match="all 30 rounds of season 1 are decided"):
+        market.decide("more", 9000)
+    market.settle(9000)
+    market.open_season(2, 9000)
+    market.start(9000)
+    assert market.decide("next", 9000).id == 91
+    lines = market.chain.take().lines
+    for dice in (MarketDice(SECRET), published_dice(entered(lines))):
+        assert [one.rounds for one in replay(entered(lines), dice).seasons] == [30]
+
+
+def test_nobody_is_left_on_a_page():
+    market = started(PAGES)
+    play(market, 3)
+    for agent, arms in ARMS.items():
+        for arm in range(arms):
+            market.withdraw_arm(agent, f"{agent}-{arm}", 3000)
+    refusal = None
+    for number in range(200):  # until the tests have reached everybody
+        decided, refusal = market.decide_many((f"s{number}",), 3000)
+        assert all(page.shown == [] for page in decided)
+        if refusal is not None:
+            break
+    assert refusal.code == "nobody_left"
+    lines = market.chain.take().lines
+    for dice in (MarketDice(SECRET), None):
+        assert replay(entered(lines), dice).market.session.nobody_left
+
+
+def test_a_batch_of_pages_is_its_items_one_by_one():
+    for seed in range(6):
+        dice, made = random.Random(seed), []
+        for _ in range(2):
+            markets = ServedMarkets()
+            market, _ = markets.create(spec(**(DEVICES | {"horizon": 40, "market": "m", "wait_rounds": 3})), 1000)
+            with_arms(market, ARMS).start(1000)
+            made.append((markets, market, defaultdict(Known)))
+        (one, first, known_one), (many, second, known_many) = made
+        for _ in range(5):
+            items = [
+                DecisionRequest(f"r{name}", ("phone", "desk", "desk", "other")[name % 4])
+                for name in dice.choices(range(60), k=dice.randrange(1, 15))
+            ]
+            singly = [DecideSlates("m", [item]).run(one, known_one, 2000)[0] for item in items]
+            assert DecideSlates("m", items).run(many, known_many, 2000) == singly
+        assert first.chain.head == second.chain.head
+        assert first.session.to_json() == second.session.to_json()
+
+
+def test_a_restart_goes_on_with_the_next_page(tmp_path):
+    def season(place, restart):
+        desk, told = Desk(sqlite(place, interval=5)), []
+        open_market(desk, ARMS, **DEVICES)
+        for number in range(16):
+            page = ask(desk, f"{number}", segment=["phone", "desk"][number % 2]).json()
+            told.append([(one["agent"], one["arm"], one["phase"], one["probability"]) for one in page["decisions"]])
+            items = [
+                {
+                    "event_id": f"e{one['decision']}",
+                    "decision": one["decision"],
+                    "request_id": f"{number}",
+                    "value": 1.0,
+                }
+                for one in page["decisions"]
+            ]
+            desk.post("rewards/batch", {"items": items})
+            if restart and number % 4 == 3:
+                desk.close() if number % 8 == 3 else desk.crash()
+                desk = Desk(sqlite(place, interval=5))
+                assert ask(desk, f"{number}", segment="desk").json() == page | {
+                    "duplicate": True, "decisions": [one | {"duplicate": True} for one in page["decisions"]],
+                }  # fmt: skip
+        desk.close()
+        return told
+
+    assert season(tmp_path / "plain.db", False) == season(tmp_path / "restarted.db", True)
+    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
+    columns = read_rows(str(tmp_path / "plain.db")).columns
+    assert sorted(set(columns["position"])) == ["1", "2", "3"]
+    assert len(columns["position"]) == len(columns["segment"]) == len(columns["reward"]) == 8 * (2 + 3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"positions": [0.5, 1.0]}, "whose attention does not rise"),
+        ({"positions": [1.0, -0.5]}, "positions, the attention of each place"),
+        ({"positions": {"phone": 2}}, "expected positions for each segment"),
+        ({"parameters": {"rounds": 2, "draws": 3, "threshold": 2}}, "got a threshold"),
+        ({"mechanism": "h-etc-r", "parameters": {"agent_rounds": 6, "arm_rounds": 2}}, "takes no positions"),
+    ],
+)
+def test_terms_that_do_not_fit_get_one_sentence(changes, words):
+    with pytest.raises(Refused, match=words):
+        declared_market(msgspec.convert(TERMS | {"seed": None} | PAGES | changes, MarketSpec))
+
+
+def test_nobody_joins_a_season_of_pages():
+    market = started(PAGES)
+    with_arms(market, {"eve": 1})
+    with pytest.raises(Refused, match="pages of several places take no agents"):
+        market.join("eve", 2000)
