@@ -52,6 +52,9 @@ def log(
     segment: Annotated[
         list[str] | None, option("COLUMN", "The user's segment, such as device; several are crossed.")
     ] = None,
+    position: Annotated[
+        str | None, option("COLUMN", "The place on the page, from 1; rates are corrected by it.")
+    ] = None,
     same: Annotated[str | None, option("COLUMN,..", "Columns that identify items, such as title,url.")] = None,
     reward_range: Annotated[str | None, option("LOW:HIGH", "The range of rewards.", show_default="0:1")] = None,
     local_arms: Annotated[bool, option(None, "Item names are unique only within a provider.", "--local-arms")] = False,
@@ -105,7 +108,7 @@ def log(
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
         "agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count,
-        "total": total,
+        "total": total, "position": position,
     }  # fmt: skip
     if ledger is not None:
         columns |= {name: columns[name] or name for name in ledger.columns}

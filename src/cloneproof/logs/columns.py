@@ -60,6 +60,7 @@ POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of 
 ROLES: Final = {
     "agent": "the agent", "arm": "the arm", "reward": "the reward", "time": "the time", "propensity": "the propensity",
     "count": "the number of rounds of a row", "total": "the sum of its rewards", "segment": "the segment",
+    "position": "the place",
 }  # fmt: skip
 MOST_LISTED: Final = 12  # columns named in an error
 
@@ -79,6 +80,7 @@ class LogColumns:
     count: str | None = None
     total: str | None = None
     segment: tuple[str, ...] = ()
+    position: str | None = None
     same: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.sources import LogSource, text_literal
 from cloneproof.logs.statistics import LogRows
+from cloneproof.market.positions import MOST_PLACES
 
 MOST_SAID: Final = 4  # kinds of faults named in an error
 FaultUnit = Literal["row", "line", "arm"]
@@ -61,6 +62,9 @@ def row_faults(log: LogRows) -> list[Fault]:
     if columns.propensity is not None:
         inside = f"({log.propensity} > 0 AND {log.propensity} <= 1)"
         case("a propensity that is not above 0 and at most 1", f"{inside} IS NOT TRUE", columns.propensity)
+    if columns.position is not None:
+        valid = f"({log.position} >= 1 AND {log.position} <= {MOST_PLACES} AND {log.position} = floor({log.position}))"
+        case(f"a place that is no whole number from 1 to {MOST_PLACES:,}", f"{valid} IS NOT TRUE", columns.position)
     kinds = list(shown)
     text = " ".join(f"WHEN {number} THEN {shown[kind]}" for number, kind in enumerate(kinds))
     sql = (

@@ -11,6 +11,7 @@ from cloneproof._checks import known
 from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.copying.records import Feature
 from cloneproof.errors import LogError
+from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.statistics import PropensitySums
@@ -82,6 +83,9 @@ class Log(Tabular):
     segments : dict of str to tuple of LoggedArm
         The arms of each segment that have rewards in it, the segment with the most rounds first; none without
         segments. `log.segment(name)` is the log of one.
+    attention : tuple of PlaceAttention
+        The places of a page with their attention, where the log has places. A round of an arm is then a view in the
+        first place: views count by their attention, rounded up to whole rounds, and rewards stay as counted.
     """
 
     said_in = "log"
@@ -96,6 +100,7 @@ class Log(Tabular):
     places: tuple[str, ...] = ()
     propensities: tuple[PropensitySums, ...] = ()
     segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
+    attention: tuple[PlaceAttention, ...] = ()
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -130,6 +135,11 @@ class Log(Tabular):
         return replace(self, arms=arms, propensities=(), segments={})
 
     @property
+    def positions(self) -> tuple[float, ...]:
+        """Attention of each place as a market takes it: the most first, and that of the first place at most."""
+        return tuple(sorted((min(each.attention, 1.0) for each in self.attention), reverse=True))
+
+    @property
     def left_out(self) -> int:
         """Number of rows that were left out."""
         return sum(fault.count for fault in self.faults if fault.unit != "arm")
@@ -152,6 +162,7 @@ class Log(Tabular):
             "notes": list(self.notes),
             "arms": [_as_data(arm) for arm in self.arms],
             "segments": {name: [_as_data(arm) for arm in arms] for name, arms in self.segments.items()},
+            "attention": [asdict(each) for each in self.attention],
         }
 
 

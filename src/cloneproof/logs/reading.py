@@ -16,6 +16,7 @@ from cloneproof._checks import is_one_line
 from cloneproof.analysis.copying.records import Feature
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError, OutOfTimeError, brief
+from cloneproof.logs.attention import PlaceAttention, by_attention
 from cloneproof.logs.columns import LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.formats import SIGNALS, with_computed_columns
@@ -83,6 +84,7 @@ def read_log(
     total: str | None = None,
     owners: str | PathLike[str] | Mapping[str, str] | None = None,
     segment: str | Sequence[str] = (),
+    position: str | None = None,
     same: str | Sequence[str] = (),
     reward_range: tuple[float, float] = (0.0, 1.0),
     local_arms: bool = False,
@@ -110,6 +112,9 @@ def read_log(
         Whose arm it is, where the log has no agent: a mapping, or a file with an arm and an agent a line.
     segment : str or sequence of str, optional
         The column with the segment of the user (device, query, type of request); several are crossed.
+    position : str, optional
+        The column with the place on the page, from 1; rates are then corrected by the attention of each
+        (`Log.attention`).
     same : sequence of str, optional
         Columns by which items may be recognised: a title, an address, a vector.
     reward_range : (float, float), default (0, 1)
@@ -152,7 +157,9 @@ def read_log(
     opened = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
     found = with_computed_columns(opened)
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
-    columns = chosen_columns(list(found.columns), given | {"total": total}, same, owners is not None, segment)
+    columns = chosen_columns(
+        list(found.columns), given | {"total": total, "position": position}, same, owners is not None, segment
+    )
     for name in columns.names:
         if found.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
@@ -176,8 +183,12 @@ def _read(
         if source.kind != "csv" or source.lenient:
             raise
         return _read(source.leniently(), columns, scale, owners, local_arms, leave_out)
-    sums = over_segments(cells)
     skipped, faults = skipped_lines(source)
+    places: tuple[PlaceAttention, ...] = ()
+    if columns.position is not None:
+        cells, places, unknown = by_attention(cells, scale.high * scale.ticks)
+        faults += unknown
+    sums = over_segments(cells)
     rows = sum(each.rows for each in sums) + skipped
     if source.lenient or any(
         each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums
@@ -208,6 +219,7 @@ def _read(
         places=tuple(str(file) for file in source.files),
         propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
         segments=segments,
+        attention=places,
     )
 
 
@@ -239,6 +251,11 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
         if mixed := sum(each.several[number] for each in sums):
             notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
     notes += segment_notes(log)
+    if columns.position is not None:
+        notes.append(
+            "rates are those in the first place: a view counts by the attention of its place, an item's rounds are "
+            "rounded up, and rewards stay as counted; below, attention is taken as known"
+        )
     if columns.count == SIGNALS:
         notes.append(
             "a signal of LiteLLM's (a satisfied user, a complaint) counts as a round; half ones are rounded up"

@@ -51,10 +51,11 @@ def studied_segments(log: Log) -> dict[str, Log]:
 def segment_notes(log: LogRows) -> list[str]:
     """Return a note for each column by which rates differ, if no segment was named.
 
-    Of each arm the rewards are compared between the values of the column, by Pearson's statistic for a common mean;
-    the statistics of all arms are added. Under a common mean of each arm it has a chi-square law, for cells that expect
-    at least five successes and failures; rewards between 0 and 1 vary less, so that it is smaller for them. A policy
-    that serves by the column does not change that, and one that learns from rewards in each of its values a little.
+    Of each arm, in each place, the rewards are compared between the values of the column, by Pearson's statistic for a
+    common mean; the statistics of all arms are added. Under a common mean it has a chi-square law, for cells that
+    expect at least five successes and failures; rewards between 0 and 1 vary less, so that it is smaller for them. A
+    policy that serves by the column does not change that, and one that learns from rewards in each of its values a
+    little.
     """
     if log.columns.segment:
         return []
@@ -80,19 +81,19 @@ def unlikeliness(log: LogRows, name: str) -> float:
     scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r} * {log.count}) / {width!r}"
     value = key_of(log.source.columns[name], "the segment")
     rows = (
-        f"SELECT {log.agent} AS agent, {log.arm} AS arm, CAST({value} AS VARCHAR) AS part, CAST({log.count} AS DOUBLE) "
-        f"AS n, {scaled} AS r FROM {log.source.rows} WHERE {log.usable}"
+        f"SELECT {log.agent} AS agent, {log.arm} AS arm, {log.position} AS place, CAST({value} AS VARCHAR) AS part, "
+        f"CAST({log.count} AS DOUBLE) AS n, {scaled} AS r FROM {log.source.rows} WHERE {log.usable}"
     )
     ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM ({rows})")
     if not 1 < values <= MOST_VALUES:
         return 1.0
     cells = log.source.query(
-        f"SELECT agent, arm, sum(n), sum(r) FROM ({rows}) WHERE part IS NOT NULL AND arm IS NOT NULL "
-        f"GROUP BY agent, arm, part"
+        f"SELECT agent, arm, place, sum(n), sum(r) FROM ({rows}) WHERE part IS NOT NULL AND arm IS NOT NULL "
+        f"GROUP BY agent, arm, place, part"
     )
-    arms: dict[tuple[object, object], list[tuple[float, float]]] = {}
-    for agent, arm, rounds, total in cells:
-        arms.setdefault((agent, arm), []).append((float(rounds), float(total)))
+    arms: dict[tuple[object, ...], list[tuple[float, float]]] = {}
+    for agent, arm, place, rounds, total in cells:
+        arms.setdefault((agent, arm, place), []).append((float(rounds), float(total)))
     statistic, freedom = 0.0, 0
     for own in arms.values():
         mean = sum(total for _, total in own) / max(sum(rounds for rounds, _ in own), 1.0)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.sources import LogColumn, LogSource
+from cloneproof.market.positions import MOST_PLACES
 
 WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "BOOLEAN")
 NUMBERS: Final = (*WHOLE, "HUGEINT", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
@@ -49,6 +50,7 @@ class ArmSums:
     features: tuple[Any, ...]
     several: tuple[bool, ...]
     segment: str | None = None
+    position: int | None = None
 
     def __add__(self, other: ArmSums) -> ArmSums:
         """Return the sums over the rows of both, of the same agent and arm."""
@@ -67,6 +69,7 @@ class ArmSums:
             features=tuple(_least(min, *pair) for pair in pairs),
             several=tuple(map(any, zip(self.several, other.several, mixed, strict=True))),
             segment=None,
+            position=None,
         )
 
 
@@ -114,6 +117,7 @@ class LogRows:
 
     agent, arm, reward, count, time, propensity   columns as names, numbers and times in SQL; None for no time
     segment  the crossed columns as one name; NULL where one of them is empty, or without any
+    position the place on the page; NULL without one
     whole    whether rewards are whole numbers, which are then summed as they are
     usable   which rows are valid
     """
@@ -145,16 +149,26 @@ class LogRows:
             self.propensity = number_of(known[columns.propensity], "the propensity")
             usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
         usable += f" AND ({self.segment}) IS NOT NULL" if columns.segment else ""
+        self.position = "NULL"
+        if columns.position is not None:
+            if scale.low != 0:
+                raise LogError(
+                    f"expected rewards from 0 on where places are named, as attention multiplies them, got a range "
+                    f"from {low:g}; leave --position out"
+                )
+            self.position = place = number_of(known[columns.position], "the place")
+            usable += f" AND {place} >= 1 AND {place} <= {MOST_PLACES} AND {place} = floor({place})"
         self.usable = f"({usable})"
 
 
 def arm_sums(log: LogRows) -> list[ArmSums]:
-    """Read the log once: a group for each agent, arm and segment that occur together, including missing names."""
+    """Read the log once: a group for each agent, arm, segment and place that occur together, also missing names."""
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
     tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
     usable = f"CASE WHEN {log.usable} THEN"
     inner = [f"{log.agent} AS agent", f"{log.arm} AS arm", f"{log.segment} AS segment"]
+    inner += [f"{usable} CAST({log.position} AS BIGINT) END AS position"]
     inner += [f"{usable} {log.reward} END AS reward"]
     inner += [f"{usable} {log.count} END AS rounds"] if aggregated else []
     inner += [f"{usable} {log.time} END AS moment"] if log.time else []
@@ -166,15 +180,18 @@ def arm_sums(log: LogRows) -> list[ArmSums]:
     for number in range(len(features)):
         sums += [f"min(feature{number})", f"min(feature{number}) IS DISTINCT FROM max(feature{number})"]
     rows_of = f"(SELECT {', '.join(inner)} FROM {source.rows})"
-    sql = f"SELECT agent, arm, segment, {', '.join(sums)} FROM {rows_of} GROUP BY agent, arm, segment"
+    sql = (
+        f"SELECT agent, arm, segment, position, {', '.join(sums)} FROM {rows_of} GROUP BY agent, arm, segment, position"
+    )
     factor = ticks if log.whole else 1
     return [
         ArmSums(
             agent, arm, int(rows), int(usable_rows), int(rounds or 0), int(total or 0) * factor,
             int(squares or 0) * factor * factor, float(off or 0.0), first, last, tuple(rest[::2]),
-            tuple(bool(each) for each in rest[1::2]), segment,
+            tuple(bool(each) for each in rest[1::2]), segment, position,
         )
-        for agent, arm, segment, rows, usable_rows, rounds, total, squares, off, first, last, *rest in source.query(sql)
+        for agent, arm, segment, position, rows, usable_rows, rounds, total, squares, off, first, last, *rest
+        in source.query(sql)
     ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError
+from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, posterior_market, worth_of_copies
 from cloneproof.logs.log import Log
@@ -49,9 +49,10 @@ from cloneproof.logs.originals import (
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
 from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
-from cloneproof.market.market import Ends
+from cloneproof.market.market import Ends, check_no_positions
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.online.slate import check_takes_positions
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
 SECONDS: Final = 40.0  # seconds of counted work, if no limit is given
@@ -218,7 +219,9 @@ def _studied(
     everybody = log_owners(log, findings.found)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
-    rounds = traffic or max(sum(owner.rounds for owner in owners), len(owners))
+    positions = _page(log, notes)
+    served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
+    rounds = traffic or max(round(served), len(owners))
     chosen = min(rounds, LONGEST) if horizon is None else horizon
     tell(1, 5, "fitting priors")
     groups = {name: segment_originals(everybody, own) for name, own in segments.items()}
@@ -239,7 +242,9 @@ def _studied(
         for owner in owners
     ]
     terms: dict[str, Any] = {"ends": ends, "segments": {name: own.rounds / log.rounds for name, own in parts.items()}}
-    market = Market(agents, chosen, share, **terms)
+    market = Market(agents, chosen, share, **terms, positions=positions)
+    if not _takes(policy, market, notes):
+        market = Market(agents, chosen, share, **terms)
     asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, [], tell)
     if findings.late:
         asked.left.append("some questions about copies")
@@ -248,7 +253,8 @@ def _studied(
     few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
     answers = _Answers()
     try:
-        _answer(asked, answers, log, Market(few, rounds, share, **terms), rounds if horizon is None else chosen, fits)
+        whole = Market(few, rounds, share, **terms, positions=positions)
+        _answer(asked, answers, log, whole, rounds if horizon is None else chosen, fits)
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
@@ -265,6 +271,30 @@ def _studied(
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
         interrupted, in_segments,
     )  # fmt: skip
+
+
+def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:
+    """Return the attention of a page's places, if the study is of pages."""
+    if len(log.positions) < 2:
+        return None
+    if log.segments:
+        notes.append("the study is of one place: advice takes places or segments; leave --segment out for pages")
+        return None
+    notes.append(f"a round of the study is a page of {len(log.positions)} places with the log's attention")
+    return log.positions
+
+
+def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
+    """Return whether the policy can be judged in a market, which has positions perhaps."""
+    try:
+        if isinstance(policy, BlackBox):
+            check_no_positions(market, "a black box")
+        elif policy is not None and market.places:
+            check_takes_positions(policy(market))
+    except (MarketError, MechanismError) as refusal:
+        notes.append(f"the policy is judged with the first place of a page only: {refusal}")
+        return False
+    return True
 
 
 @dataclass
@@ -298,8 +328,9 @@ def _answer(
         asked.tell(4, 5, "auditing the policy")
         answers.verdict = _audited(asked, longest)
     answers.traffic = _own_traffic(asked, answers.recommendation)
-    if log.segments and log.propensities:
-        asked.notes.append("there is no backtest by segment: leave --segment out for one of the whole log")
+    if (log.segments or log.attention) and log.propensities:
+        what = "segment" if log.segments else "position"
+        asked.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
     elif log.propensities:
         answers.backtest = backtest(log, asked.owners, made, answers.recommendation, asked.clock, asked.seed)
         if asked.clock.spent:

@@ -9,7 +9,7 @@ from typing import Final
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.report.words import sentence, shorten
+from cloneproof.report.words import NARROW, sentence, shorten
 
 MOST_SEGMENTS: Final = 20  # in the table of segments
 MOST_ARMS: Final = 30  # in the table of items
@@ -22,6 +22,8 @@ def sections(log: Log) -> Iterable[Section]:
     yield Section(log_words(log), tuple(reading(log)))
     if log.segments:
         yield Section("Segments", (segment_table(log),))
+    if log.attention:
+        yield Section("Places", tuple(places(log)))
     yield Section("Items", tuple(items(log)))
 
 
@@ -68,6 +70,24 @@ def segment_table(log: Log) -> Table:
             )
         )
     return Table.of(("segment", "rounds", "share", "mean", "arms", "highest mean"), rows, left=["highest mean"])
+
+
+def places(log: Log) -> Iterable[SectionPart]:
+    """Return the places of a page with their attention, and how it was estimated."""
+    rows = [
+        (
+            str(each.place), f"{each.views:,}", f"{log.unscaled(each.mean):.4g}", f"{each.attention:.3g}",
+            f"{each.low:.3g} to {each.high:.3g}", f"{each.shared:,}",
+        )
+        for each in log.attention
+    ]  # fmt: skip
+    yield Table.of(("place", "views", "mean", "attention", f"95{NARROW}% interval", "shared items"), rows)
+    yield Paragraph(
+        "Attention is what an item earns in a place over what it earns in the first one, for the items shown in both "
+        "(the ratio of Mantel and Haenszel). That assumes one ratio for all items, and that nothing else by which an "
+        "item earns more decides where it stands, such as the user's wish or its luck so far.",
+        role="note",
+    )
 
 
 def items(log: Log, first: Collection[tuple[str, str]] = ()) -> Iterable[SectionPart]:

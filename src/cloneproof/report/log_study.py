@@ -18,7 +18,7 @@ from cloneproof.logs.log import Log
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.logs.study import LogStudy
-from cloneproof.report.log import LONGEST_NAME, items, log_words, reading
+from cloneproof.report.log import LONGEST_NAME, items, log_words, places, reading
 from cloneproof.report.words import (
     FIXED,
     NARROW,
@@ -45,6 +45,8 @@ def sections(study: LogStudy) -> Iterable[Section]:
     yield Section(_title(len(study.findings.found)), tuple(answer), log_words(study.log), tone)
     if study.by_segment:
         yield Section("By segment", tuple(_segments(study)))
+    if study.log.attention:
+        yield Section("Places", tuple(places(study.log)))
     if study.worth:
         yield Section("What the copies earned", tuple(_worth(study)))
     if study.findings.duplicates:
