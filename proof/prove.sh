@@ -32,9 +32,9 @@ coqchk -silent -R . Cloneproof $(for file in $files; do echo "-norec Cloneproof.
 echo "coqchk: checked"
 if grep -nwE 'Axiom|Admitted|admit|Parameter|Conjecture' *.v; then echo "not proven" >&2; exit 1; fi
 coqc -w none -R . Cloneproof statement.v > statement.txt
-theorems=$(grep -c '^Print Assumptions' statement.v)
-test "$(grep -c '^Closed under the global context' statement.txt)" = "$theorems" || { cat statement.txt; exit 1; }
-echo "axioms: none, in each of $theorems theorems"
+theorems=$(grep -c '^  @' statement.v)
+test "$(grep -c '^Closed under the global context' statement.txt)" = 1 || { cat statement.txt; exit 1; }
+echo "axioms: none, in $theorems theorems"
 sed -n '/---------- the statement/,/^End Market/p' theorem.v
 grep -v '^Closed under the global context' statement.txt
 sed -n '/^## The theorem in words/,/^## /p' ../../proof/README.md | sed '1d;$d'
