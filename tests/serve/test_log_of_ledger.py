@@ -89,6 +89,24 @@ def test_a_tampered_ledger_is_not_read(place, tmp_path):
         read_rows(str(path))
 
 
+def test_segments_and_places_of_a_ledger_are_those_of_the_log(tmp_path):
+    dice, pages, segments = random.Random(5), 60, {"phone": 0.5, "desk": 0.5}
+    with Desk(sqlite(tmp_path / "market.db")) as desk:
+        terms = {"mechanism": "reservoir", "parameters": {"draws": 3, "rounds": 4}, "horizon": 600}
+        open_market(desk, {"ana": 1, "bo": 1, "cy": 2}, positions=[1.0, 0.5], segments=segments, **terms)
+        for number in range(pages):
+            where = {"segment": dice.choice(sorted(segments))}
+            for one in desk.post("slates", {"request_id": f"{number}"} | where).json()["decisions"]:
+                value = float(dice.random() < 0.8 / one["place"])
+                event = {"event_id": f"{one['decision']}", "request_id": f"{number}", "decision": one["decision"]}
+                assert desk.post("rewards", event | {"value": value}).json()["result"] == "recorded"
+    done = run("log", tmp_path / "market.db", "--statistics", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [each["views"] for each in found["attention"]] == [pages, pages]
+    assert set(found["segments"]) == set(segments)
+
+
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     """Six agents of two items, and mallory, who registered one item ten times."""

@@ -108,14 +108,14 @@ def log(
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
         "agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count,
-        "total": total, "position": position,
+        "total": total, "position": position, "segment": segment or (),
     }  # fmt: skip
     if ledger is not None:
         columns |= {name: columns[name] or name for name in ledger.columns}
     with command_progress() as bar:
         task = bar.add_task("reading", total=100)
         found = read_log(
-            files if ledger is None else ledger.columns, **columns, owners=owners, segment=segment or (),
+            files if ledger is None else ledger.columns, **columns, owners=owners,
             same=[name for name in (same or "").split(",") if name], reward_range=parsed_range(reward_range),
             local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
             progress=lambda part: bar.update(task, completed=100 * part),
