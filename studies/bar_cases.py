@@ -123,7 +123,7 @@ class BarCase(NamedTuple):
 def bar_case(dice: random.Random, sliver: bool = False) -> BarCase:
     """Draw a case; with `sliver`, one bar is a little below the best mean."""
     originals, horizon = dice.choice((2, 3, 3, 4)), dice.choice((3, 10, 50, 300, 2000))
-    values = sorted(round(dice.random(), 3) for _ in range(dice.choice((2, 3))))
+    values = sorted(place / 1000 for place in dice.sample(range(1001), dice.choice((2, 3))))
     weights = [dice.randint(1, 4) for _ in values]
     agents = [cp.Agent("ana", originals, cp.Discrete(values, [w / sum(weights) for w in weights]))]
     if dice.random() < 0.6:
