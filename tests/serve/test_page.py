@@ -99,6 +99,23 @@ def test_it_shows_the_largest_segments(browser):
             assert not seen.complaints
 
 
+@pytest.mark.parametrize("width", [1200, 400])
+def test_it_shows_what_each_place_has(browser, width):
+    with in_thread() as (address, key), Client(address, key) as api:
+        start_market(api, ARMS, mechanism="reservoir", parameters={"rounds": 2, "draws": 2}, positions=4, horizon=50)
+        made = api.send(calls.slate_batch("feed", ["a", "b"])).results[-1]
+        with visit(browser, f"{address}/", width=width) as seen:
+            enter(seen.page, key)
+            seen.page.wait_for_selector("#places tbody tr", timeout=60_000)
+            cells = seen.page.locator("#places tbody tr > *").all_text_contents()
+            rows = [[f"{one.place}", one.agent, one.arm, one.phase] for one in made.decisions]
+            assert cells == [text for row in [*rows, ["4", "(empty)", "", ""]] for text in row]
+            assert seen.page.text_content("#rounds") == "2"
+            assert "horizon 50 pages" in seen.page.text_content("#sentence")
+            assert not sticking_out(seen.page)
+            assert not seen.complaints
+
+
 def test_equal_lines_of_the_ledger_are_one_row(browser, served):
     line = {"kind": "reward", "agent": "ana", "arm": "a", "value": 1}
     entries = [{"kind": "started"}, {"kind": "started"}, line, {**line, "value": 0, "n": 4}, {**line, "arm": "b"}, line]

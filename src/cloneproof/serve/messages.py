@@ -258,6 +258,7 @@ class Progress(msgspec.Struct):
     late: int
     defaulted: int
     segments: list[SegmentView]
+    page: Annotated[SlateReply, Meta(description="the last one, where pages have several places")] | None = None
 
 
 class SeasonView(msgspec.Struct):

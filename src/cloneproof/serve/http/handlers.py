@@ -27,7 +27,7 @@ from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
 from cloneproof.serve.storage.storage import KeyRecord, Line
-from cloneproof.serve.writer.commands import Decide, DecideSlates, Do, Reward, Settle
+from cloneproof.serve.writer.commands import Decide, DecideSlates, Do, Reward, Settle, slate_reply
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.writer import milliseconds
 
@@ -158,6 +158,7 @@ def show_progress(market: LiveMarket, params: Params) -> m.Progress:
         market.late,
         market.defaulted,
         segment_views(market),
+        None if market.last_page is None else slate_reply(market.last_page, again=False),
     )
 
 

@@ -57,6 +57,7 @@ class LiveMarket:
         self.before = 0  # decisions of earlier seasons
         self.settling = False
         self.phase = ""  # of the last decision of the season
+        self.last_page: ledger.SlateDecided | None = None  # of several places
         self.late = self.defaulted = 0  # rewards, over all seasons
         self._share_micro, self._family = spec.share_micro, spec.family
         self.least = self._family.low if spec.default_reward is None else spec.default_reward
@@ -364,7 +365,10 @@ class LiveMarket:
             elif type(entry) is ledger.SlateDecided:
                 self.requests.update((number - self.before, entry.request) for number in entry.rounds)
         last = decided[-1]
-        self.phase = last.phase if isinstance(last, ledger.Decided) else last.shown[-1].phase if last.shown else "empty"
+        if isinstance(last, ledger.Decided):
+            self.phase = last.phase
+        else:
+            self.last_page, self.phase = last, last.shown[-1].phase if last.shown else "empty"
         self.windows.begin(self.round, now)
         self.chain.append(*decided)
 

@@ -330,6 +330,7 @@ def take_snapshot(market: LiveMarket) -> bytes:
         "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
         "session": None if market.session is None else market.session.to_json(),
+        **({} if market.last_page is None else {"page": msgspec.to_builtins(market.last_page)}),
     }
     return ledger.seal(market.chain.head, json.dumps(body, separators=(",", ":")).encode())
 
@@ -365,6 +366,8 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])
+    if "page" in body:
+        market.last_page = msgspec.convert(body["page"], ledger.SlateDecided)
     if body["session"] is not None:
         market.session = Session.from_json(body["session"], market.mechanism)
         market.requests = dict(zip(sorted(market.session.pending), body["requests"], strict=True))

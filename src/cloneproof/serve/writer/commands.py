@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
-from cloneproof.serve.market.entries import Decided, Known, Made, Rewarded, Wanted
+from cloneproof.serve.market.entries import Decided, Known, Made, Rewarded, SlateDecided, Wanted
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import RefusedSegment
 from cloneproof.serve.messages import DecisionReply, DecisionRequest, ItemError, RewardItem, RewardReply, SlateReply
@@ -165,11 +165,16 @@ class DecideSlates(Decide):
 
 
 def _reply(entry: Made, again: bool) -> DecisionReply | SlateReply:
+    if not isinstance(entry, Decided):
+        return slate_reply(entry, again)
+    return DecisionReply(
+        200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, entry.request, again, entry.segment
+    )
+
+
+def slate_reply(entry: SlateDecided, again: bool) -> SlateReply:
+    """Return the reply to the request of a page."""
     request, segment = entry.request, entry.segment
-    if isinstance(entry, Decided):
-        return DecisionReply(
-            200, entry.id, entry.agent, entry.arm, entry.phase, entry.probability, request, again, segment
-        )
     made = [
         DecisionReply(200, number, one.agent, one.arm, one.phase, one.probability, request, again, segment, one.place)
         for number, one in zip(entry.rounds, entry.shown, strict=True)

@@ -51,7 +51,7 @@ function drawScores(agents) {
   }
   const left = rows.length - MOST_ROWS;
   const more = left > 0 ? ` ${left} further rows are not shown.` : "";
-  dots(at("scores"), rows.slice(0, MOST_ROWS), `Mean reward of each agent and, below it, of its arms, with confidence sequences: each by itself holds, at all times at once, with a probability of at least 95 %. An agent's is about the mean of its arms as they were served.${more}`, "mean reward of a round");
+  dots(at("scores"), rows.slice(0, MOST_ROWS), `Mean reward of each agent and, below it, of its arms, with confidence sequences: each by itself holds, at all times at once, with a probability of at least 95 %. An agent's is about the mean of its arms as they were served${terms.positions === undefined ? "" : ", in places of different attention"}.${more}`, "mean reward of a round");
 }
 
 function drawTraffic(agents) {
@@ -71,6 +71,7 @@ function drawSegments(segments) {
   bars(at("segments"), rows, `${terms.positions === undefined ? "Decisions" : "Pages"} of this season in each segment, the one with the largest share of the rounds first. Agents have one list for all segments; scores, champions and random ends are each segment's own.${rest}`);
 }
 
+const OF_PAGES = { trial: "a draw is tested in the last place", award: "places go to agents by rank" };
 const PHASES = { trial: "agents are tried in turn", award: "the best agent is served", waiting: "rewards are awaited before a choice" };
 
 function tell(view, progress) {
@@ -80,7 +81,7 @@ function tell(view, progress) {
   const pages = terms.positions !== undefined;
   at("sentence").textContent = `Season ${progress.season} ${state}: ${count.format(progress.agents.length)} agents, horizon ${count.format(progress.horizon)} ${pages ? "pages" : "rounds"}, agents get ${100 * terms.share} % of a reward.`;
   at("phase").textContent = progress.phase;
-  at("phase-words").textContent = progress.state === "running" ? PHASES[progress.phase] ?? "" : "";
+  at("phase-words").textContent = progress.state === "running" ? (pages ? OF_PAGES : PHASES)[progress.phase] ?? "" : "";
   const played = progress.state === "settled" && !pages ? progress.agents.reduce((sum, agent) => sum + agent.arms.reduce((own, arm) => own + arm.decisions, 0), 0) : progress.round;
   at("rounds-title").textContent = pages ? "Pages filled" : "Rounds decided";
   at("rounds").textContent = pages && progress.state === "settled" ? "all" : count.format(played);
@@ -105,7 +106,7 @@ async function refresh() {
     drawTraffic(progress.agents);
     drawSegments(progress.segments);
     drawBalances(progress.agents);
-    drawPlaces(page.lines);
+    drawPlaces(progress.page);
     drawLedger(page.lines);
   }
 }

@@ -16,16 +16,13 @@ export function drawBalances(agents) {
 }
 
 // What each place of the last page showed; places that stayed empty are rows too.
-export function drawPlaces(lines) {
-  const last = lines.map((line) => line.entry).findLast((entry) => entry.kind === "slate");
-  at("places-part").hidden = last === undefined;
-  if (last === undefined) return;
-  const shown = new Map(last.shown.map((one) => [one.place, one]));
-  at("places").tBodies[0].replaceChildren(...Array.from({ length: last.places }, (_, number) => {
-    const one = shown.get(number + 1) ?? { agent: "empty", arm: "", phase: "" };
-    return tableRow([String(number + 1), one.agent, one.arm, one.phase], ["", "agent", "arm", "phase"]);
-  }));
-  at("places-words").textContent = `Entry ${count.format(last.n)} of the ledger, at ${clock(last.at)}${last.segment ? `, in segment ${last.segment}` : ""}. Tests take the last place that is filled; those in front go to agents by the best of their finished tests.`;
+export function drawPlaces(last) {
+  at("places-part").hidden = !last;
+  if (!last) return;
+  const rows = [...last.decisions, ...last.empty.map((place) => ({ place, agent: "(empty)", arm: "", phase: "" }))];
+  rows.sort((one, other) => one.place - other.place);
+  at("places").tBodies[0].replaceChildren(...rows.map((one) => tableRow([String(one.place), one.agent, one.arm, one.phase], ["", "agent", "arm", "phase"])));
+  at("places-words").textContent = `Request ${last.request_id}${last.segment ? ` in segment ${last.segment}` : ""}. Under the reservoir tests take the last place that is filled, and those in front go to agents by the best of their finished tests.`;
 }
 
 function tableRow(texts, columns) {

@@ -1,0 +1,134 @@
+"""A shop's month through the live service: how pages of ten share traffic among sellers, and what the platform loses.
+
+    python studies/shop.py [PAGES] [FOLDER]     # the service's files stay in FOLDER, if one is given
+
+Eight sellers have six listings each, of rates Beta(3, 97) on each device. Three of ten visitors come by phone. Pages of
+ten places are filled through `POST /slates`, clicks come back after each batch, and the ledger is replayed at the end.
+The same sellers have one place a page beside it. What is lost is exact: the attention times the rate of all that was
+shown, against the best slate of different sellers on each device.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+import cloneproof as cp
+from cloneproof.serve import calls
+from cloneproof.serve.client import Client
+from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.messages import SlateReply
+from cloneproof.serve.offline import replay_all
+from cloneproof.serve.run import LocalService, create_key
+
+SELLERS, LISTINGS, PAGES, SEED = 8, 6, 30_000, 42
+SECRET = 2**60 + SEED  # of the service's dice, so that a run can be repeated
+ATTENTION = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)
+DEVICES = {"desk": 0.7, "phone": 0.3}
+AT_ONCE = 100  # pages in a call, whose clicks are one call too
+Rates = dict[str, dict[str, dict[str, float]]]  # by device, seller and listing
+
+
+def drawn_rates(dice: random.Random) -> Rates:
+    """Draw the rate of each listing on each device."""
+    return {
+        device: {
+            f"seller-{k}": {f"s{k}-{j}": dice.betavariate(3, 97) for j in range(LISTINGS)}
+            for k in range(1, SELLERS + 1)
+        }
+        for device in DEVICES
+    }
+
+
+def best_page(rates: dict[str, dict[str, float]], attention: tuple[float, ...]) -> float:
+    """Return what the best slate of different sellers earns."""
+    best = sorted((max(own.values()) for own in rates.values()), reverse=True)
+    return sum(weight * rate for weight, rate in zip(attention, best, strict=False))
+
+
+def terms(name: str, attention: tuple[float, ...], pages: int) -> MarketSpec:
+    """Return the terms of a month, with numbers tuned to the prior in each segment."""
+    segments: dict[str, object] = {}
+    for device, fraction in DEVICES.items():
+        agents = [cp.Agent(f"seller-{k}", LISTINGS, cp.Beta(3, 97)) for k in range(SELLERS)]
+        here = cp.Market(agents, round(fraction * pages), positions=attention)
+        numbers = cp.mechanism("reservoir", market=here).parameters
+        kept = {key: value for key, value in numbers.items() if value is not None}
+        print(f"{name}, {device}: {kept}")
+        segments[device] = {"fraction": fraction, "parameters": kept}
+    raw = {"market": name, "mechanism": "reservoir", "horizon": pages, "segments": segments, "rewards": "bernoulli"}
+    return msgspec.convert(raw | {"positions": list(attention), "wait_rounds": pages, "seed": SECRET}, MarketSpec)
+
+
+def month(api: Client, name: str, attention: tuple[float, ...], pages: int, rates: Rates) -> None:
+    """Run a month of pages, and print who was shown and what was lost."""
+    dice = random.Random(SEED)
+    api.send(calls.create_market(terms(name, attention, pages)))
+    for seller, listings in rates["desk"].items():
+        api.send(calls.register_agent(name, seller))
+        for listing in listings:
+            api.send(calls.register_arm(name, seller, listing))
+    api.send(calls.start(name))
+    earned = best = turns = 0.0
+    shown: dict[str, int] = dict.fromkeys(rates["desk"], 0)
+    seen: dict[str, int] = dict.fromkeys(rates["desk"], 0)  # pages on which a seller is
+    for first in range(0, pages, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, pages))
+        devices = ["phone" if dice.random() < DEVICES["phone"] else "desk" for _ in numbers]
+        replies = api.send(calls.slate_batch(name, [f"page-{number}" for number in numbers], devices)).results
+        clicks = []
+        for page, device in zip(replies, devices, strict=True):
+            assert isinstance(page, SlateReply)
+            best += best_page(rates[device], attention)
+            rate = sum(sum(own.values()) / LISTINGS for own in rates[device].values()) / SELLERS
+            turns += rate * sum(attention[:SELLERS])
+            for seller in {one.agent for one in page.decisions}:
+                seen[seller] += 1
+            for one in page.decisions:
+                chance = attention[one.place - 1] * rates[device][one.agent][one.arm]
+                earned += chance
+                shown[one.agent] += 1
+                clicks.append((f"click-{one.decision}", one, float(dice.random() < chance)))
+        api.send(calls.reward_batch(name, clicks))
+    total = sum(shown.values())
+    print(f"{name}: {pages:,} pages, {total:,} impressions")
+    print(
+        f"  lost {1 - earned / best:.1%} of the best slate's clicks; sellers in turn would lose {1 - turns / best:.1%}"
+    )
+    progress = api.send(calls.progress(name))
+    listings = sum(bool(arm.decisions) for agent in progress.agents for arm in agent.arms)
+    print(f"  listings shown: {listings} of {SELLERS * LISTINGS}")
+    for seller, top in best_rates(rates):
+        part, on = shown[seller] / total, seen[seller] / pages
+        print(f"  {seller}: best rates {top}, {part:6.1%} of impressions, on {on:6.1%} of pages")
+
+
+def best_rates(rates: Rates) -> Iterator[tuple[str, str]]:
+    """Yield each seller with the rate of its best listing on each device."""
+    for seller in rates["desk"]:
+        yield seller, ", ".join(f"{max(rates[device][seller].values()):.3f}" for device in DEVICES)
+
+
+def main(pages: int, folder: str) -> None:
+    """Run the month with ten places and with one, and replay both."""
+    place, rates = str(Path(folder) / "shop.db"), drawn_rates(random.Random(SEED))
+    key = create_key(place, "platform", None)
+    with LocalService(place) as service, Client(service.address, key) as api:
+        month(api, "ten-places", ATTENTION, pages, rates)
+        month(api, "one-place", ATTENTION[:1], pages, rates)
+    for found in replay_all(place):
+        print(f"{found.market}: replay fits: {found.fits}, {found.entries:,} entries")
+
+
+if __name__ == "__main__":
+    asked = int(float(sys.argv[1])) if len(sys.argv) > 1 else PAGES
+    if len(sys.argv) > 2:
+        main(asked, sys.argv[2])
+    else:
+        with TemporaryDirectory() as made:
+            main(asked, made)
