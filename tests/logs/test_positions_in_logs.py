@@ -158,11 +158,11 @@ def test_segments_are_told_apart_within_places():
 
 def study_of_pages(policy, name, **more):
     table, _ = planted(n=20_000, items=5)
-    return study_log(cp.read_log(table | more, position="rank"), policy, name, horizon=40, seconds=2)
+    return study_log(cp.read_log(table | more, position="rank"), policy, name, horizon=40, seconds=10)
 
 
 def test_a_study_is_of_pages_with_the_attention_of_the_log():
-    study = study_of_pages(lambda market: cp.mechanism("ucb1"), "ucb1")
+    study = study_of_pages(lambda market: cp.mechanism("reservoir", rounds=2, draws=2), "reservoir")
     log = study.log
     assert study.market.places == study.recommendation.market.places == log.positions
     assert study.recommendation.market.horizon == round(log.rounds / sum(log.positions))
