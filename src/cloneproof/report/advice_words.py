@@ -31,7 +31,7 @@ def gain_words(gain: float) -> str:
 def starts_words(each: AssessedMechanism) -> str:
     """When the award or the contest starts."""
     if each.starts is None:
-        return "there is no award: it goes on choosing as in the beginning"
+        return "there is no award: every round is decided on what has been learned so far"
     expected, latest = each.starts
     if latest - expected < 1:
         return f"after {expected:,.0f} rounds"
