@@ -17,7 +17,7 @@ from cloneproof.engines.closed_form.commitment import CopiedOriginal, realisatio
 from cloneproof.engines.closed_form.exact_payoffs import closed_form, most_coins
 from cloneproof.engines.closed_form.laws import BALLS, PRECISION
 from cloneproof.engines.closed_form.quadrature import coin_distance, discretise, points_for
-from cloneproof.engines.closed_form.reservoir import _count_laws, _draw_laws
+from cloneproof.engines.closed_form.reservoir import _draw_laws, count_laws
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market.market import full_copies
 from support.brute_force import brute_force
@@ -166,7 +166,7 @@ def test_originals_one_at_a_time_are_all_of_them_together():
     two = ((0.5, Fraction(1, 4)), (0.75, Fraction(3, 4)))
     originals = [*[CopiedOriginal(three, 2)] * 3, CopiedOriginal(two, 1)]
     with ctx.workprec(PRECISION):
-        tested = _count_laws({0.25, 0.5, 0.75, 1.0}, rule, BALLS)
+        tested = count_laws({0.25, 0.5, 0.75, 1.0}, rule, BALLS)
         listed = [(list(realisations(originals, ordered=False)), 1)]
         each = [
             ([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], number)

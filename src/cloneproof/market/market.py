@@ -150,8 +150,7 @@ def check_name(name: object, error: type[CloneproofError] = MarketError) -> None
 def full_copies(agents: Sequence[Agent], copies: Copies | None) -> FullCopies:
     """Return the copies of every agent; agents that are not named register each original once.
 
-    >>> from cloneproof.market.positions import Positions, places_by_segment
-    from cloneproof.market.priors import Point
+    >>> from cloneproof.market.priors import Point
     >>> full_copies([Agent("ana", 2, Point(0.5)), Agent("bo", 1, Point(0.6))], {"ana": (2, 1)})
     {'ana': (2, 1), 'bo': (1,)}
     """

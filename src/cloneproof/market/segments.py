@@ -226,7 +226,7 @@ class LogOdds:
     --------
     >>> clicks = LogOdds(0.03, spread=0.5, by_segment=0.35)
     >>> round(clicks.mean, 4), round(clicks.marginal("code").quantile(0.5), 4)
-    (0.0352, 0.03)
+    (0.0354, 0.03)
     """
 
     median: float
