@@ -37,7 +37,7 @@ NEWTON = 200  # most steps to a root; each is closer to it, from above
 ROOT = 1e-15  # relative step at which the root is found
 LOWEST = -700.0  # logarithm of the probability that a slot fails which never does
 FINE = 1e-22  # probability of what is left out
-AT_ONCE = 2_000_000  # numbers in the largest table that is computed at once
+AT_ONCE = 1_000_000  # numbers in the largest table that is computed at once
 DOUBLE = 13  # nodes of a block of levels that leave an error of 2^-52
 
 

@@ -34,7 +34,7 @@ MOST_DRAWS = 1.2  # most draws that are tried, for each original and ln(T)
 STEPS = 0.4, 0.04  # first change of a parameter, and one that is too small to try
 GAIN = 1e-4  # smallest relative gain that counts
 TAIL = 30  # levels whose work the last bar takes
-WORK = 4e6  # of a search, in values times draws times levels: some seconds
+WORK = 4e6  # of a search, in squared kinds of agents times values, draws and levels: some seconds
 COST_SECONDS = 0.02  # typical time of one evaluation
 
 
@@ -94,7 +94,7 @@ def _descend(market: ReservoirMarket, starts: Sequence[BarNumbers], most: int) -
         nonlocal work
         if numbers not in known:
             known[numbers] = bars_regret(market, numbers.bars, numbers.draws, ROUGH)
-            work += len(market.values) * numbers.draws * (numbers.levels + TAIL)
+            work += len(market.alike) ** 2 * len(market.values) * numbers.draws * (numbers.levels + TAIL)
         return known[numbers]
 
     best, step, turns = min(starts, key=cost), STEPS[0], 0
