@@ -12,7 +12,7 @@ from contextlib import suppress
 import cloneproof as cp
 from cloneproof.errors import MechanismError
 
-SECONDS, KILOBYTES = 10.0, 200_000  # of CPU time, more than twice what a quiet machine takes; above what the import takes
+SECONDS, KILOBYTES = 10.0, 200_000  # of CPU time, twice what a quiet machine takes; above what the import takes
 
 
 def small_market(rng: random.Random) -> cp.Market:
