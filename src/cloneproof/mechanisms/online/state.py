@@ -201,7 +201,7 @@ class OneLevelState(FlatState):
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         allocation, level = self.next(round_), self.level
-        if level.chance != 1.0 or self.epochs is not None:
+        if most == 1 or level.chance != 1.0 or self.epochs is not None:
             return allocation, 1  # a tie is broken in one round and not in the next
         k = allocation.slot if level.choice is None else level.choice
         more = int(min(most - 1, level.sure_rounds(k)))
