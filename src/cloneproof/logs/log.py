@@ -15,6 +15,7 @@ from cloneproof.logs.attention import PlaceAttention
 from cloneproof.logs.columns import LogColumns
 from cloneproof.logs.faults import Fault
 from cloneproof.logs.statistics import PropensitySums
+from cloneproof.logs.time_sums import CellSums
 
 Moment = str | float | None
 
@@ -86,6 +87,12 @@ class Log(Tabular):
     attention : tuple of PlaceAttention
         The places of a page with their attention, where the log has places. A round of an arm is then a view in the
         first place: views count by their attention, rounded up to whole rounds, and rewards stay as counted.
+    weeks : CellSums or None
+        Rounds and sums of rewards of each arm in each week, or in each day or span of a log below six weeks or six
+        days: `log.weeks.names`, and arrays `log.weeks.rounds` and `log.weeks.totals` with a row for each of `arms`.
+        None without times, and for more than 20,000 arms.
+    hours : CellSums or None
+        The same in each part of the week: blocks of four hours, of weekdays and weekends. None without dates.
     """
 
     said_in = "log"
@@ -101,6 +108,8 @@ class Log(Tabular):
     propensities: tuple[PropensitySums, ...] = ()
     segments: Mapping[str, tuple[LoggedArm, ...]] = field(default_factory=dict)
     attention: tuple[PlaceAttention, ...] = ()
+    weeks: CellSums | None = field(default=None, compare=False)
+    hours: CellSums | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return f"Log({self.rounds:,} rounds, {len(self.arms):,} arms of {len(self.agents):,} agents)"
@@ -132,7 +141,7 @@ class Log(Tabular):
     def segment(self, name: str) -> Log:
         """Return the log of one segment: its arms, and their rewards in it."""
         arms = self.segments[known(name, self.segments, "segment", LogError)]
-        return replace(self, arms=arms, propensities=(), segments={})
+        return replace(self, arms=arms, propensities=(), segments={}, weeks=None, hours=None)
 
     @property
     def positions(self) -> tuple[float, ...]:

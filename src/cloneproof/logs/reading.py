@@ -32,6 +32,7 @@ from cloneproof.logs.statistics import (
     exactness,
     propensity_sums,
 )
+from cloneproof.logs.time_sums import time_sums
 
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000
@@ -207,8 +208,11 @@ def _read(
         refuse(faults, rows)
     if not arms:
         raise LogError("expected rows that can be used, got none; check which column is what")
+    arms.sort(key=lambda each: each.place)
+    attention = {each.place: each.attention for each in places}
+    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], owners, attention)
     return Log(
-        arms=tuple(sorted(arms, key=lambda each: (each.agent, each.arm))),
+        arms=tuple(arms),
         rows=rows,
         low=scale.low,
         high=scale.high,
@@ -220,6 +224,8 @@ def _read(
         propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
         segments=segments,
         attention=places,
+        weeks=weeks,
+        hours=hours,
     )
 
 

@@ -45,7 +45,7 @@ def studied_segments(log: Log) -> dict[str, Log]:
         sums = {name: getattr(before, name) + getattr(arm, name) for name in ("rounds", "total", "squares")}
         pooled[arm.place] = replace(before, **sums)
     rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
-    return found | {name: replace(log, arms=arms, segments={}, propensities=()) for name, arms in rest.items()}
+    return found | {name: replace(found[kept[0]], arms=arms) for name, arms in rest.items()}
 
 
 def segment_notes(log: LogRows) -> list[str]:

@@ -160,12 +160,18 @@ class LogRows:
             usable += f" AND {place} >= 1 AND {place} <= {MOST_PLACES} AND {place} = floor({place})"
         self.usable = f"({usable})"
 
+    def tick(self, reward: str) -> str:
+        """Return a reward in SQL as a whole number: as it is, or in ticks."""
+        return (
+            f"CAST({reward} AS BIGINT)" if self.whole else f"TRY_CAST(round({reward} * {self.scale.ticks}) AS BIGINT)"
+        )
+
 
 def arm_sums(log: LogRows) -> list[ArmSums]:
     """Read the log once: a group for each agent, arm, segment and place that occur together, also missing names."""
     source, aggregated, ticks = log.source, log.columns.aggregated, log.scale.ticks
     features = [source.columns[name].sql for name in log.columns.same]
-    tick = "CAST(reward AS BIGINT)" if log.whole else f"TRY_CAST(round(reward * {ticks}) AS BIGINT)"
+    tick = log.tick("reward")
     usable = f"CASE WHEN {log.usable} THEN"
     inner = [f"{log.agent} AS agent", f"{log.arm} AS arm", f"{log.segment} AS segment"]
     inner += [f"{usable} CAST({log.position} AS BIGINT) END AS position"]
