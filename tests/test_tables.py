@@ -5,6 +5,8 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import cloneproof as cp
@@ -64,6 +66,31 @@ def test_without_pandas_there_is_a_sentence(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(cp.errors.CloneproofError, match=r"expected pandas .* got .*pip install pandas"):
         results["audit"].to_frame()
+
+
+@pytest.mark.parametrize("without", [(), ("pyarrow",)], ids=["by pyarrow", "by polars"])
+def test_every_reader_of_arrow_gets_the_columns(results, monkeypatch, without):
+    for package in without:
+        monkeypatch.setitem(sys.modules, package, None)
+    mixed = cp.results.Evaluation(
+        {"ana": cp.results.Estimate(2, 0.5, "proven", "by hand")},
+        cp.results.Estimate(1.5, 0.0, "proven", "by hand"),
+        "tree",
+    )
+    for table in (results["audit"], results["evaluation"], results["sweep"], mixed):
+        columns = {name: [list(each) if isinstance(each, tuple) else each for each in column]
+                   for name, column in table.to_columns().items()}  # fmt: skip
+        assert pl.DataFrame(table).to_dict(as_series=False) == columns
+        if not without:
+            assert pa.table(table).to_pydict() == columns
+            assert list(pd.DataFrame.from_arrow(table)) == list(columns)
+
+
+def test_without_arrow_there_is_a_sentence(results, monkeypatch):
+    for package in ("pyarrow", "polars"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(cp.errors.CloneproofError, match=r"expected pyarrow or polars .* got .*pip install pyarrow"):
+        results["audit"].__arrow_c_stream__()
 
 
 def test_markdown_and_latex_escape_what_they_must(results):

@@ -7,7 +7,7 @@ Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `che
 `verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`.
 Live: `session` and `Session`.
 Modules: `adapters` (other packages' bandits), `boards` (leaderboards), `bounds` (formulas), `errors`, `paper` (what
-only its statements need), `parts` (of mechanisms), `results` (types of answers).
+only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing` (for tests).
 """
 
 from importlib import import_module

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from cloneproof._checks import count, known
 from cloneproof._sections import Result
 from cloneproof.errors import CloneproofError, brief
 
+ARROW: tuple[tuple[str, str, dict[str, Any]], ...] = (  # what makes Arrow data of columns: the first that is there
+    ("pyarrow", "table", {}),
+    ("polars", "DataFrame", {"strict": False}),  # whole numbers may stand beside others
+)
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
@@ -52,6 +57,19 @@ class Tabular(Result):
                 "expected pandas to make a data frame, got no such package; `pip install pandas`, or use to_columns()"
             ) from None
         return pd.DataFrame(self.to_columns())
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:  # noqa: ANN401 (a capsule)
+        """Stream the table to any reader of Arrow, such as `polars.DataFrame(result)` or `pyarrow.table(result)`."""
+        for package, table, options in ARROW:
+            try:
+                made = getattr(import_module(package), table)
+            except ImportError:
+                continue
+            return made(self.to_columns(), **options).__arrow_c_stream__(requested_schema)
+        raise CloneproofError(
+            "expected pyarrow or polars to make Arrow data, got neither package; `pip install pyarrow`, or use "
+            "to_columns()"
+        )
 
     def to_markdown(self, columns: Sequence[str] | None = None, digits: int = 6) -> str:
         """Return the table as Markdown."""

@@ -1,7 +1,7 @@
 """Types that the functions of `cloneproof` return, and the record of a sampled audit.
 
 Each has `to_dict()`, which is also the command line's `--json`, or is a plain named tuple; tables have `to_frame()`,
-`to_markdown()` and `to_latex()`.
+`to_markdown()` and `to_latex()`, and readers of Arrow take them as they are: `polars.DataFrame(result)`.
 
 >>> import cloneproof as cp
 >>> cp.results.Estimate(2.0, 0.5, "proven", "by hand").low

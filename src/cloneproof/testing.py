@@ -1,0 +1,93 @@
+"""Assertions for tests: a mechanism, or a policy of one's own, is clone-proof in a market.
+
+>>> import cloneproof as cp
+>>> from cloneproof.testing import assert_clone_proof
+>>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+>>> assert_clone_proof(cp.mechanism("etc", arm_rounds=1), market)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cloneproof.analysis.audit.audit import audit
+from cloneproof.analysis.audit.question import Auditable
+from cloneproof.analysis.audit.result import Audit, AuditState
+from cloneproof.analysis.search import SEARCH, Search
+from cloneproof.engines.black_box import BlackBox, Policy
+from cloneproof.market.market import Market
+from cloneproof.market.toml import load_market
+from cloneproof.mechanisms.catalogue import mechanism
+
+__all__ = ["assert_clone_proof"]
+
+
+def assert_clone_proof(
+    policy: Auditable | str | type[Policy],
+    market: Market | str | Path,
+    *,
+    tolerance: float = 0.0,
+    allow_undecided: bool = False,
+    search: Search = SEARCH,
+    **question: Any,  # noqa: ANN401 (the other arguments of `audit`)
+) -> None:
+    """Pass silently if registering copies does not pay, by an audit of the market; else raise an AssertionError.
+
+    Parameters
+    ----------
+    policy : str, Mechanism, callable, BlackBox or class
+        What is audited: all that `cp.audit` takes, the name of a mechanism (with its parameters from its theorem), or
+        the class of your own policy.
+    market : Market, str or Path
+        Where it is audited: a market, or the path of a market file.
+    tolerance : float, default 0.0
+        The gain, relative to the honest payoff, that counts as none.
+    allow_undecided : bool, default False
+        Whether "undecided" passes too, if none of the deviations tried gains more than the tolerance: surely, or all of
+        them together at 99 % if they were sampled. That is what an audit can say of most policies that it only knows by
+        their answers. A search that ends before it knows that much fails.
+    search : Search, optional
+        How far deviations are searched and how they are sampled. Work is counted, so that one seed gives one answer on
+        every machine; `seconds` would make it depend on the machine.
+    **question
+        `agent`, `opponents` and `horizons`, as in `cp.audit`.
+
+    Raises
+    ------
+    AssertionError
+        With the attack, its gain and error, the scope of the verdict and the call that repeats it.
+
+    Examples
+    --------
+    >>> import cloneproof as cp
+    >>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> assert_clone_proof("ucb1", market)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: expected ucb1 to be clone-proof, got exploitable
+    ...
+    """
+    __tracebackhide__ = True  # pytest shows the test and the message
+    question |= {"tolerance": tolerance, "search": search}
+    found = audit(load_market(market) if isinstance(market, str | Path) else market, _auditable(policy), **question)
+    if found.interrupted:
+        raise KeyboardInterrupt
+    enough = allow_undecided and found.state == AuditState.NONE_TRIED_PAYS
+    if found.verdict != "clone-proof" and not enough:
+        raise AssertionError(_message(found, question))
+
+
+def _auditable(policy: Auditable | str | type[Policy]) -> Auditable:
+    """Return what `cp.audit` takes; a class makes policies, and a name is that of a mechanism, for each horizon."""
+    if isinstance(policy, str):
+        return lambda market: mechanism(policy, market=market)
+    return BlackBox(policy) if isinstance(policy, type) else policy
+
+
+def _message(found: Audit, question: dict[str, Any]) -> str:
+    """Return what the audit says, between the failure and the call that repeats it."""
+    options = ", ".join(f"{name}={value!r}" for name, value in question.items())
+    return (
+        f"expected {found.mechanism.name} to be clone-proof, got {found.verdict}\n\n{found}\n\n"
+        f"To repeat it: cp.audit(market, policy, {options.replace('search=', 'search=cp.')})"
+    )
