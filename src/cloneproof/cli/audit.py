@@ -76,6 +76,9 @@ def audit(
         float | None, option("CHANCE", "Instead of --spread: the chance that a variant is a new item.")
     ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
+    allow_undecided: Annotated[
+        bool, option(None, "Exit with 0 also if undecided, if none of the deviations tried gains more than that.")
+    ] = False,
     seconds: Seconds = None,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
@@ -118,4 +121,4 @@ def audit(
         write_evidence(result, certificate)
     if html is not None:
         write_page(html_page(result), html)
-    raise typer.Exit(130 if result.interrupted else EXIT[result.verdict])
+    raise typer.Exit(130 if result.interrupted else 0 if result.passes(allow_undecided) else EXIT[result.verdict])

@@ -277,6 +277,10 @@ class Audit(Tabular):
         bounded = self.tried_at_most is not None and self.tried_at_most <= self.tolerance
         return AuditState.NONE_TRIED_PAYS if bounded else AuditState.OPEN
 
+    def passes(self, allow_undecided: bool = False) -> bool:
+        """Return whether it is "clone-proof" or, where that is allowed, "undecided" and none of those tried pays."""
+        return self.verdict == "clone-proof" or (allow_undecided and self.state == AuditState.NONE_TRIED_PAYS)
+
     @property
     def about_tried(self) -> str:
         """A sentence about the deviations tried, if none is known to pay and they are bounded; else empty.
