@@ -24,6 +24,7 @@ extensions = [
     "type_index",
     "code_links",
     "two_columns",
+    "llms_txt",
 ]
 exclude_patterns = ["_extensions"]
 

@@ -92,7 +92,7 @@ def audit(
 
     Prints a verdict, the best attack, and the scope: what the verdict covers.
 
-    Exit codes: 0 clone-proof, 1 exploitable, 3 undecided, 2 bad input.
+    Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
     if html is not None:
         check_page(html)  # before the work, not after it
