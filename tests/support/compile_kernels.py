@@ -6,15 +6,17 @@ gc.disable()  # searching a compiler's objects for cycles took a fifth of the ti
 
 import cloneproof as cp  # noqa: E402
 
+AGENTS = [cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))]
+PLAIN, PAGES = (cp.Market(AGENTS, horizon=64, positions=places) for places in (None, (1, 0.5)))
 ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps
-    "ucb1", "prior-independent-etc", "reservoir", "reservoir-index", "epsilon-greedy", "thompson", "kl-ucb",
+    (PLAIN, "ucb1"), (PLAIN, "prior-independent-etc"), (PLAIN, "reservoir"), (PLAIN, "reservoir-index"),
+    (PLAIN, "epsilon-greedy"), (PLAIN, "thompson"), (PLAIN, "kl-ucb"), (PAGES, "reservoir"), (PAGES, "ucb1"),
 )  # fmt: skip
 
 
 def main():
     """Two runs by each of them."""
-    market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))], horizon=64)
-    for name in ONE_OF_EACH:
+    for market, name in ONE_OF_EACH:
         cp.evaluate(
             market, cp.mechanism(name, market=market), engine="monte-carlo", search=cp.Search(runs=2), threads=1
         )
