@@ -279,8 +279,8 @@ def test_verdicts_by_the_theorem_and_by_the_ceiling():
 
 
 def test_the_ceiling_is_said_with_every_verdict():
-    three = cp.Market([cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=300, ends="at-random")
-    made = cp.mechanism("reservoir-index", draws=5, constant=1.5)
+    three = cp.Market([cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=100, ends="at-random")
+    made = cp.mechanism("reservoir-index", draws=4, constant=1.5)
     strict, loose = (cp.audit(three, made, tolerance=tolerance) for tolerance in (0.0, 0.01))
     assert strict.verdict == "undecided"
     assert loose.verdict == "clone-proof"
@@ -289,16 +289,16 @@ def test_the_ceiling_is_said_with_every_verdict():
     assert strict.gain_at_most.kind == "proven"
     assert strict.worst.gain.high == pytest.approx(strict.gain_at_most.high)
     prior = cp.Discrete([0.02, 0.05, 0.1], [0.5, 0.25, 0.25])
-    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=300, ends="at-random")
+    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], horizon=100, ends="at-random")
     assert cp.audit(market, made).gain_at_most.kind == "proven"
-    fixed = cp.Market(market.agents, horizon=300)
+    fixed = cp.Market(market.agents, horizon=100)
     assert cp.audit(fixed, cp.mechanism("reservoir", market=fixed)).gain_at_most is None
 
 
 def test_no_verdict_rests_on_a_ceiling_that_is_only_computed():
     """With more than three originals and continuous rates cells are replaced by their mean rates: no guarantee."""
-    four = cp.Market([cp.Agent(name, 4, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=300, ends="at-random")
-    audit = cp.audit(four, cp.mechanism("reservoir-index", draws=5, constant=1.5), tolerance=0.01)
+    four = cp.Market([cp.Agent(name, 4, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=100, ends="at-random")
+    audit = cp.audit(four, cp.mechanism("reservoir-index", draws=4, constant=1.5), tolerance=0.01)
     assert (audit.verdict, audit.sampled_proof) == ("undecided", False)
     assert 0 < audit.gain_at_most.high < 0.01
     assert (audit.gain_at_most.kind, audit.gain_at_most.heuristic) == ("estimated", True)
