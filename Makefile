@@ -30,6 +30,8 @@ $(INSTALLED): $(DEMO)
 
 demo: $(DEMO)
 	@$(BIN)/python examples/creators.py
+	@mkdir -p build
+	@$(BIN)/cloneproof play build/demo.html
 
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo

@@ -51,6 +51,7 @@ nitpick_ignore_regex = [("py:class", ".*")]
 html_theme = "furo"
 html_title = f"cloneproof {version}"
 html_static_path = ["_static"]
+html_extra_path = ["../src/cloneproof/report/templates/playground.html"]  # which play.md shows
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

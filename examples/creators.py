@@ -2,14 +2,12 @@
 
 The market is examples/creators.toml. Mechanisms that explore and then commit are computed exactly; UCB1 is played
 twice for each way in which the other clips may turn out, with and without the copies. Run with `make demo`, which also
-writes build/demo.html. The table of all mechanisms is `cloneproof compare examples/creators.toml`.
+writes a page to play with, build/demo.html. The table of all mechanisms is `cloneproof compare examples/creators.toml`.
 """
 
 from __future__ import annotations
 
 import math
-import sys
-from html import escape
 from pathlib import Path
 from statistics import fmean, variance
 from textwrap import fill
@@ -135,47 +133,8 @@ def bars(rows: list[Row]) -> list[tuple[str, str, float, str, str]]:
     return lines
 
 
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>One clip, uploaded 16 times</title><style>
-body {{ max-width: 44rem; margin: 3rem auto; padding: 0 1rem; font: 17px/1.5 system-ui, sans-serif; color: #1d2433; }}
-h1 {{ font-size: 1.9rem; line-height: 1.2; }}
-.chart {{ display: grid; grid-template-columns: max-content max-content 1fr; gap: .35rem .8rem; align-items: center;
-  margin: 2rem 0; font-size: .95rem; }}
-.chart b {{ font-weight: 650; }} .chart span {{ color: #5b6475; }}
-.bar {{ display: flex; align-items: center; gap: .6rem; white-space: nowrap; }}
-.bar i {{ height: 1.15rem; border-radius: 3px; flex: none; }}
-i.once {{ background: #b9c0cd; }} i.copied {{ background: #b4452c; }} i.same {{ background: #2c7a5b; }}
-@media (max-width: 600px) {{ .chart {{ grid-template-columns: max-content 1fr; }} .chart b {{ grid-column: 1 / -1; }}
-  .chart b:empty {{ display: none; }} .bar {{ flex-wrap: wrap; }} }}
-pre {{ background: #f5f6f8; padding: 1rem; border-radius: 8px; overflow-x: auto; font-size: .8rem; }}
-footer {{ color: #5b6475; font-size: .85rem; }}
-</style></head><body>
-<h1>One clip, uploaded {copies} times</h1>
-{before}
-<div class="chart">{chart}</div>
-{after}
-<h2>Next</h2>
-<pre>{commands}</pre>
-<footer>UCB1 is sampled, ± at 99 %; the others are computed exactly.</footer>
-</body></html>
-"""
-
-
-def page(rows: list[Row], before: list[str], after: list[str]) -> str:
-    """The same story as one page of HTML."""
-    cells = []
-    for label, what, part, number, remark in bars(rows):
-        kind = "once" if what == "once" else "copied" if remark.endswith("as much") else "same"
-        bar = f'<i class="{kind}" style="width: {45 * part:.1f}%"></i>{number} <span>{remark}</span>'
-        cells.append(f'<b>{escape(label)}</b><span>{what}</span><div class="bar {what}">{bar}</div>')
-    first, second = ("".join(f"<p>{escape(text)}</p>" for text in part) for part in (before, after))
-    commands = escape("\n".join(NEXT))
-    return PAGE.format(copies=COPIES, before=first, chart="".join(cells), after=second, commands=commands)
-
-
-def main(out: str = "build/demo.html") -> None:
-    """Print the story, and write it as a page."""
+def main() -> None:
+    """Print the story."""
     market = cp.load_market(MARKET)
     print("Playing UCB1 64 times and computing the others exactly; some ten seconds ..", end="\n\n", flush=True)
     rows = [played(market, name) if name == "ucb1" else computed(market, name) for name in ROWS]
@@ -184,11 +143,8 @@ def main(out: str = "build/demo.html") -> None:
     for label, what, part, number, remark in bars(rows):
         print(f"{label:21}{what:9}{'█' * max(1, round(WIDTH * part))} {number}   {remark}".rstrip())
     print("", *(fill(text, 100) for text in after), sep="\n")
-    place = Path(out)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(page(rows, before, after), encoding="utf-8")
-    print(f"\nThe page is {place}. Next:", *NEXT, sep="\n")
+    print("\nNext:", *NEXT, sep="\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -7,7 +7,7 @@ import typer
 from cloneproof.cli.advice import compare, recommend
 from cloneproof.cli.audit import audit
 from cloneproof.cli.board import board
-from cloneproof.cli.evaluate import evaluate, simulate
+from cloneproof.cli.evaluate import evaluate, play, simulate
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
 from cloneproof.cli.serve import backup, replay, serve
@@ -24,8 +24,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    audit, compare, recommend, log, board, evaluate, simulate, mechanisms, sweep, verify, reproduce, serve, replay,
-    backup,
+    audit, compare, recommend, log, board, evaluate, simulate, play, mechanisms, sweep, verify, reproduce, serve,
+    replay, backup,
 ):  # fmt: skip
     app.command()(_command)
 

@@ -1,4 +1,4 @@
-"""`cloneproof evaluate` and `cloneproof simulate`: payoffs and regret, with error bounds."""
+"""`cloneproof evaluate`, `simulate` and `play`: payoffs and regret with error bounds, or as you watch."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from cloneproof.errors import EngineError
 from cloneproof.market.market import full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.report.answers import horizons_sections
+from cloneproof.report.page import playground, write_page
 
 
 def evaluate(
@@ -110,3 +111,14 @@ def simulate(
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
+
+
+def play(
+    page: Annotated[str, typer.Argument(metavar="PAGE.html", help="The file to write.")] = "playground.html",
+) -> None:
+    """Write a page on which copies can be tried in a browser.
+
+    Seven bandits decide side by side. It needs no server and no network: open it, or send it to somebody.
+    """
+    write_page(playground(), page)
+    typer.echo(f"Open {page} in a browser: seven bandits decide side by side, with copies and without.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -32,6 +33,11 @@ def html_page(result: Result) -> str:
         "footer": " · ".join([*versions, *([f"{seconds:,.1f} s"] if seconds else [])]),
     }
     return render("page.html", facts, count(1))
+
+
+def playground() -> str:
+    """Return the page on which copies, variants and weights can be tried, rules side by side."""
+    return (files("cloneproof.report") / "templates" / "playground.html").read_text(encoding="utf-8")
 
 
 def notebook(sections: Sequence[Section]) -> str:
