@@ -1,65 +1,116 @@
 """The study of advice plays mechanisms as the engines do, and notices what is wrong."""
 
-import sys
+import json
 
 import numpy as np
 import pytest
 
-import advice as study
+import advice
 import cloneproof as cp
-from cloneproof.engines.estimate import Estimate
+import played_advice as study
+from cloneproof.analysis.audit.informed import named_prior
 from support.sizes import LONG
 
 SURE = 4.9  # standard errors: one wrong alarm in a million
-LISTED = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.5, 0.8], [0.5, 0.25, 0.25])) for name in "abc"], 600)
-BETA = cp.Market([cp.Agent(name, 3, cp.Beta(2, 8)) for name in "abcd"], 800)
-RANDOM = cp.Market([cp.Agent(name, 2, cp.Uniform(0.1, 0.6)) for name in "abc"], 500, ends="at-random")
+VALUES = cp.Discrete([0.2, 0.5, 0.8], [0.5, 0.25, 0.25])
+SEGMENTS = {"code": 0.3, "writing": 0.7}
 PASS = {"rounds": 7, "draws": 4, "threshold": 5}
 CONTEST = {"rounds": 5, "draws": 3, "threshold": 2, "constant": 0.4}
+BEST = {"rounds": 5, "draws": 2, "choose": "best"}
+
+
+def market(agents=3, originals=2, prior=VALUES, horizon=600, **more):
+    return cp.Market([cp.Agent(name, originals, prior) for name in "abcdef"[:agents]], horizon, **more)
+
+
+BETA = market(4, 3, cp.Beta(2, 8), 800)
+RANDOM = market(3, 2, cp.Uniform(0.1, 0.6), 500, ends="at-random")
+BY_SEGMENT = market(3, 2, {"code": VALUES, "writing": cp.Beta(2, 8)}, segments=SEGMENTS)
 MANY = [
-    (LISTED, "reservoir", {"rounds": 7, "draws": 4}),
-    (LISTED, "holdout-h-etc", {"arm_rounds": 12, "score_rounds": 20, "max_arms": 2}),
-    (LISTED, "holdout-h-etc", {"arm_rounds": 60, "score_rounds": 120, "max_arms": 2}),  # too short for an award
-    (LISTED, "h-etc-r", {"arm_rounds": 12, "agent_rounds": 40, "max_arms": 2}),
-    (LISTED, "uniform-etc", {"arm_rounds": 12}),
-    (LISTED, "holdout-kl-ucb", {"arm_rounds": 10, "max_arms": 2, "horizon": 600, "constant": 0.7}),
-    (LISTED, "h-ucb", {}),
-    (LISTED, "rh-ucb", {}),
+    (market(), "reservoir", {"rounds": 7, "draws": 4}),
     (BETA, "reservoir-contest", CONTEST | {"horizon": 800}),
     (RANDOM, "reservoir-index", {"draws": 4, "constant": 1.5}),
-    (RANDOM, "reservoir-bars", {"bars": [0.55, 0.4, 0.3], "stake": 1.5, "draws": 3}),
+    (RANDOM, "reservoir-bars", {"bars": [0.55, 0.4, 0.3], "stake": [1.5, 1.0, 2.0], "draws": 3}),
+    (RANDOM, "reservoir-bars", {"bars": 0.45, "stake": 1.0, "draws": 4}),
     (RANDOM, "reservoir-contest", CONTEST | {"horizon": 500}),
     (RANDOM, "reservoir", PASS),
+    (market(), "h-ucb", {}),
+    (market(), "rh-ucb", {}),
+    (BY_SEGMENT, "reservoir", PASS),
+    (market(3, 2, cp.LogOdds(0.2, 0.5, 0.8), segments=SEGMENTS), "reservoir", PASS),
+    (market(5, horizon=90, positions=(1, 0.6, 0.3)), "reservoir", BEST),
+    (market(5, horizon=47, positions=(1, 0.6, 0.3)), "reservoir", BEST),  # tests do not end
+    (market(3, horizon=90, positions=(1, 0.6, 0.3, 0.2, 0.2)), "reservoir", BEST),  # places stay empty
 ]
 
 
-@pytest.fixture(scope="module")
+def as_data(market, **more):
+    prior, places = market.agents[0].prior.to_dict(), market.positions
+    fixed = {"horizon": market.horizon, "ends": market.ends, "prior": prior, "segments": dict(market.segments)}
+    counts = {"agents": len(market.agents), "originals": market.most_originals}
+    return {**counts, **fixed, "positions": places and list(places), "drift": None, "informed": False} | more
+
+
+def costs_of(market, made, runs, worlds=(study.ALL,), more=None):
+    play = study.Play("own", {world: [made.name, dict(made.parameters)] for world in worlds})
+    return study.simulated(as_data(market, **(more or {})), [play], runs, [1, 2])[:, 0]
+
+
+@pytest.fixture
 def quick():
-    """A row of the study: one small market, with the regret of the closed form as what was said."""
-    made = cp.mechanism("reservoir", **PASS)
-    plays = [(made, sys.maxsize), (cp.mechanism("reservoir", **PASS | {"draws": 1}), sys.maxsize)]
-    costs = study.simulated(study.Asked(LISTED, {}), plays, 2000, 1)
-    return study.Row("small", "reservoir", cp.evaluate(LISTED, made).regret, ["reservoir", "one draw"], costs)
+    """A row of the study, planted: two plays, of which the first is advised and costs a little less, 100 on average."""
+    plays = [study.Play(label, {study.ALL: ["reservoir", {}]}) for label in ("advised", "other")]
+    costs = np.random.default_rng(7).exponential(100.0, (2000, 1)) * [1.0, 1.05]
+    return {"asked": as_data(market()), "advice": "advised", "said": [100.0, 0.0]}, plays, costs
 
 
 def test_a_regret_that_is_right_passes_and_a_wrong_one_is_caught(quick):
-    assert study.problems(quick) == []
-    wrong = Estimate(1.3 * quick.said.value, 0.0, "estimated", "planted")
-    assert study.problems(quick._replace(said=wrong)) == [
-        f"small: said {wrong.value:,.0f}, simulated {quick.costs[:, 0].mean():,.0f}"
+    row, plays, costs = quick
+    assert study.problems(row, plays, costs) == []
+    wrong = row | {"said": [150.0, 0.0]}
+    assert study.problems(wrong, plays, costs) == [
+        f"3 x 2, rates(0.2, 0.5, 0.8), 600 rounds: said 150, simulated {costs[:, 0].mean():,.0f}"
     ]
 
 
-def test_advice_that_costs_more_than_another_mechanism_is_caught(quick):
-    worse = quick._replace(costs=np.column_stack([1.3 * quick.costs[:, 0], quick.costs[:, 0]]), said=quick.said)
-    said = Estimate(float(worse.costs[:, 0].mean()), 0.0, "estimated", "planted")
-    assert study.problems(worse._replace(said=said)) == ["small: one draw costs less than reservoir"]
-    assert "| one draw, " in study.shown(worse)
+def test_advice_that_costs_more_than_another_play_is_caught(quick):
+    row, plays, costs = quick
+    row, worse = row | {"said": [150.0, 0.0]}, costs * [1.5, 1.0]
+    assert study.problems(row, plays, worse) == [
+        "3 x 2, rates(0.2, 0.5, 0.8), 600 rounds: other costs less than advised"
+    ]
+    assert "| other, " in study.shown(row, plays, worse)
+    assert study.ratio(worse)[0] == pytest.approx(1.5 / 1.05)
+
+
+def test_pages_are_filled_as_in_the_closed_form():
+    pages, attention = market(4, horizon=60, positions=(1, 0.6, 0.3)), np.array([1, 0.6, 0.3])
+    dice = np.random.default_rng(5)
+    np.random.seed(5)
+    worlds = [study.drawn_worlds(as_data(pages), dice)[study.ALL] for _ in range(600)]
+    costs = np.array([study.slates.py_func(world, 60, attention, 5, 2) for world in worlds])
+    said = cp.evaluate(pages, cp.mechanism("reservoir", **BEST)).regret
+    assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error
+
+
+def test_rates_of_segments_have_their_laws_and_the_rounds_their_parts():
+    law, dice = cp.LogOdds(0.2, 0.5, 0.8), np.random.default_rng(3)
+    worlds = [study.drawn_worlds(as_data(market(prior=law, segments=SEGMENTS)), dice) for _ in range(500)]
+    code, writing = (np.array([world[name].rates[0] for world in worlds]).ravel() for name in SEGMENTS)
+    for rates in (code, writing):
+        assert abs(rates.mean() - law.mean) < study.half_width(rates, SURE)
+    for world in worlds[:5]:
+        assert sum(int(world[name].ends[-1]) for name in SEGMENTS) == world[study.ALL].ends[-1] == 600
+        averages = sum(part * world[name].rates for name, part in SEGMENTS.items())
+        assert world[study.ALL].rates == pytest.approx(averages)
+        assert world[study.ALL].best >= averages.max()
+    together = np.corrcoef(*(np.log(rates / (1 - rates)) for rates in (code, writing)))[0, 1]
+    assert abs(together - 0.25 / 0.89) < SURE / len(code) ** 0.5
 
 
 def test_rates_that_drift_are_drawn_anew_as_often_as_said():
     dice, drift = np.random.default_rng(3), 200.0
-    worlds = [study.drawn_world(study.Asked(BETA, {"drift": drift}), dice)[0] for _ in range(200)]
+    worlds = [study.drawn_worlds(as_data(BETA, drift=drift), dice)[study.ALL] for _ in range(200)]
     expected = 200 * 12 * 800 / drift  # 12 items
     assert abs(sum(len(world.ends) - 1 for world in worlds) - expected) < 0.05 * expected + SURE * expected**0.5
     world = worlds[0]
@@ -70,18 +121,43 @@ def test_rates_that_drift_are_drawn_anew_as_often_as_said():
     assert world.best == pytest.approx(world.rates.max(axis=(1, 2)))
 
 
-def test_markets_are_those_of_the_page():
-    asked = [study.asked(number) for number in range(study.MARKETS)]
-    assert [each.market.gap is None for each in asked] == [True] * 6 + [False] * 2 + [True] * 2
-    assert [sorted(each.options) for each in asked] == [[]] * 8 + [["drift"], ["providers"]]
-    assert all(5 <= len(each.market.agents) <= 10 and 2 <= each.market.most_originals <= 4 for each in asked)
-    assert all(2 * 10**4 <= each.market.horizon <= 2 * 10**5 for each in asked)
+def test_neighbours_change_one_or_two_numbers_and_thresholds_follow_pulls():
+    play = study.Play("reservoir", {study.ALL: ["reservoir", {"rounds": 40, "draws": 1, "threshold": 10}]})
+    found = {each.label: each.parts[study.ALL][1] for each in study.neighbours(play)}
+    assert found["reservoir (rounds x 0.5)"] == {"rounds": 20, "draws": 1, "threshold": 5}
+    assert found["reservoir (draws x 2, threshold x 1.25)"] == {"rounds": 40, "draws": 2, "threshold": 12}
+    assert "reservoir (draws x 0.5)" not in found  # the same as one draw
+    bars = study.Play("bars", {study.ALL: ["reservoir-bars", {"bars": [0.9, 0.5], "stake": 2.0, "draws": 4}]})
+    assert [0.9, 0.5] not in [
+        each.parts[study.ALL][1]["bars"] for each in study.neighbours(bars) if "bars x" in each.label
+    ]
+    assert {"bars": [1.0, 0.625], "stake": 4.0, "draws": 4} in [
+        each.parts[study.ALL][1] for each in study.neighbours(bars)
+    ]
 
 
-@pytest.mark.skipif(not LONG, reason="compiles thirteen programs")
-@pytest.mark.parametrize(("market", "name", "numbers"), MANY)
-def test_programs_play_as_the_engines_do(market, name, numbers):
+def test_the_file_has_the_markets_of_the_page():
+    written = json.loads(study.ADVICE.read_text())
+    assert [each["asked"] for each in written] == [advice.asked(number) for number in range(advice.MARKETS)]
+    assert [bool(each["asked"]["segments"]) for each in written] == [True] * 2 + [False] * 8
+    assert all(each["plays"][0]["label"] == each["advice"].split(",")[0].split(" ")[0] for each in written)
+    for each in written:
+        worlds = study.drawn_worlds(each["asked"], np.random.default_rng(0))
+        assert all(set(play.parts) <= set(worlds) for play in study.plays_of(each))
+
+
+@pytest.mark.skipif(not LONG, reason="compiles eight programs")
+@pytest.mark.parametrize(("played", "name", "numbers"), MANY)
+def test_programs_play_as_the_engines_do(played, name, numbers):
     made, runs = cp.mechanism(name, **numbers), 4000
-    costs = study.simulated(study.Asked(market, {}), [(made, sys.maxsize)], runs, 2)[:, 0]
-    said = cp.evaluate(market, made, engine="monte-carlo", search=cp.Search(runs=2 * runs, bounds="asymptotic")).regret
+    costs = costs_of(played, made, runs, tuple(played.segments) or (study.ALL,))
+    said = cp.evaluate(played, made, engine="monte-carlo", search=cp.Search(runs=2 * runs, bounds="asymptotic")).regret
+    assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error
+
+
+@pytest.mark.skipif(not LONG, reason="compiles a program")
+def test_who_is_informed_plays_as_with_one_item():
+    made, listed = cp.mechanism("reservoir", **PASS), market()
+    costs = costs_of(listed, made, 4000, (study.NAMED,), {"informed": True})
+    said = cp.evaluate(market(3, 1, named_prior(listed.agents[0], accuracy=1.0)), made).regret
     assert abs(costs.mean() - said.value) < study.half_width(costs, SURE) + said.error
