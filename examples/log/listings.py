@@ -22,11 +22,11 @@ MUGS = ("Speckled Stone Mug", "Speckled Stone Mug NEW", "Speckled Stone Mug 2025
         "Speckled Stone Mug (free shipping)")  # fmt: skip
 KETTLES = {"teahouse": ("Copper Whistling Kettle",), "brewcorner": ("Copper Whistling Kettle - sale",)}
 OTHERS = {
-    "oakdesk": ("Walnut Side Table", "Oak Bookend"), "papergoods": ("Linen Notebook",), "bikebarn": ("Leather Saddle Bag",),
-    "greenroom": ("Hanging Fern Pot", "Brass Watering Can"), "woolly": ("Merino Throw",), "lampking": ("Desk Fan",),
+    "oakdesk": ("Walnut Side Table", "Oak Bookend"), "papergoods": ("Linen Notebook",), "woolly": ("Merino Throw",),
+    "greenroom": ("Hanging Fern Pot", "Brass Watering Can"), "bikebarn": ("Saddle Bag",), "lampking": ("Desk Fan",),
     "playroom": ("Wooden Train Set",), "brightside": ("Reading Lamp with Clip",), "nightowl": ("Blackout Curtain",),
 }  # fmt: skip
-RATES = (0.02, 0.06)  # click rates
+RATES, COPIED = (0.02, 0.045), (0.048, 0.046, 0.042)  # click rates: of items, and of lamp, mug and kettle
 DEVICES = {"mobile": (0.6, 0.9), "desktop": (0.3, 1.2), "tablet": (0.1, 1.0)}  # share of the views, and of the rate
 WEEKS, WEEK, DRIFT, OWN_DRIFT = 8, 7 * 24 * 3600, 0.15, 0.1  # drift of all rates, and of an item's own
 BLOCK = 500  # views between two looks at the statistics
@@ -40,7 +40,7 @@ def shop(seed=0):
     listed += [(seller, title, 3 + number) for number, (seller, title) in enumerate(others)]
     rng = np.random.default_rng(seed)
     rates = np.exp(rng.uniform(*np.log(RATES), 3 + len(others)))
-    rates[:3] = 0.045, 0.05, 0.04
+    rates[:3] = COPIED
     common = np.cumsum(rng.normal(0, DRIFT, WEEKS))
     own = np.cumsum(rng.normal(0, OWN_DRIFT, (len(rates), WEEKS)), axis=1)
     rows = [(seller, f"L{number:03d}", title, item) for number, (seller, title, item) in enumerate(listed, 100)]

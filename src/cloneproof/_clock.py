@@ -14,12 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import lru_cache, wraps
+from typing import Any, Final, TypeVar
 
 from cloneproof.errors import OutOfTimeError
 
 EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # of `now`
 R = TypeVar("R", bound=Callable[[], float])
+T = TypeVar("T")
 LOOK: Final = 5e-4  # seconds of work from one look at the clock of an exact engine to the next
 
 
@@ -152,3 +154,36 @@ def check_time(engine: str, work: float = LOOK) -> None:
     """
     if time_is_over(work):
         raise OutOfTimeError(f"the {engine} had no time to go on", "use a larger budget")
+
+
+def remembered(most: int, engine: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Keep the last results of a function that looks at the clock of an engine, like `lru_cache`.
+
+    A kept result counts the work that it took when it was computed: an answer does not depend on what was asked before.
+
+    >>> @remembered(8, "closed form")
+    ... def square(number):
+    ...     check_time("closed form", work=2.0)
+    ...     return number * number
+    >>> with budget_clock(None):
+    ...     square(3), square(3), now()
+    (9, 9, 4.0)
+    """
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        @lru_cache(maxsize=most)
+        def kept(counted: bool, *arguments: Any) -> tuple[T, float]:  # noqa: ANN401
+            begun = now()
+            return function(*arguments), now() - begun if counted else 0.0
+
+        @wraps(function)
+        def call(*arguments: Any) -> T:  # noqa: ANN401
+            begun, counted = now(), is_counted()
+            found, work = kept(counted, *arguments)
+            if counted and work and now() == begun:
+                check_time(engine, work)
+            return found
+
+        return call
+
+    return decorate

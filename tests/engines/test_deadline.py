@@ -1,5 +1,6 @@
 """Exact engines look at the clock themselves; audits that were stopped say so."""
 
+import re
 import threading
 
 import pytest
@@ -128,11 +129,23 @@ def test_runs_are_counted_whatever_machine_draws_them():
             found.append(cp.evaluate(MARKET, cp.mechanism("thompson"), engine="monte-carlo", **limits))
     assert found[0] == found[1]
     assert found[0].partial
+
+
+@pytest.mark.parametrize("ask", ["evaluate", "gain", "audit"])
+def test_without_a_run_the_horizon_that_fits_is_offered(ask):
+    """And over that horizon there are runs enough; nobody is told of a gain of 0 with an error of all that is paid."""
+    market, thompson, search = MARKET.with_horizon(10**8), cp.mechanism("thompson"), cp.Search(seconds=0.1)
+    asked = {
+        "evaluate": lambda market: cp.evaluate(market, thompson, engine="monte-carlo", search=search),
+        "gain": lambda market: cp.gain(market, thompson, "ana", (2, 1), search=search),
+        "audit": lambda market: cp.audit(market, thompson, search=search),
+    }[ask]
     with budget_clock(None):
-        none = cp.evaluate(
-            MARKET.with_horizon(10**8), cp.mechanism("thompson"), engine="monte-carlo", search=cp.Search(seconds=1)
-        )
-    assert none.regret.method == "no runs yet"
+        with pytest.raises(OutOfTimeError, match=r"^nothing was sampled in 0.1 s of counted work: one ") as said:
+            asked(market)
+        offered = int(re.search(r"such as ([\d,]+),", str(said.value))[1].replace(",", ""))
+        assert asked(market.with_horizon(offered)) is not None
+        assert offered > 100
 
 
 @pytest.mark.parametrize("made", ["thompson", "ucb1"])

@@ -1,6 +1,7 @@
 """From a log to its answers: planted copies are found, and the page calls nobody anything."""
 
 import json
+import re
 import sys
 import tomllib
 from fractions import Fraction
@@ -13,8 +14,19 @@ import pytest
 import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
+from cloneproof.analysis.copying.likeness import duplicates
+from cloneproof.analysis.copying.records import CopyFindings, CopyGroup
 from cloneproof.logs.backtest import _estimates
-from cloneproof.logs.originals import Pooled, common_levels, fit_rates, log_owners, studied_owners, studied_words
+from cloneproof.logs.originals import (
+    Pooled,
+    arm_records,
+    common_levels,
+    fit_rates,
+    log_owners,
+    lookalikes,
+    studied_owners,
+    studied_words,
+)
 from cloneproof.logs.policy_audit import affordable_horizon, audit_policy
 from cloneproof.logs.statistics import PropensitySums
 from cloneproof.logs.study import study_log
@@ -62,6 +74,7 @@ def test_the_planted_copies_are_found_and_nobody_else(study):
     assert [len(group.arms) for group in study.findings.found] == [5]
     assert study.worth[0].owner.copies == (5, 1)
     assert study.worth[0].gain is not None
+    assert study.worth[0].horizon == study.log.rounds  # the log's own size
     assert study.market.horizon == 1000
     assert sum(agent.count for agent in study.market.agents) == 6
     json.dumps(study.to_dict(), allow_nan=False)
@@ -75,8 +88,90 @@ def test_the_page_says_what_to_do_next(study, tmp_path):
         assert f"{key} = " in page
     assert study.traffic.rounds == study.log.rounds
     assert f"Over {study.log.rounds:,} rounds" in page
-    assert page.index("Equal and near texts") < page.index("Arms that look like one item")
+    assert page.index("What looks like one item") < page.index("What the copies earned")
+    assert page.index("What the rewards say") < page.index("What copies could earn under etc")
     assert tomllib.loads(terms_toml(study.recommendation.market, study.recommendation.choice))["horizon"] == 600_000
+
+
+def test_the_first_lines_are_about_who_seems_to_copy_and_nobody_else(study):
+    """Hypothetical attacks stand apart, at the end, and name nobody."""
+    answer, *others = study.sections()
+    assert answer.title.startswith("<script>alert(1)</script> seems to list \u201c<script>alert(1)</script>: ")
+    assert "\u201d 5 times; under etc that earned it about " in answer.title
+    words = re.findall(r"\w+", answer.title + answer.parts[0].text)
+    assert not {"ana", "bo"} & set(words)
+    hypothetical = next(part for part in others if part.title == "What copies could earn under etc")
+    assert hypothetical.parts[0].text.startswith(
+        "In the market fitted to the log, and not in the log itself: a provider"
+    )
+    assert others.index(hypothetical) > max(k for k, part in enumerate(others) if part.title.startswith("What the"))
+
+
+def looked_at(rows, found=(), same=("title",), **options):
+    """What looks like one item, by texts, and by rewards as far as they are given."""
+    views = {"impressions": [100] * len(rows["arm"]), "clicks": [3] * len(rows["arm"])}
+    log = cp.read_log(rows | views, same=same, **options)
+    findings = CopyFindings(found, 0.05, 0.1, 1, "", duplicates=duplicates(arm_records(log), same))
+    return log, lookalikes(log, findings)
+
+
+def test_what_looks_like_one_item_is_put_together_from_texts_ids_and_rewards():
+    """In the order in which a person would look: the most arms too many first, what many shops sell last."""
+    titles = {
+        "lampking": ["Touch Lamp", "Touch Lamp - NEW", "touch lamp 2025", "Desk Fan"],
+        "teahouse": ["Copper Kettle", "Oak Tray"], "brewer": ["Copper Kettle (sale)"],
+        "a": ["iPhone case"], "b": ["iPhone case"], "c": ["iPhone Case!"], "d": ["Merino Throw", "Wooden Train"],
+    }  # fmt: skip
+    rows = {
+        "agent": [name for name, own in titles.items() for _ in own],
+        "title": [title for own in titles.values() for title in own],
+    }
+    rows["arm"] = [f"L{k}" for k in range(len(rows["title"]))]
+    by_rewards = CopyGroup("one agent", ("d",), (("d", "L10"), ("d", "L11")), 400.0, 1.0, 0.9, True, "")
+    log, found = looked_at(rows, (by_rewards,))
+    assert [one.agents for one in found] == [("lampking",), ("brewer", "teahouse"), ("d",), ("a", "b", "c")]
+    assert [[len(item) for item in one.items] for one in found] == [[3], [2], [2], [3]]
+    assert [one.one_owner for one in found] == [False, True, True, False]  # three shops with one product stay three
+    assert [one.reasons[0] for one in found] == ["near title", "near title", "rewards", "equal title"]
+    owners = {owner.accounts: owner.copies for owner in log_owners(log, found)}
+    assert owners["lampking",] == (3, 1)
+    assert owners["brewer", "teahouse"] == (2, 1)
+    assert owners["a",] == owners["b",] == (1,)
+    rows["sku"] = ["x", "x", "x", "y", "k", "t", "k", "p1", "p2", "p3", "m", "w"]
+    by_id = looked_at({key: rows[key] for key in ("agent", "arm", "sku")}, same=("sku",))[1]
+    assert [(one.agents, one.reasons) for one in by_id] == [
+        (("lampking",), ("equal sku",)), (("brewer", "teahouse"), ("equal sku",))]  # fmt: skip
+
+
+def test_names_of_arms_say_nothing_across_agents():
+    """Where names are unique within an agent only, everybody has an arm 1; a copy within one is a reason to look."""
+    rows = {"agent": ["a", "a", "b", "b"], "arm": ["ad 1", "ad 1 (copy)", "ad 1", "ad 2"]}
+    _, found = looked_at(rows, same=(), local_arms=True)
+    assert [(one.agents, one.reasons) for one in found] == [(("a",), ("equal arm",))]
+
+
+def test_where_the_whole_log_takes_too_long_fewer_rounds_are_valued_and_that_is_said():
+    """With how the gain moves with the horizon; a day of one pair of runs is no gain of 0 with a huge error."""
+    agents = ["ana"] * 4 + ["bo", "cy"]
+    titles = ["Touch Lamp", "Touch Lamp!", "NEW Touch Lamp", "Touch Lamp 2025", "Oak Tray", "Wool Throw"]
+    rows = {"agent": agents, "arm": list("uvwxyz"), "title": titles,
+            "impressions": [10**7] * 6, "clicks": [5 * 10**5] * 4 + [4 * 10**5] * 2}  # fmt: skip
+    with budget_clock(None):
+        study = study_log(
+            cp.read_log(rows, same=["title"]),
+            lambda market: cp.mechanism("thompson"),
+            "thompson",
+            seconds=2.0,
+            levels=1,
+        )
+    (worth,) = study.worth
+    assert worth.horizon < study.log.rounds
+    assert [each.horizon for each in worth.shorter] == [worth.horizon // 10, worth.horizon // 100][: len(worth.shorter)]
+    assert len(worth.shorter) >= 1
+    value, low, high = worth.times
+    assert 1 < low < value < high < 4
+    assert f"as much in the first {worth.horizon:,} rounds" in str(study)
+    assert "The log has 60,000,000 rounds, of which sampling enough runs takes longer" in " ".join(str(study).split())
 
 
 def test_the_page_says_what_is_shown_at_all_and_what_a_second_account_gains(study):
@@ -124,17 +219,19 @@ def test_a_budget_is_one_promise_and_says_what_was_left_out():
 
 
 def test_counted_work_on_a_busy_machine_gives_the_same_answer():
-    """A clock that every look moves by five minutes: only counted work may end anything."""
+    """A clock that every look moves by five minutes: only counted work may end anything. The same bytes of JSON.
+
+    What was asked before makes no difference either: work that was kept counts as when it was done.
+    """
     log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
     limits = {"levels": 2, "horizon": 40, "seconds": 4.0}
     found = []
     for seconds in (0.0, 300.0):
         with ticking(seconds), budget_clock(None):
             study = study_log(log, lambda market: cp.mechanism("thompson"), "thompson", **limits)
-        found.append(study.to_dict() | {"seconds": 0})
-        found[-1]["recommendation"]["seconds"] = found[-1]["verdict"]["audit"]["seconds"] = 0
+        found.append(json.dumps(study.to_dict()))
     assert found[0] == found[1]
-    assert found[0]["left"] == []
+    assert study.left == ()
 
 
 def test_without_seconds_work_is_counted():

@@ -137,3 +137,13 @@ def test_control_characters_are_escaped_everywhere():
     for place in (str(said), said._repr_html_(), html_page(said)):
         assert not set("\x1b\x00\x07") & set(place)
         assert r"ana\x1b]0;x" in place
+
+
+def test_the_page_of_a_log_has_all_that_its_command_prints(made):
+    """The command prints what was read, and then the study; the page is of the study alone."""
+    study = made["log study"]
+    study = replace(study, log=replace(study.log, segments={"tv": study.log.arms}))
+    page = words_of_html(html_page(study))
+    for section in (*study.log.sections(), *study.sections()):
+        said = [piece for piece in pieces(section) if normal(printable(piece)) not in page]
+        assert said == []

@@ -97,7 +97,7 @@ def log_study():
     return replace(
         found,
         owners=(joint, copier),
-        worth=(CopyWorth(copier, *map(regret, (9.0, 7.0, 2.0))), CopyWorth(copier, None, None, None, "no time")),
+        worth=(CopyWorth(copier, 500, *map(regret, (9.0, 7.0, 2.0))), CopyWorth(copier, 500, remark="no time")),
         verdict=PolicyAudit(attack, attack.worst, "copies of one item"),
         comparison=comparison(),
         recommendation=recommendation(),

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError, MechanismError
+from cloneproof.errors import CloneproofError, EngineError, MechanismError, OutOfTimeError
 from cloneproof.market.market import Copies, Market, checked_market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -72,7 +73,7 @@ class ComparedMechanism:
     def to_dict(self) -> dict[str, Any]:
         known = fields_of(
             self, "verdict", "state", "agent", "copies", "relative_gain", "gain", "regret", "attacked", "exact",
-            "variants", "tried", "remark", "seconds",
+            "variants", "tried", "remark",
         )  # fmt: skip
         return {"mechanism": self.name, **known, **({} if self.gain else {"relative_gain": None})}
 
@@ -300,11 +301,14 @@ def _compared(
 
     if search.seconds is not None and search.seconds < LEAST_SECONDS:
         return row(remark=NO_TIME)
+    each = search.seconds or SECONDS
+    brief = min(REGRET_SECONDS, each / 4)
+    exact: bool = False
+    regret: Estimate | None = None
     try:
         made = mechanism(name, market=market) if own is None else own
-        each = search.seconds or SECONDS
-        brief = min(REGRET_SECONDS, each / 4)
-        exact, regret = _regret(market, made, None, brief, search.seed)
+        with suppress(OutOfTimeError):  # the audit may need no runs, or has time for some
+            exact, regret = _regret(market, made, None, brief, search.seed)
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:

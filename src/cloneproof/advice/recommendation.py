@@ -318,7 +318,7 @@ class Recommendation(Tabular):
             "cost_range": self.cost_range if self.ranked else None,
             "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
             **fields_of(
-                self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes", "seconds",
+                self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes",
                 "interrupted", "accounts", "account_floor", "seasons", "left", "settled", "candidates", "options",
                 *(("by_segment", "pooled") if self.by_segment else ()),
             ),

@@ -25,7 +25,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     sample,
 )
 from cloneproof.engines.tree.state_tree import tree
-from cloneproof.errors import EngineError, MechanismError, brief
+from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
@@ -188,7 +188,7 @@ def evaluate(
                     options = (search.runs, confidence, left, threads, progress)
                     evaluation = _sampled(Job(market, mechanism, full, search.seed), options, search)
         except EngineError as refusal:
-            if engine != "auto":
+            if engine != "auto" or (name == "monte-carlo" and isinstance(refusal, OutOfTimeError)):
                 raise
             notes.append(str(refusal))
             continue

@@ -18,6 +18,7 @@ from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.job import Job, Strata, strata_of
 from cloneproof.engines.monte_carlo.sampler import (
@@ -32,6 +33,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     drive,
     identity,
     limit_of,
+    nothing_sampled,
     run_cost,
     run_source,
 )
@@ -44,7 +46,7 @@ from cloneproof.engines.monte_carlo.statistics import (
     served_bounds,
     with_sum,
 )
-from cloneproof.errors import EngineError, MarketError
+from cloneproof.errors import MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -76,6 +78,14 @@ class PairedSampling:
         return mean - width > 0 or mean + width <= 0
 
 
+def _job(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:  # noqa: ANN401 (two kinds of jobs)
+    return (
+        BlackBoxJob(market, mechanism, *world)
+        if isinstance(mechanism, BlackBox)
+        else Job(market, mechanism, *world)
+    )  # fmt: skip
+
+
 def draw_pairs(
     market: Market,
     mechanism: Mechanism | BlackBox,
@@ -91,8 +101,7 @@ def draw_pairs(
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
     originals = {each.name: each.count for each in market.agents}
     honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
-    kind: type[Any] = BlackBoxJob if isinstance(mechanism, BlackBox) else Job
-    jobs = [kind(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+    jobs = [_job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
     served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
     bounds = tuple(chain(*((Bounds(-each.high, each.high), each, each) for each in served)))
     estimands = Estimands(bounds, strata.weights, identity(jobs[1], agent), reach_of(strata.means, agent), BOLD)
@@ -273,10 +282,8 @@ def gain(
         return found
     if found.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
-    raise EngineError(
-        f"nothing was sampled: no pair of runs of {market.horizon} rounds ended within {search.seconds:g} s; give more "
-        "time (search=cp.Search(seconds=..)), or ask for a shorter horizon"
-    )
+    honest = full | {agent: (1,) * len(full[agent])}
+    raise nothing_sampled([_job(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
 
 
 def sampled_gain(

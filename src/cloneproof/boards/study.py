@@ -95,7 +95,7 @@ class BoardStudy(Result):
                 for model, maker, rating, error, votes, weight in models
             ],
             **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
-            **fields_of(self, "private", "inflation", "lead", "advice", "seconds"),
+            **fields_of(self, "private", "inflation", "lead", "advice"),
         }  # fmt: skip
 
 

@@ -1,10 +1,12 @@
-"""Owners and originals of a log, given the arms that look like copies.
+"""Arms that look like one item, and the owners and originals that follow.
 
-Accounts joined by a finding across agents count as one owner; arms joined by a finding count as one original. The
-findings may be wrong at their level, and so may this. Priors are fitted to what originals earned
-(`analysis.copying.priors`) on a grid that spans the log's rates. All agents share one support of few levels, cut at
-quantiles of the market's prior, with their own weights. A reward with a c-th of a binary one's variance counts as c of
-them.
+Texts and rewards are taken together: arms of one agent that either joins count as one original. Accounts count as one
+owner where rewards join them, or where two accounts share texts with each other and with nobody else; a text that more
+share may be a product that many shops have. All of this may be wrong, and is a reason to look.
+
+Priors are fitted to what originals earned (`analysis.copying.priors`) on a grid that spans the log's rates. All agents
+share one support of few levels, cut at quantiles of the market's prior, with their own weights. A reward with a c-th of
+a binary one's variance counts as c of them.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.copying.judging import joined, matching
+from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
-from cloneproof.analysis.copying.records import ArmRecord, CopyGroup
+from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
@@ -76,13 +80,80 @@ def arm_records(log: Log) -> list[ArmRecord]:
     ]  # fmt: skip
 
 
-def log_owners(log: Log, found: Sequence[CopyGroup]) -> tuple[LogOwner, ...]:
-    """Return the owners, in the order of the log."""
+@dataclass(frozen=True)
+class Lookalikes:
+    """Arms that look like one item each, of an agent or of several; nothing is said about anybody's intentions.
+
+    agents     whose they are
+    items      groups of arms, (agent, arm), that look like one item; the largest first
+    text       of the first item; nothing where arms have none
+    reasons    what is alike: "equal title", "near title", "rewards", ..
+    one_owner  whether the agents count as one owner in the study
+    """
+
+    agents: tuple[str, ...]
+    items: tuple[tuple[ArmPlace, ...], ...]
+    text: str
+    reasons: tuple[str, ...]
+    one_owner: bool
+
+    @property
+    def many_shops(self) -> bool:
+        """Whether it may be what several shops sell, so that they do not count as one owner."""
+        return len(self.agents) > 1 and not self.one_owner
+
+    @property
+    def surplus(self) -> int:
+        """Number of arms beyond one for each item."""
+        return sum(len(item) - 1 for item in self.items)
+
+
+def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
+    """Return all that looks like one item, by agents; what has the most arms too many first, as a person would look.
+
+    What several shops may sell comes last. Names of arms count within an agent only, and a text only if at most
+    MOST_SHARING agents have it.
+    """
     arms = {arm.place: arm for arm in log.arms}
+    links: dict[tuple[str, ...], list[tuple[str, str, Sequence[ArmPlace]]]] = defaultdict(list)
+    for one in (one for one in findings.duplicates if len(one.agents) <= MOST_SHARING):
+        owned: dict[str, list[ArmPlace]] = defaultdict(list)
+        for place in one.arms:
+            owned[place[0]].append(place)
+        reason = f"{'equal' if one.equal else 'near'} {one.feature}"
+        for agent, own in owned.items():
+            if len(own) > 1:
+                links[agent,].append((reason, one.text, own))
+        if one.feature != "arm" and len(owned) > 1:
+            links[tuple(sorted(owned))].append((reason, one.text, one.arms))
+    by_texts = [agents for agents in links if len(agents) > 1]
+    for group in findings.found:
+        links[tuple(sorted(group.agents))] += [("rewards", "", pair) for pair in _matched(group, arms)]
+    found = []
+    for agents, known in links.items():
+        places = list(dict.fromkeys(place for *_, some in known for place in some))
+        number = {place: row for row, place in enumerate(places)}
+        pairs = [(number[one], number[other]) for *_, some in known for one, other in pairwise(some)]
+        items = [tuple(places[row] for row in rows) for rows in joined(len(places), pairs)]
+        items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
+        alone = len(agents) == 2 and not any(set(agents) & set(other) for other in by_texts if other != agents)
+        reasons = tuple(dict.fromkeys(reason for reason, *_ in known))
+        text = min((text for _, text, some in known if text and some[0] in items[0]), key=len, default="")
+        found.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
+    return tuple(sorted(found, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
+
+
+def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:
+    return sum(arms[place].rounds for item in one.items for place in item)
+
+
+def log_owners(log: Log, found: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
+    """Return the owners, in the order of the log."""
     agents = {name: number for number, name in enumerate(log.agents)}
-    places = {place: number for number, place in enumerate(arms)}
-    same_owner = [(agents[group.agents[0]], agents[other]) for group in found for other in group.agents[1:]]
-    same_item = [(places[one], places[other]) for group in found for one, other in _matched(group, arms)]
+    places = {arm.place: number for number, arm in enumerate(log.arms)}
+    found = [one for one in found if not one.many_shops]
+    same_owner = [(agents[one.agents[0]], agents[other]) for one in found for other in one.agents[1:]]
+    same_item = [(places[one], places[other]) for each in found for item in each.items for one, other in pairwise(item)]
     items: dict[str, list[tuple[LoggedArm, ...]]] = {name: [] for name in agents}
     for numbers in joined(len(log.arms), same_item):
         group = tuple(log.arms[number] for number in numbers)

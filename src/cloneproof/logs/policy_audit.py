@@ -23,8 +23,10 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.sampler import fitting_horizon
 from cloneproof.errors import EngineError
 from cloneproof.market import Market
+from cloneproof.market.market import Copies
 from cloneproof.mechanisms import Mechanism
 
 MOST_SEARCHED: Final = 6  # originals of an agent up to which all copies can be searched by closed form
@@ -32,7 +34,6 @@ CONFIDENCE: Final = 0.99  # of the verdict, and again of the figures
 PAIRS: Final = 200  # pairs of runs that a search should afford; the horizon is chosen so that it does
 TIMED: Final = 4  # pairs of runs that measure the time of one
 TIMED_COPIES: Final = 16  # copies of one item in these pairs
-ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon chosen by time is one of these times a power of ten
 SEARCHED: Final = 0.7  # share of the time for searching; the rest is for sampling the figures again
 LEAST_SECONDS: Final = 1.0  # time left for which another search is begun
 LEAST_AFRESH: Final = 0.2  # seconds that a search or the figures get at least
@@ -104,21 +105,28 @@ def _searches(market: Market, policy: AuditedPolicy, tolerance: float, clock: De
     return found
 
 
-def affordable_horizon(market: Market, made: Mechanism | BlackBox, longest: int, seconds: float, seed: int = 0) -> int:
-    """Return a round number of rounds, from the market's to `longest`, for which time allows PAIRS pairs of runs."""
+def affordable_horizon(
+    market: Market,
+    made: Mechanism | BlackBox,
+    longest: int,
+    seconds: float,
+    seed: int = 0,
+    agent: str = "",
+    copies: Copies | None = None,
+    pairs: int = PAIRS,
+) -> int:
+    """Return a round number of rounds, from the market's to `longest`, for which time allows so many pairs of runs.
+
+    A pair is timed over the market's rounds, with these copies, or else with many of the first agent's first item.
+    """
     if longest <= market.horizon:
         return market.horizon
-    agent = market.agents[0]
-    copies = (TIMED_COPIES,) + (1,) * (agent.count - 1)
+    first = market.agents[0]
+    copies = {first.name: (TIMED_COPIES,) + (1,) * (first.count - 1)} if copies is None else copies
     start = now()
-    gain(market, made, agent.name, copies, search=Search(runs=TIMED, seed=seed))
+    gain(market, made, agent or first.name, copies, stratify=False, search=Search(runs=TIMED, seed=seed))
     pair = max(now() - start, 1e-6) / TIMED
-    affordable = min(float(longest), market.horizon * seconds / (PAIRS * pair))
-    if affordable == longest:
-        return longest
-    power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
-    chosen = next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
-    return max(chosen, market.horizon)
+    return max(fitting_horizon(longest, pair * longest / market.horizon, seconds, pairs), market.horizon)
 
 
 def _has_theorem(made: Mechanism) -> bool:

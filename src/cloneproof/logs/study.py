@@ -1,6 +1,7 @@
 """Study of a log: who seems to copy, what it pays under a policy, and what to run instead.
 
-1. Arms that look like one item (`analysis.copying`), and owners and originals from them (`originals`).
+1. Arms that look like one item, by texts and by rewards (`analysis.copying`), and owners and originals from them
+   (`originals`).
 2. Priors fitted to what the originals earned, and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
    mechanisms if no policy is named.
@@ -11,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -36,11 +37,13 @@ from cloneproof.logs.copy_worth import CopyWorth, posterior_market, worth_of_cop
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import (
     LogOwner,
+    Lookalikes,
     arm_records,
     by_segment,
     common_levels,
     fit_rates,
     log_owners,
+    lookalikes,
     pooled,
     segment_originals,
     studied_owners,
@@ -59,7 +62,7 @@ SECONDS: Final = 40.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
 LEVELS: Final = 4  # values of a fitted prior
 MOST_ITEMS: Final = 5  # items of an owner in the market for which a mechanism is recommended
-COPIES, ADVISED, WORTH, AUDITED, TRAFFIC = 0.25, 0.3, 0.1, 0.3, 0.1  # largest share of the time for each question
+COPIES, WORTH, ADVISED, AUDITED, TRAFFIC = 0.25, 0.4, 0.3, 0.2, 0.1  # largest share of the time for each question
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -92,13 +95,14 @@ class LogStudy(Result):
     """Answers of a log.
 
     log             what was read
-    findings        arms that look like one item
+    findings        arms that look like one item, by texts, and by rewards at a level
+    alike           what looks like one item by either, in the order in which a person would look at it
     by_segment      the same by the rewards of each segment alone, if the log has segments
     owners          who is paid and for which originals, as far as the findings tell; those that are studied
-    market          each owner's originals with its fitted prior; copies are valued in it, and a sampled policy is
-                    audited over more rounds where time allows
+    market          each owner's originals with its fitted prior; a sampled policy is audited over more rounds where
+                    time allows, and copies are valued over the log's
     policy          the policy's name; nothing where none was named
-    worth           what the copies in the log are worth to their owners under the policy, the most first
+    worth           what the copies in the log are worth to their owners under the policy, the most arms too many first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
     comparison      every mechanism, if no policy is named
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
@@ -112,6 +116,7 @@ class LogStudy(Result):
     said_in = "log_study"
     log: Log
     findings: CopyFindings
+    alike: tuple[Lookalikes, ...]
     owners: tuple[LogOwner, ...]
     market: Market
     policy: str
@@ -144,6 +149,7 @@ class LogStudy(Result):
         return {
             "log": self.log.to_dict(),
             "copies": self.findings.to_dict(),
+            "alike": [asdict(each) for each in self.alike],
             **(fields_of(self, "by_segment") | fields_of(self.market, "segments") if self.by_segment else {}),
             **fields_of(self.market, "horizon", "share"),
             "priors": {agent.name: agent.laws[0].to_dict() for agent in self.market.agents},
@@ -154,7 +160,7 @@ class LogStudy(Result):
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
             "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
-            **fields_of(self, "backtest", "notes", "left", "seconds", "interrupted"),
+            **fields_of(self, "backtest", "notes", "left", "interrupted"),
         }
 
 
@@ -216,7 +222,8 @@ def _studied(
         return find_copies(arm_records(rows), level, log.columns.same, seconds=seconds)
 
     findings, in_segments = found_in(log), {name: found_in(own) for name, own in parts.items()}
-    everybody = log_owners(log, findings.found)
+    alike = lookalikes(log, findings)
+    everybody = log_owners(log, alike)
     owners = studied_owners(everybody)
     notes = [*log.notes, *studied_words(owners, everybody)]
     positions = _page(log, notes)
@@ -259,15 +266,12 @@ def _studied(
     except KeyboardInterrupt:
         interrupted = True
         notes.append("interrupted: this is what was found by then")
-    verdict, worths = answers.verdict, answers.worth
-    over = {} if verdict is None else {"the policy is audited": verdict.worst.horizon}
-    over |= {"the copies in the log are valued": chosen} if worths else {}
-    if over and min(over.values()) < rounds:
-        said = ", ".join(f"{what} over {number:,} rounds" for what, number in over.items())
-        notes.append(f"{said}; the log has {rounds:,} (--horizon)")
+    verdict = answers.verdict
+    if verdict is not None and verdict.worst.horizon < rounds:
+        notes.append(f"the policy is audited over {verdict.worst.horizon:,} rounds; the log has {rounds:,} (--horizon)")
     tell(5, 5, "done")
     return LogStudy(
-        log, findings, owners, market, name, tuple(worths), verdict, answers.comparison,
+        log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
         interrupted, in_segments,
     )  # fmt: skip
@@ -313,19 +317,18 @@ def _answer(
     asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: int, fits: Mapping[str, FittedPriors]
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
-    asked.tell(2, 5, "what to run")
+    made = None if asked.policy is None else asked.made
+    if made is not None and any(owner.copied for owner in asked.owners):
+        asked.tell(2, 5, "what the copies earned")
+        answers.worth = _worths(asked, longest, fits)
+    asked.tell(3, 5, "what to run")
     answers.recommendation = _advised(asked, whole)
     if answers.recommendation is not None and answers.recommendation.interrupted:
         raise KeyboardInterrupt
-    made = None if asked.policy is None else asked.made
+    asked.tell(4, 5, "comparing mechanisms" if made is None else "auditing the policy")
     if made is None:
-        asked.tell(3, 5, "comparing mechanisms")
         answers.comparison = _compared(asked)
     else:
-        if any(owner.copied for owner in asked.owners):
-            asked.tell(3, 5, "what the copies earned")
-            answers.worth = _worths(asked, made, fits)
-        asked.tell(4, 5, "auditing the policy")
         answers.verdict = _audited(asked, longest)
     answers.traffic = _own_traffic(asked, answers.recommendation)
     if (log.segments or log.attention) and log.propensities:
@@ -367,14 +370,16 @@ class _Asked:
         return max(self.clock.within(share * (self.clock.budget or 0.0)), 0.0)
 
 
-def _worths(asked: _Asked, made: Mechanism | BlackBox, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
+def _worths(asked: _Asked, longest: int, fits: Mapping[str, FittedPriors]) -> list[CopyWorth]:
     """Return what the copies in the log are worth under the policy."""
-    if asked.seconds(WORTH) < LEAST_SECONDS:
+    if asked.seconds(WORTH) < LEAST_SECONDS or asked.policy is None:
         asked.leave("what the copies earned")
         return []
-    after = posterior_market(asked.owners, fits, asked.market)
+    after = posterior_market(asked.owners, fits, asked.market).with_horizon(longest)
     with Deadline(asked.seconds(WORTH)).for_engines():
-        return worth_of_copies(after, made, asked.owners, asked.seconds(WORTH), asked.seed)
+        return worth_of_copies(
+            after, asked.policy, asked.owners, asked.seconds(WORTH), asked.seed, asked.market.horizon
+        )
 
 
 def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:

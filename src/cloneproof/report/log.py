@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -19,12 +19,12 @@ Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
 
 def sections(log: Log) -> Iterable[Section]:
     """Return what a log says."""
-    yield Section(log_words(log), tuple(reading(log)))
+    yield Section(log_words(log), tuple(_reading(log)))
     if log.segments:
-        yield Section("Segments", (segment_table(log),))
+        yield Section("Segments", (_segment_table(log),))
     if log.attention:
-        yield Section("Places", tuple(places(log)))
-    yield Section("Items", tuple(items(log)))
+        yield Section("Places", tuple(_places(log)))
+    yield Section("Items", tuple(_items(log)))
 
 
 def log_words(log: Log) -> str:
@@ -32,7 +32,7 @@ def log_words(log: Log) -> str:
     return f"{log.rounds:,} rounds, {len(log.arms):,} arms of {len(log.agents):,} agents"
 
 
-def reading(log: Log) -> Iterable[SectionPart]:
+def _reading(log: Log) -> Iterable[SectionPart]:
     """Return how the log was read: columns, range, files, what was guessed, and what was left out."""
     said = {role: " x ".join(name) if isinstance(name, list) else name for role, name in log.columns.to_dict().items()}
     used = ", ".join(f"{role}: {name}" for role, name in said.items() if name and role != "same")
@@ -50,7 +50,7 @@ def reading(log: Log) -> Iterable[SectionPart]:
         yield Points(tuple(Paragraph(sentence(remark)) for remark in remarks))
 
 
-def segment_table(log: Log) -> Table:
+def _segment_table(log: Log) -> Table:
     """Return the segments with their rounds, means and best items, those with the most rounds first."""
     rows = []
     for name in list(log.segments)[:MOST_SEGMENTS]:
@@ -72,7 +72,7 @@ def segment_table(log: Log) -> Table:
     return Table.of(("segment", "rounds", "share", "mean", "arms", "highest mean"), rows, left=["highest mean"])
 
 
-def places(log: Log) -> Iterable[SectionPart]:
+def _places(log: Log) -> Iterable[SectionPart]:
     """Return the places of a page with their attention, and how it was estimated."""
     rows = [
         (
@@ -90,9 +90,9 @@ def places(log: Log) -> Iterable[SectionPart]:
     )
 
 
-def items(log: Log, first: Collection[tuple[str, str]] = ()) -> Iterable[SectionPart]:
-    """Return the items with their means: those of `first`, then those served most."""
-    ranked = sorted(log.arms, key=lambda arm: (arm.place not in first, -arm.rounds))
+def _items(log: Log) -> Iterable[SectionPart]:
+    """Return the items with their means, those served most first."""
+    ranked = sorted(log.arms, key=lambda arm: -arm.rounds)
     columns = ("arm", "agent", "rounds", "sum", "mean", "95 % interval")
     yield Table.of(columns, [_row(arm, log) for arm in ranked[:MOST_ARMS]], left=["agent"])
     if len(ranked) > MOST_ARMS:
@@ -104,7 +104,8 @@ def _row(arm: LoggedArm, log: Log) -> tuple[str, ...]:
     n, p = arm.rounds, arm.mean
     centre = (p + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
     half = Z95 * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n * n)) / (1 + Z95**2 / n)
-    low, high = (log.unscaled(max(0.0, min(1.0, value))) for value in (centre - half, centre + half))
+    ends = centre - half if p else 0.0, centre + half if p < 1 else 1.0
+    low, high = (log.unscaled(max(0.0, min(1.0, value))) for value in ends)
     total = log.low * n + arm.total * (log.high - log.low)
     numbers = (f"{n:,}", f"{float(total):,.6g}", f"{log.unscaled(p):.4g}", f"{low:.4g} to {high:.4g}")
     return shorten(arm.arm, LONGEST_NAME), shorten(arm.agent, LONGEST_NAME), *numbers

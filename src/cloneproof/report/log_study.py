@@ -7,18 +7,21 @@ registration in the log is worth against registering each item once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
 from cloneproof._sections import Facts, Paragraph, Points, Result, Section, SectionPart, Table
-from cloneproof.analysis.copying.records import CopyGroup, Duplicates
+from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
-from cloneproof.logs.log import Log
+from cloneproof.logs.log import Log, LoggedArm
+from cloneproof.logs.originals import Lookalikes
 from cloneproof.logs.policy_audit import PolicyAudit
 from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.logs.study import LogStudy
-from cloneproof.report.log import LONGEST_NAME, items, log_words, places, reading
+from cloneproof.report.log import LONGEST_NAME, log_words
 from cloneproof.report.words import (
     FIXED,
     NARROW,
@@ -32,42 +35,42 @@ from cloneproof.report.words import (
     shorten,
 )
 
-MOST_GROUPS: Final = 12  # findings, and groups of equal texts
+MOST_GROUPS: Final = 12  # findings, and items that look alike
+MOST_IN_LEAD: Final = 4  # groups that the first lines name
+NOTHING: Final = 0.01  # part of what was earned that counts as nothing
 MOST_NAMED: Final = 12  # arms of a finding
 LONGEST_TEXT: Final = 60  # letters of a title
 CLICKS: Final = ("click", "clicks", "clicked", "is_click")  # columns whose unit is a click
 
 
 def sections(study: LogStudy) -> Iterable[Section]:
-    """Return what the study says."""
+    """Return what the study says: first what was found and what it earned, at the end what could happen."""
     answer: list[SectionPart] = [Paragraph(_sentence(study)), Facts(tuple(_tiles(study)), large=True)]
     tone = "undecided" if study.verdict is None else study.verdict.verdict
-    yield Section(_title(len(study.findings.found)), tuple(answer), log_words(study.log), tone)
-    if study.by_segment:
-        yield Section("By segment", tuple(_segments(study)))
-    if study.log.attention:
-        yield Section("Places", tuple(places(study.log)))
+    yield Section(_title(study), tuple(answer), log_words(study.log), tone)
+    if study.alike:
+        yield Section("What looks like one item", tuple(_alike(study)))
     if study.worth:
         yield Section("What the copies earned", tuple(_worth(study)))
-    if study.findings.duplicates:
-        yield Section("Equal and near texts", tuple(_texts(study.findings.duplicates)))
-    yield Section("Arms that look like one item", tuple(_findings(study)))
     if study.accounts:
         yield Section("What these accounts were paid", tuple(_accounts(study)))
-    if study.verdict is not None:
-        yield Section(f"Does {study.policy} pay for copies?", tuple(_verdict(study.verdict, study)))
+    if study.by_segment:
+        yield Section("By segment", tuple(_segments(study)))
+    yield Section("What the rewards say", tuple(_findings(study)))
     if study.comparison:
         yield from _within("Which mechanisms pay for copies", study.comparison)
     if study.recommendation is not None:
         yield from _within("What to run instead", study.recommendation, _cost(study))
     if study.backtest is not None:
         yield Section("On the log itself", tuple(_backtest(study.backtest, study)))
+    if study.verdict is not None:
+        yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
     own = study.notes[len(study.log.notes) :]
     if own:
         yield Section("Notes", (Points(tuple(Paragraph(sentence(note)) for note in own)),))
-    found = {place for group in study.findings.found for place in group.arms}
-    yield Section("Items", tuple(items(study.log, found)), background=True)
-    yield Section("What this rests on", tuple(reading(study.log)), background=True)
+    read, *parts = study.log.sections()
+    yield from (replace(part, background=True) for part in parts)
+    yield replace(read, title="What this rests on", background=True)
 
 
 def _within(title: str, result: Result, said: str = "") -> Iterator[Section]:
@@ -78,23 +81,102 @@ def _within(title: str, result: Result, said: str = "") -> Iterator[Section]:
     yield from others
 
 
-def _title(groups: int) -> str:
-    if groups == 0:
-        return "No arms look like one item"
-    return "1 group of arms looks like one item" if groups == 1 else f"{groups} groups of arms look like one item each"
+def _title(study: LogStudy) -> str:
+    """Say what a person would look at first, and what it earned."""
+    if not study.alike:
+        return "Nothing in this log looks like copies"
+    return f"{_seems(study.alike[0])}{_earned(study.alike[0], study)}"
+
+
+def _seems(one: Lookalikes) -> str:
+    """Describe who seems to list what how often.
+
+    >>> lamp = (("ana", "a"), ("ana", "b"), ("ana", "c"))
+    >>> _seems(Lookalikes(("ana",), (lamp,), "Touch Lamp", ("near title",), False))
+    'ana seems to list \u201cTouch Lamp\u201d 3 times'
+    >>> _seems(Lookalikes(("ana", "bo"), ((("ana", "a"), ("bo", "x")),), "", ("rewards",), True))
+    'ana and bo seem to list one and the same item'
+    """
+    who, several = names_words(one.agents, 3, LONGEST_NAME), len(one.items)
+    what = f"\N{LEFT DOUBLE QUOTATION MARK}{shorten(one.text, 30)}\N{RIGHT DOUBLE QUOTATION MARK}" if one.text else ""
+    if len(one.agents) > 1:
+        same = "one and the same item" if several == 1 else f"the same {several:,} items"
+        return f"{who} seem to list {same}{_set_off(what)}"
+    often = f"{len(one.items[0])} times"
+    if several == 1:
+        return f"{who} seems to list {what or 'one item'} {often}"
+    return f"{who} seems to list {several:,} items several times{_set_off(f'{what} {often}' if what else '')}"
+
+
+def _set_off(words: str) -> str:
+    return f", {words}" if words else ""
+
+
+def _earned(one: Lookalikes, study: LogStudy) -> str:
+    """Say what these copies earned under the policy, as far as that is known."""
+    worth = next((each for each in study.worth if set(one.agents) <= set(each.owner.accounts)), None)
+    if worth is None or worth.times is None or one.many_shops:
+        return ""
+    value, low, high = worth.times
+    who = "it" if len(one.agents) == 1 else "them"
+    when = "" if worth.horizon >= study.log.rounds else f" in the first {worth.horizon:,} rounds"
+    if low > 1:
+        return f"; under {study.policy} that earned {who} about {value:.2g} times as much{when}"
+    if high <= 1 + NOTHING:
+        return f"; under {study.policy} that earned {who} nothing{when}"
+    return f"; whether that earned {who} anything under {study.policy} is open"
 
 
 def _sentence(study: LogStudy) -> str:
+    """Name what else looks alike, and say what the policy does."""
+    others = [f"{_seems(one)}{_earned(one, study)}" for one in study.alike[1:MOST_IN_LEAD]]
+    more = len(study.alike) - MOST_IN_LEAD
+    also = f"Also: {'. '.join(others)}." if others else ""
+    further = f"{more:,} more are listed below." if more > 0 else ""
+    look = "These are reasons to look, not findings about anybody." if study.alike else ""
+    return " ".join(part for part in (also, further, look, _policy_words(study)) if part)
+
+
+def _policy_words(study: LogStudy) -> str:
     if study.verdict is None and study.policy:
         return f"Whether {study.policy} pays for copies was not decided; the notes say why."
     if study.verdict is None:
         return "No policy was named, so all mechanisms are compared below; which of them made the log is not claimed."
     words = {
-        "exploitable": "pays for copies in the market fitted to this log",
-        "clone-proof": "does not pay for copies in the market fitted to this log",
-        "undecided": "could not be decided in the market fitted to this log",
+        "exploitable": "pays for copies",
+        "clone-proof": "does not pay for copies",
+        "undecided": "could not be decided",
     }
-    return f"{study.policy} {words[study.verdict.verdict]}: {study.verdict.verdict}."
+    return f"In the market fitted to this log {study.policy} {words[study.verdict.verdict]}: {study.verdict.verdict}."
+
+
+def _alike(study: LogStudy) -> Iterator[SectionPart]:
+    """Return a row for each item that seems to be listed several times."""
+    yield Paragraph(
+        "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
+        "(below). Different items may have one title, and several shops may sell one product: a reason to look."
+    )
+    arms = {arm.place: arm for arm in study.log.arms}
+    rows = []
+    for one in study.alike:
+        for item in one.items:
+            own = [arms[place] for place in item]
+            rounds, text = sum(arm.rounds for arm in own), min(_texts_of(own, study), key=len, default="")
+            mean = float(sum((arm.total for arm in own), Fraction(0))) / max(rounds, 1)
+            rows.append((
+                names_words(list(dict.fromkeys(agent for agent, _ in item)), 3, 30), shorten(text, LONGEST_TEXT),
+                f"{len(item)}", names_words([arm for _, arm in item], 4, 30), " and ".join(one.reasons),
+                f"{rounds:,}", f"{study.log.unscaled(mean):.4g}",
+            ))  # fmt: skip
+    columns = ("who", "what", "times", "arms", "alike in", "rounds", "mean")
+    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "arms", "alike in"])
+    yield from _further(len(rows) - MOST_GROUPS, "items")
+
+
+def _texts_of(arms: Sequence[LoggedArm], study: LogStudy) -> Iterator[str]:
+    """Return the texts of arms by which they were compared."""
+    for name in study.log.columns.same:
+        yield from (text for arm in arms if isinstance(text := arm.features.get(name), str))
 
 
 def _unit(study: LogStudy) -> str:
@@ -119,10 +201,9 @@ def _amount(value: Estimate | None, study: LogStudy, sign: bool = False) -> str:
 def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
     log, unit = study.log, _unit(study)
     yield "Mean reward a round", f"{log.unscaled(log.mean):.4g}", f"over {log.rounds:,} rounds"
-    if study.worth and (best := study.worth[0]).gain is not None:
-        earned = number(_scaled(best.gain, study), sign=True)
-        who = f"Most earned by copies: {shorten(best.owner.name, 30)}"
-        yield who, earned, f"{unit} in {study.market.horizon:,} rounds"
+    if study.worth and (first := study.worth[0]).gain is not None:
+        earned = number(_scaled(first.gain, study), sign=True)
+        yield f"Earned by copies: {shorten(first.owner.name, 30)}", earned, f"{unit} in {first.horizon:,} rounds"
     if study.recommendation is not None and study.recommendation.ranked:
         choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
         yield f"{choice.name} costs", number(_scaled(choice.regret, study)), f"{unit} in {rounds:,} rounds"
@@ -167,15 +248,25 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
 
 
 def _worth(study: LogStudy) -> Iterator[SectionPart]:
+    horizons, rounds = {each.horizon for each in study.worth}, study.log.rounds
+    over = f"{max(horizons):,} rounds" if len(horizons) == 1 else "as many rounds as time allowed"
     yield Paragraph(
-        f"Under {study.policy} over {study.market.horizon:,} rounds, in {_unit(study)}: with what the log shows "
-        "registered, and with each item once while everybody else stays as in the log."
+        f"Under {study.policy} over {over}, in {_unit(study)}: with what the log shows registered, and with each item "
+        "once while everybody else stays as in the log."
     )
-    columns = ("owner", "registered", "with copies", "each once", "difference")
-    yield Table.of(columns, [_worth_row(each, study) for each in study.worth], left=["registered"])
+    columns = ("owner", "registered", "rounds", "with copies", "each once", "difference", "times")
+    rows = [_worth_row(each, study) for one in study.worth for each in (one, *one.shorter)]
+    yield Table.of(columns, rows, left=["registered"])
     yield from (Paragraph(sentence(each.remark), each.owner.name) for each in study.worth if each.remark)
+    if max(horizons) < rounds:
+        yield Paragraph(
+            f"The log has {rounds:,} rounds, of which sampling enough runs takes longer than there was: the rows with "
+            "fewer rounds show how the difference moves with the horizon. More --seconds allow more rounds, --horizon "
+            "asks for a number of them.",
+            role="note",
+        )
     yield Paragraph(
-        "If the groups below are copies. An item's mean is drawn from what the log says of it; two accounts that share "
+        "If these are copies. An item's mean is drawn from what the log says of it; two accounts that share "
         "an item count as one owner, who registers each item once in all instead; a policy that compares agents is run "
         "as if they were one agent, so what the second account itself earns under it is not in the difference.",
         role="note",
@@ -185,23 +276,8 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
 def _worth_row(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:
     name, copies = shorten(each.owner.name, LONGEST_TEXT), copies_words(each.owner.copies)
     numbers = ("" if value is None else number(_scaled(value, study)) for value in (each.copied, each.once))
-    return name, copies, *numbers, _amount(each.gain, study, sign=True)
-
-
-def _texts(groups: Sequence[Duplicates]) -> Iterator[SectionPart]:
-    yield Paragraph("Without any statistics: arms whose texts are equal, or the same up to filler, order and slips.")
-    rows = [
-        (
-            shorten(one.text, LONGEST_TEXT),
-            f"{'equal' if one.equal else 'near'}\N{NO-BREAK SPACE}{one.feature}",
-            names_words(one.agents, 3, 30),
-            names_words([arm for _, arm in one.arms], letters=30),
-        )
-        for one in groups[:MOST_GROUPS]
-    ]
-    columns = ("text", "what", "agents", "arms")
-    yield Table.of(columns, rows, left=columns)
-    yield from _further(len(groups) - MOST_GROUPS, "groups")
+    times = "" if each.times is None else f"{each.times[0]:.2g} ({each.times[1]:.2g} to {each.times[2]:.2g})"
+    return name, copies, f"{each.horizon:,}", *numbers, _amount(each.gain, study, sign=True), times
 
 
 def _further(number_left: int, what: str) -> list[SectionPart]:
@@ -230,7 +306,7 @@ def _findings(study: LogStudy) -> Iterator[SectionPart]:
         yield from _further(len(group.rows) - MOST_NAMED, "arms")
     yield from _further(len(findings.found) - MOST_GROUPS, "groups")
     if not findings.found:
-        yield Paragraph(f"None at a level of {level}.")
+        yield Paragraph(f"By rewards, no arms are found to be one item at a level of {level}.")
     near = next((group for group in findings.groups if not group.found), None)
     if near is not None:
         yield Paragraph(_group_words(near), "Nearest to being found, and not found", "note")
@@ -268,12 +344,14 @@ def _accounts(study: LogStudy) -> Iterator[SectionPart]:
 
 
 def _verdict(found: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
+    """Return the best attack found, by nobody in particular: nothing in the log says that anybody does this."""
     worst = found.worst
     honest, copied, gain = (_scaled(value, study) for value in (worst.honest, worst.copied, worst.gain))
     yield Paragraph(
-        f"{worst.agent} registers {copies_sentence(worst.copies)} and expects {number(copied)} in {worst.horizon:,} "
-        f"rounds, in place of {number(honest)} with each item once: {number(gain, sign=True)} ({error_words(gain)}), "
-        f"{percent(worst)}."
+        f"In the market fitted to the log, and not in the log itself: a provider that registers "
+        f"{copies_sentence(worst.copies)} expects {number(copied)} in {worst.horizon:,} rounds, in place of "
+        f"{number(honest)} with each item once: {number(gain, sign=True)} ({error_words(gain)}), {percent(worst)}.",
+        "Suppose",
     )
     yield Paragraph(sentence(found.scope), "Scope", "note")
 

@@ -216,6 +216,7 @@ class Race:
     implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
+    tried: bool = False  # whether pairs were asked for
     work: float = 0.0  # in the unit of cost
     pairs: int = 0  # drawn of all candidates
     generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
@@ -248,14 +249,17 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether a candidate surely pays, or time is over and at least one was looked at."""
-        return self.anybody_pays() or (bool(self.looks) and self.deadline.spent)
+        """Whether a candidate surely pays, or time is over and one was tried at least."""
+        return self.anybody_pays() or (self.tried and self.deadline.spent)
 
     def evaluate(self, proposal: Draw) -> None:
         """Draw the pairs of a candidate."""
         entry, pairs, stratify, fresh = proposal
-        drawn = self.confirmations if fresh else self.looks
-        drawn[entry] = self._confirmed(entry, pairs, stratify) if fresh else self._searched(entry, pairs, stratify)
+        drawn, self.tried = self.confirmations if fresh else self.looks, True
+        draws = self._confirmed(entry, pairs, stratify) if fresh else self._searched(entry, pairs, stratify)
+        if not draws.pairs:
+            return  # no pair ended in time: there is nothing to know
+        drawn[entry] = draws
         kind = "fresh pairs" if fresh else "pairs"
         self.tell(f"{entry.case.name}: {drawn[entry].pairs} {kind} of copies {entry.copies}")
 

@@ -307,7 +307,6 @@ class Audit(Tabular):
             "variants",
             "not_computed",
             "notes",
-            "seconds",
             "interrupted",
             "gain_at_most",
         )

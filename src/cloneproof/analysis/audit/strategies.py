@@ -30,11 +30,12 @@ from cloneproof.analysis.audit.search_result import (
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
+from cloneproof.engines.black_box import BlackBoxJob
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, run_source
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, nothing_sampled, run_source
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import full_copies
 
@@ -310,7 +311,16 @@ def sampled_results(
     if budget is not None and all(entry.case in known and known[entry.case].settles for entry in candidates):
         budget *= CHECKING_PART
     raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))
-    return [*argued, *(_with_argument(result, known, complete) for result in raced)]
+    results = [*argued, *(_with_argument(result, known, complete) for result in raced)]
+    if not clock.interrupted and not any(result.evaluated for result in results):
+        raise nothing_sampled(_first_pair(agents[0][0]), clock)
+    return results
+
+
+def _first_pair(case: AuditCase) -> list[Any]:
+    """Return the runs of a pair: the honest world, and one with a second arm of each original."""
+    kind: type[Any] = Job if case.box is None else BlackBoxJob
+    return [kind(case.market, case.played, case.copies((number,) * len(case.kinds.honest))) for number in (1, 2)]
 
 
 def _with_argument(
@@ -338,20 +348,16 @@ def _elementary(known: KnownArguments) -> KnownArguments:
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
     """Refuse runs that are too long to step through, or of which the budget does not afford a single pair."""
-    for horizon, mechanism in {case.horizon: case.mechanism for case in cases}.items():
-        if any(rule.commits for rule in mechanism.rules):
+    for case in {case.horizon: case for case in cases}.values():
+        if any(rule.commits for rule in case.mechanism.rules):
             continue  # a commitment costs no rounds
-        if horizon > MOST_STEPPED:
+        if case.horizon > MOST_STEPPED:
             raise EngineError(
-                f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {horizon}; "
+                f"expected runs of at most {MOST_STEPPED} rounds where each round is stepped, got {case.horizon}; "
                 "ask for a shorter horizon"
             )
-        seconds = 2 * horizon / FASTEST
-        if clock.budget is not None and seconds > clock.budget:
-            raise EngineError(
-                f"one pair of runs of {horizon} rounds takes at least {seconds:.1g} s, more than the budget of "
-                f"{clock.budget:g} s; give more time, or ask for a shorter horizon"
-            )
+        if clock.budget is not None and 2 * case.horizon / FASTEST > clock.budget:
+            raise nothing_sampled(_first_pair(case), clock)
 
 
 def confirm_heuristics(

@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache
 from itertools import combinations_with_replacement, pairwise, product
 from typing import NamedTuple
 
 import numpy as np
 from flint import arb, fmpz
 
-from cloneproof._clock import check_time
+from cloneproof._clock import check_time, remembered
 from cloneproof.engines.closed_form.laws import (
     NEGLIGIBLE,
     Arithmetic,
@@ -444,7 +444,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
     return [(sums, awards[0])], chosen.roundings + 3 * (arms + 2) * len(types)  # a mixture for each type
 
 
-@lru_cache(maxsize=8192)
+@remembered(8192, "closed form")
 def commitment_of_types(types: MeanCounts, arm_rounds: int, rewards: RewardLaw) -> tuple[list[EqualArms], Commitment]:
     """Return the commitment among arms of known means, and a group for each mean.
 

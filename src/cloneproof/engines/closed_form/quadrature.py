@@ -25,7 +25,7 @@ import numpy as np
 import scipy
 from flint import arb, ctx
 
-from cloneproof._clock import check_time
+from cloneproof._clock import check_time, remembered
 from cloneproof.bounds.reservoir import quadrature
 from cloneproof.engines.closed_form.commitment import ExactAtoms
 from cloneproof.engines.closed_form.laws import LOST, PRECISION, Number, ball, binomial_below, binomial_window
@@ -100,7 +100,7 @@ def coin_distance(prior: Prior, points: int, coins: int) -> float:
     return _coin_distance(_known(prior), points, coins)
 
 
-@lru_cache(maxsize=256)
+@remembered(256, "closed form")
 def _coin_distance(prior: Beta | Uniform, points: int, coins: int) -> float:
     rule = discretise(prior, points)
     wide = sum(2 * REACH * math.sqrt(coins * value * (1 - value)) + 20 for value, _ in rule)

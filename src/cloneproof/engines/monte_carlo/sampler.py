@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
 from concurrent.futures import Executor, Future
 from contextvars import copy_context
@@ -55,6 +55,8 @@ CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), sh
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
 FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
 J = TypeVar("J", bound=SamplingJob[Any])
+ENOUGH: Final = 100  # runs, or pairs of runs, that say something: a horizon that fits affords as many
+ROUND_NUMBERS: Final = (5, 2, 1)  # such a horizon is one of these times a power of ten
 FREE: Final[BoundsName] = "distribution-free"
 RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
 SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
@@ -113,14 +115,45 @@ def drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTot
 
 def run_cost(job: SamplingJob[Any]) -> float:
     """Return seconds of work of a run, where work is counted."""
-    if not is_counted():
-        return 0.0
+    return run_seconds(job) if is_counted() else 0.0
+
+
+def run_seconds(job: SamplingJob[Any]) -> float:
+    """Estimate the seconds that a usual core takes for a run."""
     if not isinstance(job, Job) or not kernels_installed():
         return job.market.horizon / ROUNDS_IN_PYTHON
     load_kernels()
     from cloneproof.engines.monte_carlo.outcomes import seconds_of_run
 
     return sum(map(seconds_of_run, job.parts))
+
+
+def nothing_sampled(jobs: Sequence[SamplingJob[Any]], clock: Deadline) -> OutOfTimeError:
+    """Return the error of a question without a single run, or pair of runs: what one takes, and which horizon fits."""
+    horizon, budget = jobs[0].market.horizon, clock.budget or clock.limit or 0.0
+    usual = sum(map(run_seconds, jobs))
+    took = max(usual, budget)  # a black box may be slower than the usual one
+    what = "one run" if len(jobs) == 1 else "one pair of runs"
+    about = f"{'about' if usual > budget else 'more than'} {f'{took:,.0f}' if took >= 10 else f'{took:.2g}'}"
+    return OutOfTimeError(
+        f"nothing was sampled in {clock.words}: {what} of {horizon:,} rounds takes {about} s",
+        f"ask for a shorter horizon, such as {fitting_horizon(horizon, took, budget):,}, or give more time",
+    )
+
+
+def fitting_horizon(horizon: int, seconds: float, budget: float, runs: int = ENOUGH) -> int:
+    """Return a round number of rounds, at most `horizon`, of which the budget affords so many runs.
+
+    `seconds` is what one run of `horizon` rounds takes, or one pair.
+
+    >>> fitting_horizon(10**6, seconds=2.0, budget=40.0), fitting_horizon(1500, seconds=0.1, budget=40.0)
+    (200000, 1500)
+    """
+    affordable = horizon * budget / (runs * max(seconds, 1e-9))
+    if affordable >= horizon:
+        return horizon
+    power = int(10 ** (len(str(int(max(affordable, 1)))) - 1))
+    return next(number * power for number in ROUND_NUMBERS if number * power <= max(affordable, 1))
 
 
 def _drive(observe: ObserveRuns, start: RunTotals, plan: RunPlan) -> tuple[RunTotals, StopReason]:
@@ -336,7 +369,10 @@ def sample(
         largest=largest,
         cost=run_cost(job),
     )
+    clock = Deadline(seconds)
     totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
+    if not totals.runs and stopped == "budget":
+        raise nothing_sampled([job], clock)
     numbers = totals.estimates(confidence, f"{totals.runs} runs, seed {job.seed}", bounds)
     notes: tuple[str, ...] = ()
     if stopped in PARTIAL:
