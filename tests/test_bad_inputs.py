@@ -297,6 +297,7 @@ evaluate m.toml -m ucb1 --horizons 1:99999999
 evaluate m.toml -m ucb1 --runs 0
 evaluate m.toml -m ucb1 --seed -1
 evaluate m.toml -m h-etc-r --set choice=never
+play no/where.html
 mechanisms missing.toml
 mechanisms m.toml --award-table
 sweep
