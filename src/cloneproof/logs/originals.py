@@ -66,17 +66,25 @@ class LogOwner:
 
 
 def arm_records(log: Log) -> list[ArmRecord]:
-    """Return the arms as the search for copies takes them; segments are its cells, where rewards are 0 and 1."""
-    cells: dict[ArmPlace, dict[str, tuple[int, float]]] = defaultdict(dict)
+    """Return the arms as the search for copies takes them, with counts by cell where rewards are 0 and 1."""
+    cells: dict[str, FloatArray] = {}
     if all(arm.total == arm.squares for arm in log.arms):
-        for segment, arms in log.segments.items():
-            for arm in arms:
-                cells[arm.place][segment] = arm.rounds, float(arm.total)
+        cells = {
+            name: np.stack([each.rounds, each.totals], axis=2)
+            for name, each in (("week", log.weeks), ("hour", log.hours)) if each is not None
+        }  # fmt: skip
+        if log.segments:
+            row = {arm.place: number for number, arm in enumerate(log.arms)}
+            cells["segment"] = np.zeros((len(row), len(log.segments), 2))
+            for column, arms in enumerate(log.segments.values()):
+                for arm in arms:
+                    cells["segment"][row[arm.place], column] = arm.rounds, float(arm.total)
     return [
         ArmRecord(
-            arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features), cells[arm.place]
+            arm.agent, arm.arm, arm.rounds, float(arm.total), float(arm.squares), dict(arm.features),
+            {name: table[number] for name, table in cells.items()},
         )
-        for arm in log.arms
+        for number, arm in enumerate(log.arms)
     ]  # fmt: skip
 
 

@@ -63,6 +63,7 @@ LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is
 LEVELS: Final = 4  # values of a fitted prior
 MOST_ITEMS: Final = 5  # items of an owner in the market for which a mechanism is recommended
 COPIES, WORTH, ADVISED, AUDITED, TRAFFIC = 0.25, 0.4, 0.3, 0.2, 0.1  # largest share of the time for each question
+PLANTED: Final = 40  # items of which copies are planted, to say how often these would be found
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -219,7 +220,8 @@ def _studied(
 
     def found_in(rows: Log) -> CopyFindings:
         seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
-        return find_copies(arm_records(rows), level, log.columns.same, seconds=seconds)
+        planted = PLANTED if rows is log else 0
+        return find_copies(arm_records(rows), level, log.columns.same, seconds=seconds, planted=planted)
 
     findings, in_segments = found_in(log), {name: found_in(own) for name, own in parts.items()}
     alike = lookalikes(log, findings)

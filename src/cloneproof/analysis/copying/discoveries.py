@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Final, Literal
 
@@ -82,6 +83,11 @@ class SearchedLog:
     prints: Fingerprints
     known_laws: dict[tuple[Relation, int, int], tuple[RateLaw, RateLaw]] = field(default_factory=dict)
 
+    @cached_property
+    def across(self) -> list[tuple[int, int]]:
+        """Pairs of arms of two agents that are alike."""
+        return [pair for pair in self.links if len({self.records[arm].agent for arm in pair}) == 2]
+
     def rarity(self, pair: tuple[int, int]) -> float:
         return self.links[min(pair), max(pair)].rarity
 
@@ -109,7 +115,7 @@ class SearchedLog:
         if kind == "one agent":
             return self.by_agent.values()
         if kind == "two shops":
-            return [pair for pair in self.links if len({self.records[arm].agent for arm in pair}) == 2]
+            return self.across
         return [group for own in self.inside.values() for group in own if self.relation(group) == kind]
 
     def relation(self, group: Sequence[int]) -> Relation:

@@ -31,6 +31,7 @@ from cloneproof.analysis.copying.discoveries import (
 )
 from cloneproof.analysis.copying.judging import TRUST, log_e_value
 from cloneproof.analysis.copying.likeness import duplicates
+from cloneproof.analysis.copying.power import COPIES, copy_power
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
 from cloneproof.analysis.copying.wording import GUARANTEE, findings_of, notes_of
 from cloneproof.engines.deadline import Deadline
@@ -41,17 +42,23 @@ ODDS: Final = 0.1  # prior odds that two arms of an agent are one item
 MOST_PAIRS: Final = 5_000  # pairs of agents that are compared, those with the rarest likeness first
 MOST_MATCHED: Final = 5  # pairs of arms of two agents
 ARM_SECONDS: Final = 1.5e-3  # rough time for each arm of a question
+CELL_SECONDS: Final = 8e-3  # and in each table of cells
 HOPELESS: Final = 0.0  # ln of an e-value that is not computed more exactly
 
 
 def find_copies(
-    records: Sequence[ArmRecord], level: float = LEVEL, same: Sequence[str] = (), seconds: float | None = None
+    records: Sequence[ArmRecord],
+    level: float = LEVEL,
+    same: Sequence[str] = (),
+    seconds: float | None = None,
+    planted: int = 0,
 ) -> CopyFindings:
     """Search for arms that look like copies of one item.
 
     level     the false discovery rate that is aimed at
     same      the features whose equality or nearness makes two arms likelier to be one item
     seconds   about how long to take; `late` counts the questions that were left
+    planted   how many items to plant copies of, to say how often these would have been found (`power`)
 
     >>> honest = [ArmRecord(f"p{k}", "only", 10_000, 250.0 * k, 250.0 * k) for k in range(1, 30)]
     >>> copied = [ArmRecord("ana", f"ad {k}", 10_000, 3_100.0 + k, 3_100.0 + k) for k in range(6)]
@@ -80,14 +87,17 @@ def find_copies(
             late += 1
         else:
             questions[number] = _judged(log, questions[number], float(own[number]))
-            count_work(ARM_SECONDS * len(questions[number].arms))
+            count_work((ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)) * len(questions[number].arms))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
     found = set(discoveries(log_e, weights, len(questions), wanted))
     notes = notes_of(log, len(records), same)
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
-    groups = findings_of(log, questions, weights, found, ODDS)
-    return CopyFindings(groups, wanted, ODDS, len(questions), GUARANTEE, notes, listed, late)
+    groups, power = findings_of(log, questions, weights, found, ODDS), copy_power(log, questions, wanted, planted)
+    if power is not None:
+        count_work(planted * COPIES * (ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)))
+        notes = (power.words, *notes)
+    return CopyFindings(groups, wanted, ODDS, len(questions), GUARANTEE, notes, listed, late, power)
 
 
 def _one_agent(log: SearchedLog) -> list[CopyQuestion]:
@@ -133,11 +143,10 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
     """Add the e-value to a question; `ratio` is ln of what the market's prior alone makes of the matched arms."""
     folds, logs = log.folds(question), log.evidence.log_likelihood
     if len(question.agents) == 2:
-        if ratio < HOPELESS:
-            return question
-        value = log.observed_ratio(question, folds)
-        if log.prints.known:
-            value = float(np.logaddexp(value, log.prints.log_two_agents(question.matched, TRUST)) - np.log(2))
+        value = log.observed_ratio(question, folds) if ratio >= HOPELESS else -np.inf
+        if log.prints.tables:  # accounts with different audiences are alike in cells, not in their means
+            by_cells = log.prints.log_two_agents(question.matched, TRUST, log.across)
+            value = float(np.logaddexp(value, by_cells) - np.log(2))
         return replace(question, log_e=value, by_likeness=True)
     arms = list(question.arms)
     rows = {arm: row for row, arm in enumerate(arms)}
@@ -146,7 +155,7 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
     value = log_e_value(logs[arms], laws, groups, log.matched_laws(question, folds))
     rates = log_e_value(np.delete(logs[arms], [arm for group in groups for arm in group[1:]], axis=0), laws)
     judged = replace(question, log_e=value, by_likeness=bool(groups) and value > rates)
-    if not log.prints.known:
+    if not log.prints.tables:
         return judged
     cells = log.prints.one_agent(arms)
     judged = replace(judged, log_e=float(np.logaddexp(value, cells.log_e) - np.log(2)))

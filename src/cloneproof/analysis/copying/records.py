@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from cloneproof._arrays import FloatArray
+
 Feature = str | tuple[float, ...]
 GroupKind = Literal["one agent", "across agents"]
 
@@ -18,7 +20,8 @@ class ArmRecord:
     total     their sum; rewards lie in [0, 1] (a log with another range is scaled to it first)
     squares   the sum of their squares: `total` where rewards are 0 and 1
     features  a text (a title, a landing page, an image hash) or a vector under each name; what is missing is left out
-    cells     (rewards, their sum) in each cell (segment, week) by which arms are compared; none: by their means alone
+    cells     under the name of each table of cells (segment, week) an array with (rewards, their sum) in each cell, the
+              same cells for all arms; none: arms are compared by their means alone
     """
 
     agent: str
@@ -27,7 +30,7 @@ class ArmRecord:
     total: float
     squares: float
     features: Mapping[str, Feature] = field(default_factory=dict)
-    cells: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    cells: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,25 @@ class CopyGroup:
 
 
 @dataclass(frozen=True)
+class CopyPower:
+    """Chance with which copies of one item would have been found, and a 95 % interval for it (Clopper and Pearson)."""
+
+    copies: int
+    chance: float
+    low: float
+    high: float
+    draws: int
+
+    @property
+    def words(self) -> str:
+        """The chance in a sentence."""
+        return (
+            f"Had an item of this log been listed {self.copies} times under different titles, this would have been "
+            f"found with chance {self.chance:.2g} ({self.low:.2g} to {self.high:.2g}, by {self.draws} planted items)."
+        )
+
+
+@dataclass(frozen=True)
 class CopyFindings:
     """Findings of the search at its level, and those that came near.
 
@@ -99,6 +121,7 @@ class CopyFindings:
     duplicates  arms whose texts are equal or name one item: equal texts first, then those that few agents share, then
                 those with the most arms; listed even without time for the rest
     late        number of questions for which there was no time
+    power       how often copies of an item of this log would have been found, if that was asked
     """
 
     groups: tuple[CopyGroup, ...]
@@ -109,6 +132,7 @@ class CopyFindings:
     notes: tuple[str, ...] = ()
     duplicates: tuple[Duplicates, ...] = ()
     late: int = 0
+    power: CopyPower | None = None
 
     @property
     def found(self) -> tuple[CopyGroup, ...]:

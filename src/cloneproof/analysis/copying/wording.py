@@ -136,8 +136,9 @@ def notes_of(log: SearchedLog, arms: int, same: Sequence[str]) -> tuple[str, ...
             f"Rewards are less spread than 0 and 1 of the same mean: one counts as {worth:.3g} binary rewards "
             "(a quasi-likelihood, so the guarantee is approximate)."
         )
-    if log.prints.known:
-        notes.append(f"Arms are also compared in each of {log.prints.rounds.shape[1]} cells, where copies earn alike.")
+    if log.prints.tables:
+        cells = sum(len(table.effects) for table in log.prints.tables)
+        notes.append(f"Arms are also compared in each of {cells} cells, where copies earn alike.")
     if agents < 8:
         notes.append(f"With {agents} agents the prior rests on few arms: e-values are rough.")
     if same:
