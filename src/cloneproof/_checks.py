@@ -7,6 +7,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -146,6 +147,52 @@ def number_in(
     else:
         limits = "that is finite" if low == -math.inf else f"above {low:g}" if low_open else f"of at least {low:g}"
     raise error(f"expected {what} to be a number {limits}, got {brief(value)}; give one in that range")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Whole numbers from `least` to `most`: as data, from which `cloneproof schema` makes JSON Schema."""
+
+    least: int = 1
+    most: int | None = None
+
+    def checked(self, value: object, what: str, error: type[CloneproofError] = CloneproofError) -> int:
+        return count(value, what, self.least, self.most, error)
+
+
+@dataclass(frozen=True)
+class Number:
+    """Numbers from `low` (above it, if open) to `high`, as data."""
+
+    low: float
+    high: float = math.inf
+    low_open: bool = False
+
+    def checked(self, value: object, what: str, error: type[CloneproofError] = CloneproofError) -> float:
+        return number_in(value, what, self.low, self.high, error, low_open=self.low_open)
+
+
+class Either(tuple[Any, ...]):
+    """Forms of which a value in a file has one."""
+
+
+def key_names(form: Mapping[Any, Any]) -> dict[str, bool]:
+    """Return the keys of a table's form, and whether each is needed: a key that ends in `?` may be left out.
+
+    >>> key_names({"samples": [Number(0, 1)], "bins?": Whole()})
+    {'samples': True, 'bins': False}
+    """
+    return {key.removesuffix("?"): not key.endswith("?") for key in form}
+
+
+def has_form(keys: Iterable[str], form: Mapping[Any, Any]) -> bool:
+    """Return whether a table with these keys has that form.
+
+    >>> has_form(["samples"], {"samples": [Number(0, 1)], "bins?": Whole()})
+    True
+    """
+    given, known = set(keys), key_names(form)
+    return given <= set(known) and given >= {key for key, needed in known.items() if needed}
 
 
 def toml_tables(text: str, source: str, error: type[CloneproofError] = CloneproofError) -> dict[str, Any]:

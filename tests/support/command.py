@@ -1,13 +1,18 @@
 """The command line called in this process: what a process of its own gives, without the second that its start takes."""
 
 import io
+import json
 import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
+from jsonschema_rs import Draft202012Validator
+
 from cloneproof.cli import main
+from cloneproof.cli.schema import printed_results, schema_of
 
 
 def run(*arguments, out=None, err=None, encoding="utf-8"):
@@ -27,7 +32,15 @@ def run(*arguments, out=None, err=None, encoding="utf-8"):
     for stream in (out, err):
         stream.flush()
         texts.append(stream.buffer.getvalue().decode() if isinstance(stream.buffer, io.BytesIO) else None)
+    if "--json" in argv and texts[0] and argv[1] in printed_results() and "--status" not in argv:
+        schema(argv[1]).validate(json.loads(texts[0]))
     return CompletedProcess(argv, code, *texts)
+
+
+@cache
+def schema(what):
+    """The validator of market files, or of what a command prints with --json."""
+    return Draft202012Validator(schema_of(what))
 
 
 def everything(terminal):

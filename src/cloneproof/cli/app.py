@@ -10,6 +10,7 @@ from cloneproof.cli.board import board
 from cloneproof.cli.evaluate import evaluate, play, simulate
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.schema import schema
 from cloneproof.cli.serve import backup, replay, serve
 from cloneproof.cli.sweep import sweep
 from cloneproof.cli.verify import reproduce, verify
@@ -25,7 +26,7 @@ app = typer.Typer(
 )
 for _command in (
     audit, compare, recommend, log, board, evaluate, simulate, play, mechanisms, sweep, verify, reproduce, serve,
-    replay, backup,
+    replay, backup, schema,
 ):  # fmt: skip
     app.command()(_command)
 

@@ -26,9 +26,10 @@ from cloneproof.cli.options import (
     parsed_copies,
 )
 from cloneproof.cli.output import command_progress, print_json, print_result, print_sections
+from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.sampler import SamplingStatus
 from cloneproof.errors import EngineError
-from cloneproof.market.market import full_copies
+from cloneproof.market.market import FullCopies, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.report.answers import horizons_sections
 from cloneproof.report.page import playground, write_page
@@ -84,8 +85,7 @@ def evaluate(
             found = evaluate_horizons(market, made, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
     if as_json:
-        rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
-        print_json({"mechanism": name, "copies": full, "horizons": rows})
+        print_json(evaluation_data(name, full, found))
     else:
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
         question = f"{name} on {market_file} (copies: {copied})"
@@ -95,6 +95,12 @@ def evaluate(
             print_sections(horizons_sections(found, question))
     if any(evaluation.partial for evaluation in found.values()):
         raise typer.Exit(UNANSWERED)
+
+
+def evaluation_data(name: str, copies: FullCopies, found: dict[int, Evaluation]) -> dict[str, Any]:
+    """Return what `--json` prints: the evaluation at each horizon."""
+    rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
+    return {"mechanism": name, "copies": copies, "horizons": rows}
 
 
 def simulate(

@@ -53,8 +53,7 @@ def verify(
         print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
     found = verified(certificate, market=market, mechanism=declared, seconds=seconds)
     if as_json:
-        names = ("kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds")
-        print_json({name: getattr(found, name) for name in names} | {"about": dict(found.about)})
+        print_json(found.to_dict())
     else:
         print_result(found)
     raise typer.Exit(3 if found.out_of_time else 0 if found.holds else 1)

@@ -10,14 +10,15 @@ from itertools import product
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import HORIZON_LIMIT, count, is_one_line, known, listed, number_in, one_of
+from cloneproof._checks import HORIZON_LIMIT, Number, Whole, count, is_one_line, known, listed, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
 from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled, segment_horizon
 
-MOST_ORIGINALS = 10**6  # of an agent
+HORIZON, ORIGINALS = Whole(1, HORIZON_LIMIT), Whole(1, 10**6)
+SHARE = GAP = Number(0, 1, low_open=True)
 MOST_ARMS = 10**7
 
 Copies = Mapping[str, Sequence[int]]  # as somebody gives them, of some agents: (1, 1) is honest, (0, 2) withholds one
@@ -75,7 +76,7 @@ class Agent:
         if self.originals is None:
             object.__setattr__(self, "originals", len(given))
         what = f"originals of agent {self.name!r}"
-        object.__setattr__(self, "originals", count(self.originals, what, 1, MOST_ORIGINALS, MarketError))
+        object.__setattr__(self, "originals", ORIGINALS.checked(self.originals, what, MarketError))
         if isinstance(self.prior, tuple) and len(self.prior) != self.originals:
             raise MarketError(
                 f"expected one prior or {self.originals} of them for the originals of agent {self.name!r}, "
@@ -284,7 +285,7 @@ class Market:
                 if hasattr(law, "check"):
                     law.check(segments, f"agent {agent.name!r}")
         declared: dict[str, Any] = {
-            key: number_in(getattr(self, key), key, 0, 1, MarketError, low_open=True)
+            key: GAP.checked(getattr(self, key), key, MarketError)
             for key in ("gap", "agent_gap")
             if getattr(self, key) is not None
         }
@@ -293,8 +294,8 @@ class Market:
             declared["max_originals"] = count(self.max_originals, "max_originals", most, error=MarketError)
         for key, value in (
             ("agents", agents),
-            ("horizon", count(self.horizon, "horizon", 1, HORIZON_LIMIT, MarketError)),
-            ("share", number_in(self.share, "share", 0, 1, MarketError, low_open=True)),
+            ("horizon", HORIZON.checked(self.horizon, "horizon", MarketError)),
+            ("share", SHARE.checked(self.share, "share", MarketError)),
             ("rewards", reward_family(self.rewards)),
             ("gap", declared.get("gap", _gap(agents))),
             ("agent_gap", declared.get("agent_gap", _agent_gap(agents))),

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cloneproof._checks import count, listed, number_in
+from cloneproof._checks import Either, Number, count, listed
 from cloneproof.errors import CloneproofError, MarketError, brief
 
 MOST_PLACES = 1000  # of a page
+ATTENTION = Number(0, 1)
+POSITIONS_FORM = Either([[ATTENTION], {...: [ATTENTION]}])  # as a market file writes them
 Positions = Sequence[float] | Mapping[str, Sequence[float]]
 
 
@@ -20,7 +22,7 @@ def checked_positions(given: object, error: type[CloneproofError] = MarketError)
     (1.0, 0.5)
     """
     places = tuple(
-        number_in(each, "positions, the attention of each place,", 0, 1, error)
+        ATTENTION.checked(each, "positions, the attention of each place,", error)
         for each in listed(given, "positions", error)
     )
     count(len(places), "the places of a page", 1, MOST_PLACES, error)

@@ -13,18 +13,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import scipy
 
-from cloneproof._checks import count, known, listed, number_in
+from cloneproof._checks import Number, Whole, count, has_form, key_names, known, listed
 from cloneproof.errors import MarketError
 
 Atoms = tuple[tuple[float, float], ...]
 MOST_POINTS = 10**5  # of a prior that was made discrete
 WEIGHT_TOLERANCE = 1e-9  # of the weights' sum, for decimals such as 0.1 that floats only approximate
 LARGEST = 1e12  # of a beta prior's parameter: the distribution is a point by then
-PRIOR_KEYS = ("point", "values", "weights", "uniform", "beta", "samples", "bins")
+MEAN, WEIGHT, SHAPE, BINS = Number(0, 1), Number(0), Number(0, LARGEST, low_open=True), Whole()
 
 
 class Prior(Protocol):
@@ -49,7 +49,7 @@ class Prior(Protocol):
 
 
 def _mean(value: object, what: str) -> float:
-    return number_in(value, what, 0, 1, MarketError)
+    return MEAN.checked(value, what, MarketError)
 
 
 def checked_points(n: object) -> int:
@@ -100,7 +100,7 @@ class Discrete:
     def __post_init__(self) -> None:
         given = listed(self.weights, "a prior's weights", MarketError)
         values = tuple(_mean(v, "a value of a prior") for v in listed(self.values, "a prior's values", MarketError))
-        weights = tuple(number_in(w, "a weight of a prior", 0, error=MarketError) for w in given)
+        weights = tuple(WEIGHT.checked(w, "a weight of a prior", MarketError) for w in given)
         if len(values) != len(weights):
             raise MarketError(
                 f"expected one weight for each value, got {len(values)} values and {len(weights)} weights; "
@@ -170,8 +170,7 @@ class Beta:
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             what = f"the parameter {name} of a beta prior"
-            number = number_in(getattr(self, name), what, 0, LARGEST, MarketError, low_open=True)
-            object.__setattr__(self, name, number)
+            object.__setattr__(self, name, SHAPE.checked(getattr(self, name), what, MarketError))
 
     @property
     def mean(self) -> float:
@@ -228,7 +227,7 @@ class Empirical:
         given = listed(self.samples, "a prior's samples", MarketError)
         samples = tuple(_mean(sample, "a sample of a prior") for sample in given)
         if self.bins is not None:
-            object.__setattr__(self, "bins", count(self.bins, "the number of bins", error=MarketError))
+            object.__setattr__(self, "bins", BINS.checked(self.bins, "the number of bins", MarketError))
         object.__setattr__(self, "samples", samples)
         if self.bins is not None and len(self.atoms) < min(self.bins, len(set(samples))):
             warnings.warn(
@@ -381,6 +380,15 @@ class Uniform:
         return {"uniform": [self.low, self.high]}
 
 
+PRIOR_FORMS: Mapping[type[Prior], Mapping[str, Any]] = {  # as a market file writes them
+    Point: {"point": MEAN},
+    Discrete: {"values": [MEAN], "weights": [WEIGHT]},
+    Uniform: {"uniform": (MEAN, MEAN)},
+    Beta: {"beta": (SHAPE, SHAPE)},
+    Empirical: {"samples": [MEAN], "bins?": BINS},
+}
+
+
 def prior_from_dict(data: object) -> Prior:
     """Make a prior from the form of the market file.
 
@@ -389,19 +397,18 @@ def prior_from_dict(data: object) -> Prior:
     """
     if not isinstance(data, Mapping):
         raise MarketError(f"expected a prior such as {{ point = 0.6 }}, got {data!r}; write it as a table")
-    keys = {known(key, PRIOR_KEYS, "key of a prior", MarketError) for key in data}
-    if keys == {"point"}:
-        return Point(data["point"])
-    if keys == {"values", "weights"}:
-        return Discrete(data["values"], data["weights"])
-    if keys | {"bins"} == {"samples", "bins"}:
-        return Empirical(data["samples"], data.get("bins"))
-    if keys not in ({"uniform"}, {"beta"}):
+    words = [key for form in PRIOR_FORMS.values() for key in key_names(form)]
+    keys = [known(key, words, "key of a prior", MarketError) for key in data]
+    kind = next((each for each, form in PRIOR_FORMS.items() if has_form(keys, form)), None)
+    if kind is None:
         raise MarketError(
             "expected a prior with point, values and weights, uniform, beta, or samples (and bins), "
             f"got {', '.join(sorted(keys)) or 'nothing'}; use one of these forms"
         )
-    ((shape, pair),) = data.items()
-    if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise MarketError(f"expected {shape} = [first, second] in a prior, got {pair!r}; give two numbers")
-    return Uniform(*pair) if shape == "uniform" else Beta(*pair)
+    for shape, form in PRIOR_FORMS[kind].items():
+        if isinstance(form, tuple):
+            pair = data[shape]
+            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != len(form):
+                raise MarketError(f"expected {shape} = [first, second] in a prior, got {pair!r}; give two numbers")
+            return kind(*pair)
+    return kind(*(data.get(key) for key in key_names(PRIOR_FORMS[kind])))

@@ -17,10 +17,13 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from cloneproof._checks import is_one_line, listed, number_in
+from cloneproof._checks import Either, Number, has_form, is_one_line, key_names, listed
 from cloneproof._randomness import substream, uniform
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.priors import (
+    MEAN,
+    PRIOR_FORMS,
+    WEIGHT,
     WEIGHT_TOLERANCE,
     Discrete,
     Empirical,
@@ -31,9 +34,9 @@ from cloneproof.market.priors import (
     step_quantile,
 )
 
-LAW_KEYS = ("segment_priors", "vectors", "log_odds")
 MOST_SEGMENTS = 10**5
-MOST_SPREAD = 10.0  # of log-odds
+FRACTION = MEDIAN = Number(0, 1, low_open=True)  # of the rounds in a segment; of log-odds, as a rate
+SPREAD = Number(0, 10)  # of log-odds
 NODES = 32  # of an integral over a bin of log-odds
 TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
 BINS = 16  # of the integral for a mean
@@ -78,7 +81,7 @@ def checked_segments(value: object) -> dict[str, float]:
         if not isinstance(name, str) or not name.strip() or not is_one_line(name):
             raise MarketError(f"expected a segment's name to be text on one line, got {brief(name)}; name every one")
     fractions = {
-        name: number_in(part, f"the fraction of rounds in segment {name!r}", 0, 1, MarketError, low_open=True)
+        name: FRACTION.checked(part, f"the fraction of rounds in segment {name!r}", MarketError)
         for name, part in value.items()
     }
     total = math.fsum(fractions.values())
@@ -176,7 +179,7 @@ class SegmentVectors:
                 "[{'code': 0.9, 'writing': 0.2}, ..]"
             )
         numbered = Discrete([k / len(given) for k in range(len(given))], self.weights)  # checks the weights
-        rows = [tuple((name, number_in(each[name], "a rate", 0, 1, MarketError)) for name in names) for each in given]
+        rows = [tuple((name, MEAN.checked(each[name], "a rate", MarketError)) for name in names) for each in given]
         object.__setattr__(self, "values", tuple(rows))  # pairs, which can be hashed
         object.__setattr__(self, "weights", numbered.weights)
 
@@ -234,13 +237,12 @@ class LogOdds:
     by_segment: float = 0.0
 
     def __post_init__(self) -> None:
-        median = number_in(self.median, "the median of a rate", 0, 1, MarketError, low_open=True)
+        median = MEDIAN.checked(self.median, "the median of a rate", MarketError)
         if median == 1.0:
             raise MarketError("expected a median rate strictly between 0 and 1, got 1; use Point(1)")
         object.__setattr__(self, "median", median)
         for name in ("spread", "by_segment"):
-            what = f"{name} of log-odds"
-            object.__setattr__(self, name, number_in(getattr(self, name), what, 0, MOST_SPREAD, MarketError))
+            object.__setattr__(self, name, SPREAD.checked(getattr(self, name), f"{name} of log-odds", MarketError))
 
     @property
     def deviation(self) -> float:
@@ -326,22 +328,30 @@ def pooled(law: MeanLaw, segments: Mapping[str, float]) -> Prior:
     return Empirical(averages).discretised(VALUES)
 
 
+LAW_FORMS: Mapping[type[SegmentLaw], Mapping[str, Any]] = {  # as a market file writes them
+    LogOdds: {"log_odds": Either([(MEDIAN, SPREAD), (MEDIAN, SPREAD, SPREAD)])},
+    SegmentVectors: {"vectors": [{...: MEAN}], "weights": [WEIGHT]},
+    SegmentPriors: {"segment_priors": {...: Either(PRIOR_FORMS.values())}},
+}
+
+
 def law_from_dict(data: object) -> MeanLaw:
     """Make a prior or a joint law from the form of the market file.
 
     >>> law_from_dict({"log_odds": [0.03, 0.5, 0.35]})
     LogOdds(median=0.03, spread=0.5, by_segment=0.35)
     """
-    keys = set(data) if isinstance(data, Mapping) else set()
-    if not isinstance(data, Mapping) or not keys & set(LAW_KEYS):
+    own = {next(iter(form)) for form in LAW_FORMS.values()}  # a key that no prior has
+    if not isinstance(data, Mapping) or own.isdisjoint(data):
         return prior_from_dict(data)
-    if keys == {"log_odds"} and isinstance(data["log_odds"], Sequence) and len(data["log_odds"]) in (2, 3):
-        return LogOdds(*data["log_odds"])
-    if keys == {"vectors", "weights"}:
-        return SegmentVectors(data["vectors"], data["weights"])
-    if keys == {"segment_priors"} and isinstance(data["segment_priors"], Mapping):
-        priors = {name: prior_from_dict(own) for name, own in data["segment_priors"].items()}
-        return SegmentPriors.of(priors, "an agent")
+    kind = next((each for each, form in LAW_FORMS.items() if has_form(data, form)), None)
+    values = [data[key] for key in key_names(LAW_FORMS[kind])] if kind is not None else []
+    if kind is LogOdds and isinstance(values[0], Sequence) and len(values[0]) in (2, 3):
+        return LogOdds(*values[0])
+    if kind is SegmentVectors:
+        return SegmentVectors(*values)
+    if kind is SegmentPriors and isinstance(values[0], Mapping):
+        return SegmentPriors.of({name: prior_from_dict(own) for name, own in values[0].items()}, "an agent")
     raise MarketError(
         "expected log_odds = [median, spread, by_segment], vectors and weights, or segment_priors as a table by "
         f"segment, got {brief(dict(data))}; use one of these forms"

@@ -14,18 +14,31 @@ from typing import Any
 
 import tomli_w
 
-from cloneproof._checks import toml_tables
+from cloneproof._checks import Either, Whole, key_names, toml_tables
 from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
-from cloneproof.market.market import Agent, Market, checked_market
-from cloneproof.market.rewards import reward_family
-from cloneproof.market.segments import law_from_dict
+from cloneproof.market.market import GAP, HORIZON, ORIGINALS, SHARE, Agent, Delays, Ends, Market, checked_market
+from cloneproof.market.positions import POSITIONS_FORM
+from cloneproof.market.priors import PRIOR_FORMS
+from cloneproof.market.rewards import family_forms, reward_family
+from cloneproof.market.segments import FRACTION, LAW_FORMS, SegmentPriors, law_from_dict
 
-MARKET_KEYS = (
-    "horizon", "share", "rewards", "gap", "agent_gap", "max_originals", "delays", "ends", "positions", "segments",
-    "agents",
-)  # fmt: skip
-AGENT_KEYS = ("name", "originals", "prior", "segment_priors")
+LAW = Either([*PRIOR_FORMS.values(), *LAW_FORMS.values()])
+AGENT = {"name": str, "originals": ORIGINALS}
+AGENT_FORMS = Either([{**AGENT, "prior": Either([LAW, [LAW]])}, {**AGENT, **LAW_FORMS[SegmentPriors]}])
+MARKET_FORM: Mapping[str, Any] = {
+    "horizon": HORIZON,
+    "share?": SHARE,
+    "rewards?": Either(family_forms()),
+    "gap?": GAP,
+    "agent_gap?": GAP,
+    "max_originals?": Whole(),
+    "delays?": Delays,
+    "ends?": Ends,
+    "positions?": POSITIONS_FORM,
+    "segments?": {...: FRACTION},
+    "agents": [AGENT_FORMS],
+}
 
 
 def load_market(path: str | Path) -> Market:
@@ -95,7 +108,7 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
     """
     data = toml_tables(text, source, MarketFileError)
     lines = _Lines(text, source)
-    _check_keys(data, MARKET_KEYS, ("horizon", "agents"), "the market", lines, 0)
+    _check_keys(data, MARKET_FORM, "the market", lines, 0)
     if not isinstance(data["agents"], list) or not all(isinstance(agent, dict) for agent in data["agents"]):
         raise MarketFileError(
             f"{lines.at('agents', 0)}: expected [[agents]] tables, got {brief(data['agents'])}; use [[agents]]"
@@ -108,9 +121,9 @@ def market_from_toml(text: str, source: str = "the text") -> Market:
 
 
 def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
+    one_prior, by_segment = AGENT_FORMS
     key = "segment_priors" if "segment_priors" in data else "prior"
-    known = [name for name in AGENT_KEYS if name in (key, "name", "originals") or key not in data]
-    _check_keys(data, tuple(known), ("name", "originals", key), f"agent {number}", lines, number)
+    _check_keys(data, one_prior if key == "prior" else by_segment, f"agent {number}", lines, number)
     prior = {key: data[key]} if key == "segment_priors" else data[key]
     with _blame(key, data, lines, number):
         parsed = [law_from_dict(p) for p in prior] if isinstance(prior, list) else law_from_dict(prior)
@@ -118,17 +131,16 @@ def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
         return Agent(data["name"], data["originals"], parsed)
 
 
-def _check_keys(
-    data: Mapping[str, Any], known: tuple[str, ...], needed: tuple[str, ...], owner: str, lines: _Lines, table: int
-) -> None:
+def _check_keys(data: Mapping[str, Any], form: Mapping[str, Any], owner: str, lines: _Lines, table: int) -> None:
+    known = key_names(form)
     for key in data:
         if key not in known:
             raise MarketFileError(
                 f"{lines.at(key, table)}: unknown key {key!r} of {owner}; {did_you_mean(key, known)}"
                 f"known are {', '.join(known)}"
             )
-    for key in needed:
-        if key not in data:
+    for key, needed in known.items():
+        if needed and key not in data:
             raise MarketFileError(f"{lines.at(None, table)}: missing key {key!r} of {owner}; add a line {key} = ..")
 
 

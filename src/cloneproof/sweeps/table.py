@@ -11,7 +11,7 @@ import io
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +20,7 @@ import numpy as np
 from cloneproof._checks import one_of
 from cloneproof._files import check_place, write_whole
 from cloneproof._sections import Paragraph, Section, Table
-from cloneproof._tables import Tabular, to_data
+from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -148,6 +148,9 @@ class EstimateSummary:
     seconds: float
     busy_seconds: float
 
+    def to_dict(self) -> dict[str, Any]:
+        return fields_of(self, "points", "reused", "computed", "runs", "damaged", "seconds", "busy_seconds")
+
 
 class SweepTable(Mapping[str, list[Any]], Tabular):
     """Table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
@@ -163,6 +166,8 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
     >>> table["value"], len(table.rows), table.where(quantity="regret").rows
     ([3.0, 1.0], 2, [{'quantity': 'regret', 'value': 1.0}])
     """
+
+    summary: EstimateSummary | None
 
     def __init__(self, columns: Mapping[str, list[Any]], summary: EstimateSummary | None = None) -> None:
         self._columns = dict(columns)
@@ -208,7 +213,7 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rows and the summary as data for JSON, which has no infinity: None stands in its place."""
-        return {"rows": to_data(self.rows), "summary": None if self.summary is None else asdict(self.summary)}
+        return fields_of(self, "rows", "summary")
 
     def to_csv(self) -> str:
         """Return the table as CSV; numbers are written so that reading them gives the same bits.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof._sections import Result
+from cloneproof._tables import fields_of
 from cloneproof.analysis.certificate.bars_checker import bars_honesty, bars_numbers
 from cloneproof.analysis.certificate.checker import attack, honesty, scan_honesty
 from cloneproof.analysis.certificate.document import (
@@ -74,6 +75,11 @@ class Verification(Result):
         if self.out_of_time:
             return "undecided"
         return "replayed" if self.replayed else "not reproduced"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as data for JSON."""
+        names = ("kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds")
+        return fields_of(self, *names) | {"about": dict(self.about)}
 
 
 def check(data: dict[str, Any]) -> Verification:

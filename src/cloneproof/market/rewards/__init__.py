@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from inspect import signature
+from typing import Any, Literal
 
-from cloneproof._checks import number_in
+from cloneproof._checks import Number
 from cloneproof._discovery import call, factories, formula_of
 from cloneproof.errors import MarketError
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"
+POSITIVE = Number(0, 1e6, low_open=True)
 FamilyLaw = Literal["coin", "point", "normal", "beta", "own"]
 
 
@@ -80,6 +82,16 @@ def family_names() -> list[str]:
     return sorted(factories(FAMILIES_PACKAGE))
 
 
+def family_forms() -> list[Any]:
+    """Return the forms of rewards in a market file: a name, or a table with the name and parameters of the family."""
+    named = {name: Literal[name] for name in family_names()}
+    tables = [
+        {"family": named[name], **{f"{each}?": POSITIVE for each in signature(made).parameters}}
+        for name, made in sorted(factories(FAMILIES_PACKAGE).items())
+    ]
+    return [*named.values(), *tables]
+
+
 def reward_family(spec: object) -> RewardFamily:
     """Return a reward family by its name, or from the table of the market file.
 
@@ -100,6 +112,6 @@ def reward_family(spec: object) -> RewardFamily:
     return family
 
 
-def positive(value: object, what: str, most: float = 1e6) -> float:
-    """Return a number above 0 and at most `most`, or raise an error."""
-    return number_in(value, what, 0, most, MarketError, low_open=True)
+def positive(value: object, what: str) -> float:
+    """Return a number above 0 and at most 10^6, or raise an error."""
+    return POSITIVE.checked(value, what, MarketError)

@@ -1,0 +1,61 @@
+"""`cloneproof schema`: JSON Schema of market files, and of what other commands print with `--json`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from cloneproof._checks import known
+from cloneproof.cli.output import print_json
+
+MARKET = "market"
+
+
+def schema(
+    what: Annotated[
+        str, typer.Argument(help="market, or the command whose --json is meant: audit, compare, evaluate, ..")
+    ] = MARKET,
+) -> None:
+    """Print the JSON Schema of market files, or of --json.
+
+    Draft 2020-12. A market file is TOML: the schema is of its tables as JSON, for editors and checkers. What it cannot
+    say, such as that weights sum to 1, is checked when the file is read.
+    """
+    print_json(schema_of(what))
+
+
+def schema_of(what: str) -> dict[str, Any]:
+    """Return the schema of market files, or of what a command prints."""
+    from cloneproof.market.toml import MARKET_FORM
+    from cloneproof.schema import DRAFT, Definitions, form_schema
+
+    results = printed_results()
+    known(what, (MARKET, *results), "schema")
+    if what == MARKET:
+        return {"$schema": DRAFT, "title": "A market file of cloneproof", **form_schema(MARKET_FORM)}
+    made, found = Definitions(), results[what]
+    own = made.of_call(found) if inspect.isfunction(found) else made.of_type(found)
+    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **own, "$defs": made.made}
+
+
+def printed_results() -> Mapping[str, Callable[..., Any] | Any]:
+    """Return what each command prints with --json: the type of its result, or the function that makes the data."""
+    from cloneproof.advice.comparison import ComparedMechanism
+    from cloneproof.advice.recommendation import Recommendation
+    from cloneproof.analysis.audit.result import Audit
+    from cloneproof.analysis.certificate.verification import Verification
+    from cloneproof.cli.evaluate import evaluation_data
+    from cloneproof.sweeps.table import SweepTable
+
+    return {
+        "audit": Audit,
+        "compare": tuple[ComparedMechanism, ...],
+        "evaluate": evaluation_data,
+        "recommend": Recommendation,
+        "simulate": evaluation_data,
+        "sweep": SweepTable,
+        "verify": Verification,
+    }

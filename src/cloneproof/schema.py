@@ -1,0 +1,265 @@
+"""JSON Schema (draft 2020-12) of market files and of what commands print with `--json`.
+
+A market file's schema is made from the forms that its reader checks (`market.toml.MARKET_FORM`). A result's schema is
+made from its `to_dict`, which is run on *stand-ins*: they know the declared type of what they stand for, and no value.
+An attribute of one is a stand-in of the attribute's type, and what ends up under a key says the type of that key. Since
+the code may ask whether something is there, true or finite, it is run once for each kind of answer (`WORLDS`); a key
+that is not always there is not required.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cache
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from cloneproof._checks import Either, Number, Whole, key_names
+from cloneproof.market.market import Agent, Market
+from cloneproof.market.priors import Point
+from cloneproof.mechanisms.mechanism import Mechanism
+
+Schema = dict[str, Any]
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+NAME = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$"  # text on one line, as `check_name` wants it
+PLAIN: Mapping[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": ["number", "null"]},  # an infinity becomes null
+    type(None): {"type": "null"},
+    Any: {},
+    object: {},
+    Mechanism: {"type": "object"},  # its composition, which is as open as its parts
+}
+SOME_MARKET = Market([Agent("ana", 1, Point(0.5))], horizon=1)
+
+
+def form_schema(form: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for each kind of form)
+    """Return the schema of what has a form in a market file.
+
+    >>> form_schema({"point": Number(0, 1)})["properties"]
+    {'point': {'type': 'number', 'minimum': 0, 'maximum': 1}}
+    """
+    match form:
+        case Whole(least, most):
+            return {"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most})
+        case Number(low, high, low_open):
+            ends = {"exclusiveMinimum" if low_open else "minimum": low}
+            return {"type": "number"} | ends | ({"maximum": high} if math.isfinite(high) else {})
+        case Either():
+            return {"anyOf": [form_schema(each) for each in form]}
+        case [each] if isinstance(form, list):
+            return {"type": "array", "items": form_schema(each), "minItems": 1}
+        case tuple():
+            parts = [form_schema(each) for each in form]
+            return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+        case Mapping() if ... in form:
+            named = {"propertyNames": form_schema(str)}
+            return {"type": "object", "additionalProperties": form_schema(form[...])} | named
+        case Mapping():
+            under = {key.removesuffix("?"): form_schema(each) for key, each in form.items()}
+            needed = [key for key, each in key_names(form).items() if each]
+            return {"type": "object", "properties": under, "required": needed, "additionalProperties": False}
+    return {"type": "string", "pattern": NAME} if form is str else {"enum": list(get_args(form))}
+
+
+class World(NamedTuple):
+    """Answers that stand-ins give: whether they are true, whether what may be None is there, what a number is."""
+
+    true: bool
+    there: bool
+    number: float
+
+
+WORLDS = (World(True, True, 1.0), World(False, True, math.inf), World(True, False, -math.inf))
+
+
+def _made(hint: Any, world: World) -> Any:  # noqa: ANN401
+    """Return a stand-in for a value of that type; None, or a market, where the code needs the thing itself."""
+    if type(None) in get_args(hint):
+        if not world.there:
+            return None
+        others = [each for each in get_args(hint) if each is not type(None)]
+        return _made(Union[tuple(others)], world)  # noqa: UP007 (a union of a list)
+    return SOME_MARKET if hint is Market else StandIn(hint, world)
+
+
+@cache
+def _hints(thing: Any) -> dict[str, Any]:  # noqa: ANN401
+    return get_type_hints(thing)
+
+
+class Joined(NamedTuple):
+    """Keys before those of a result, as `{..} | result.to_dict()` makes them."""
+
+    first: dict[str, Any]
+    kind: type[Any]
+
+
+class StandIn:
+    """Stands for a value of a type in a `to_dict`."""
+
+    def __init__(self, hint: Any, world: World) -> None:  # noqa: ANN401
+        self._hint, self._world = hint, world
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        kind = get_origin(self._hint) or self._hint
+        if issubclass(kind, Mapping) and name in ("items", "values", "keys"):
+            return getattr(dict([self._pair()] if self else []), name)
+        member = inspect.getattr_static(kind, name, None)
+        function = getattr(member, "fget", None) or getattr(member, "func", None)
+        if function is not None:
+            return _made(_hints(function)["return"], self._world)
+        if callable(member):
+            return lambda *arguments, **options: _made(_hints(member)["return"], self._world)
+        if name not in _hints(kind):
+            raise AttributeError(f"{kind.__name__} declares no {name}")
+        return _made(_hints(kind)[name], self._world)
+
+    def _pair(self) -> tuple[Any, Any]:
+        key, value = get_args(self._hint)
+        return StandIn(key, self._world), _made(value, self._world)
+
+    def __iter__(self) -> Iterator[Any]:
+        parts = get_args(self._hint)
+        if issubclass(get_origin(self._hint) or self._hint, Mapping):
+            return iter([self._pair()[0]] if self else [])
+        there = self or (len(parts) > 1 and ... not in parts)  # what is not true is empty, unless its length is fixed
+        return iter([_made(each, self._world) for each in parts if each is not ...] if there else [])
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
+        return list(self)[key] if isinstance(key, int) else self._pair()[1]
+
+    def to_dict(self) -> StandIn:
+        return self
+
+    def _asdict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._hint._fields}
+
+    def __ror__(self, other: dict[str, Any]) -> Joined:
+        return Joined(other, self._hint)
+
+    def __bool__(self) -> bool:
+        return self._world.true
+
+    def __eq__(self, other: object) -> bool:
+        return self._world.true
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __len__(self) -> int:
+        return int(self._world.true)
+
+    def __float__(self) -> float:
+        return self._world.number
+
+    def __lt__(self, other: float) -> bool:
+        return self._world.number < other
+
+    def __str__(self) -> str:
+        return ""
+
+
+@dataclass
+class Definitions:
+    """Schemas of result types, each made when it is first referred to."""
+
+    made: dict[str, Schema] = field(default_factory=dict)
+
+    def of_type(self, hint: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for each kind of type)
+        """Return the schema of a value of that type, as `to_data` writes it."""
+        kind, parts = get_origin(hint) or hint, get_args(hint)
+        if hint in PLAIN:
+            return dict(PLAIN[hint])
+        if kind is Literal:
+            return {"enum": list(parts)}
+        if kind in (Union, types.UnionType):
+            return merged([self.of_type(each) for each in parts])
+        if issubclass(kind, Enum):
+            return {"enum": [each.value for each in kind]}
+        if hasattr(kind, "to_dict"):
+            return self.of_result(kind)
+        if issubclass(kind, Mapping):
+            return {"type": "object", "additionalProperties": self.of_type(parts[1])}
+        if hasattr(kind, "_fields"):
+            parts = tuple(_hints(kind).values())
+        if issubclass(kind, Sequence) and (len(parts) == 1 or ... in parts):
+            return {"type": "array", "items": self.of_type(parts[0])}
+        listed = [self.of_type(each) for each in parts]
+        return {"type": "array", "prefixItems": listed, "items": False, "minItems": len(listed)}
+
+    def of_result(self, kind: type[Any]) -> Schema:
+        """Return a reference to the schema of a result's `to_dict`."""
+        if kind.__name__ not in self.made:
+            self.made[kind.__name__] = {}  # it may contain itself
+            traced = [self.of_data(kind.to_dict(StandIn(kind, world))) for world in WORLDS]
+            self.made[kind.__name__] = merged(traced)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+
+    def of_call(self, function: Callable[..., Any]) -> Schema:
+        """Return the schema of the data that a function makes of its parameters."""
+        given = {name: hint for name, hint in _hints(function).items() if name != "return"}
+        traced = [function(**{name: _made(hint, world) for name, hint in given.items()}) for world in WORLDS]
+        return merged([self.of_data(each) for each in traced])
+
+    def of_data(self, data: Any) -> Schema:  # noqa: ANN401
+        """Return the schema of data with stand-ins in it."""
+        if isinstance(data, StandIn):
+            return self.of_type(data._hint)
+        if isinstance(data, Joined):
+            self.of_result(data.kind)
+            first, then = self.of_data(data.first), self.made[data.kind.__name__]
+            under, needed = first["properties"] | then["properties"], first["required"] + then["required"]
+            return first | {"properties": under, "required": needed}
+        if isinstance(data, dict):
+            named = {key: self.of_data(each) for key, each in data.items() if isinstance(key, str)}
+            others = [self.of_data(each) for key, each in data.items() if not isinstance(key, str)]
+            rest = {"additionalProperties": merged(others) if others else False}
+            return {"type": "object", "properties": named, "required": list(named)} | rest
+        if isinstance(data, list | tuple):
+            return (
+                {"type": "array", "items": merged([self.of_data(each) for each in data])} if data else {"type": "array"}
+            )
+        return dict(PLAIN[type(data)])
+
+
+def merged(schemas: Sequence[Schema]) -> Schema:
+    """Return the schema of what fits one of these: tables become one table, all others alternatives.
+
+    >>> merged([{"type": "string"}, {"type": "null"}, {"type": "string"}])
+    {'type': ['string', 'null']}
+    """
+    tables = [each for each in schemas if "properties" in each]
+    lists = [each for each in schemas if each.get("type") == "array" and "prefixItems" not in each]
+    plain = [each for each in schemas if set(each) == {"type"} and each not in lists]
+    others = [each for each in schemas if each not in tables and each not in lists and each not in plain]
+    if {} in others:
+        return {}
+    found = [each for k, each in enumerate(others) if each not in others[:k]]
+    if tables:
+        keys = dict.fromkeys(key for each in tables for key in each["properties"])
+        under = {key: [each["properties"][key] for each in tables if key in each["properties"]] for key in keys}
+        rest = [each["additionalProperties"] for each in tables if each["additionalProperties"] is not False]
+        found.append({
+            "type": "object",
+            "properties": {key: merged(each) for key, each in under.items()},
+            "required": [key for key in keys if all(key in each["required"] for each in tables)],
+            "additionalProperties": merged(rest) if rest else False,
+        })  # fmt: skip
+    if lists:
+        items = [each["items"] for each in lists if "items" in each]
+        found.append({"type": "array"} | ({"items": merged(items)} if items else {}))
+    kinds = dict.fromkeys(kind for each in plain for kind in _listed(each["type"]))
+    if kinds:
+        found.append({"type": list(kinds) if len(kinds) > 1 else next(iter(kinds))})
+    return found[0] if len(found) == 1 else {"anyOf": found}
+
+
+def _listed(kinds: str | list[str]) -> list[str]:
+    return [kinds] if isinstance(kinds, str) else kinds
