@@ -150,7 +150,7 @@ def number_in(
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeRange:
     """Whole numbers from `least` to `most`: as data, from which `cloneproof schema` makes JSON Schema."""
 
     least: int = 1
@@ -161,7 +161,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberRange:
     """Numbers from `low` (above it, if open) to `high`, as data."""
 
     low: float
@@ -179,7 +179,7 @@ class Either(tuple[Any, ...]):
 def key_names(form: Mapping[Any, Any]) -> dict[str, bool]:
     """Return the keys of a table's form, and whether each is needed: a key that ends in `?` may be left out.
 
-    >>> key_names({"samples": [Number(0, 1)], "bins?": Whole()})
+    >>> key_names({"samples": [NumberRange(0, 1)], "bins?": WholeRange()})
     {'samples': True, 'bins': False}
     """
     return {key.removesuffix("?"): not key.endswith("?") for key in form}
@@ -188,7 +188,7 @@ def key_names(form: Mapping[Any, Any]) -> dict[str, bool]:
 def has_form(keys: Iterable[str], form: Mapping[Any, Any]) -> bool:
     """Return whether a table with these keys has that form.
 
-    >>> has_form(["samples"], {"samples": [Number(0, 1)], "bins?": Whole()})
+    >>> has_form(["samples"], {"samples": [NumberRange(0, 1)], "bins?": WholeRange()})
     True
     """
     given, known = set(keys), key_names(form)

@@ -3,7 +3,7 @@
 A market file's schema is made from the forms that its reader checks (`market.toml.MARKET_FORM`). A result's schema is
 made from its `to_dict`, which is run on *stand-ins*: they know the declared type of what they stand for, and no value.
 An attribute of one is a stand-in of the attribute's type, and what ends up under a key says the type of that key. Since
-the code may ask whether something is there, true or finite, it is run once for each kind of answer (`WORLDS`); a key
+the code may ask whether something is there, true or finite, it is run once for each kind of answer (`PRETENCES`); a key
 that is not always there is not required.
 """
 
@@ -18,7 +18,7 @@ from enum import Enum
 from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from cloneproof._checks import Either, Number, Whole, key_names
+from cloneproof._checks import Either, NumberRange, WholeRange, key_names
 from cloneproof.market.market import Agent, Market
 from cloneproof.market.priors import Point
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -42,13 +42,13 @@ SOME_MARKET = Market([Agent("ana", 1, Point(0.5))], horizon=1)
 def form_schema(form: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for each kind of form)
     """Return the schema of what has a form in a market file.
 
-    >>> form_schema({"point": Number(0, 1)})["properties"]
+    >>> form_schema({"point": NumberRange(0, 1)})["properties"]
     {'point': {'type': 'number', 'minimum': 0, 'maximum': 1}}
     """
     match form:
-        case Whole(least, most):
+        case WholeRange(least, most):
             return {"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most})
-        case Number(low, high, low_open):
+        case NumberRange(low, high, low_open):
             ends = {"exclusiveMinimum" if low_open else "minimum": low}
             return {"type": "number"} | ends | ({"maximum": high} if math.isfinite(high) else {})
         case Either():
@@ -68,7 +68,7 @@ def form_schema(form: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for eac
     return {"type": "string", "pattern": NAME} if form is str else {"enum": list(get_args(form))}
 
 
-class World(NamedTuple):
+class Pretence(NamedTuple):
     """Answers that stand-ins give: whether they are true, whether what may be None is there, what a number is."""
 
     true: bool
@@ -76,17 +76,17 @@ class World(NamedTuple):
     number: float
 
 
-WORLDS = (World(True, True, 1.0), World(False, True, math.inf), World(True, False, -math.inf))
+PRETENCES = (Pretence(True, True, 1.0), Pretence(False, True, math.inf), Pretence(True, False, -math.inf))
 
 
-def _made(hint: Any, world: World) -> Any:  # noqa: ANN401
+def _made(hint: Any, pretence: Pretence) -> Any:  # noqa: ANN401
     """Return a stand-in for a value of that type; None, or a market, where the code needs the thing itself."""
     if type(None) in get_args(hint):
-        if not world.there:
+        if not pretence.there:
             return None
         others = [each for each in get_args(hint) if each is not type(None)]
-        return _made(Union[tuple(others)], world)  # noqa: UP007 (a union of a list)
-    return SOME_MARKET if hint is Market else StandIn(hint, world)
+        return _made(Union[tuple(others)], pretence)  # noqa: UP007 (a union of a list)
+    return SOME_MARKET if hint is Market else StandIn(hint, pretence)
 
 
 @cache
@@ -94,7 +94,7 @@ def _hints(thing: Any) -> dict[str, Any]:  # noqa: ANN401
     return get_type_hints(thing)
 
 
-class Joined(NamedTuple):
+class JoinedKeys(NamedTuple):
     """Keys before those of a result, as `{..} | result.to_dict()` makes them."""
 
     first: dict[str, Any]
@@ -104,8 +104,8 @@ class Joined(NamedTuple):
 class StandIn:
     """Stands for a value of a type in a `to_dict`."""
 
-    def __init__(self, hint: Any, world: World) -> None:  # noqa: ANN401
-        self._hint, self._world = hint, world
+    def __init__(self, hint: Any, pretence: Pretence) -> None:  # noqa: ANN401
+        self._hint, self._pretence = hint, pretence
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         kind = get_origin(self._hint) or self._hint
@@ -114,23 +114,23 @@ class StandIn:
         member = inspect.getattr_static(kind, name, None)
         function = getattr(member, "fget", None) or getattr(member, "func", None)
         if function is not None:
-            return _made(_hints(function)["return"], self._world)
+            return _made(_hints(function)["return"], self._pretence)
         if callable(member):
-            return lambda *arguments, **options: _made(_hints(member)["return"], self._world)
+            return lambda *arguments, **options: _made(_hints(member)["return"], self._pretence)
         if name not in _hints(kind):
             raise AttributeError(f"{kind.__name__} declares no {name}")
-        return _made(_hints(kind)[name], self._world)
+        return _made(_hints(kind)[name], self._pretence)
 
     def _pair(self) -> tuple[Any, Any]:
         key, value = get_args(self._hint)
-        return StandIn(key, self._world), _made(value, self._world)
+        return StandIn(key, self._pretence), _made(value, self._pretence)
 
     def __iter__(self) -> Iterator[Any]:
         parts = get_args(self._hint)
         if issubclass(get_origin(self._hint) or self._hint, Mapping):
             return iter([self._pair()[0]] if self else [])
         there = self or (len(parts) > 1 and ... not in parts)  # what is not true is empty, unless its length is fixed
-        return iter([_made(each, self._world) for each in parts if each is not ...] if there else [])
+        return iter([_made(each, self._pretence) for each in parts if each is not ...] if there else [])
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401
         return list(self)[key] if isinstance(key, int) else self._pair()[1]
@@ -141,26 +141,26 @@ class StandIn:
     def _asdict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._hint._fields}
 
-    def __ror__(self, other: dict[str, Any]) -> Joined:
-        return Joined(other, self._hint)
+    def __ror__(self, other: dict[str, Any]) -> JoinedKeys:
+        return JoinedKeys(other, self._hint)
 
     def __bool__(self) -> bool:
-        return self._world.true
+        return self._pretence.true
 
     def __eq__(self, other: object) -> bool:
-        return self._world.true
+        return self._pretence.true
 
     def __hash__(self) -> int:
         return 0
 
     def __len__(self) -> int:
-        return int(self._world.true)
+        return int(self._pretence.true)
 
     def __float__(self) -> float:
-        return self._world.number
+        return self._pretence.number
 
     def __lt__(self, other: float) -> bool:
-        return self._world.number < other
+        return self._pretence.number < other
 
     def __str__(self) -> str:
         return ""
@@ -198,21 +198,21 @@ class Definitions:
         """Return a reference to the schema of a result's `to_dict`."""
         if kind.__name__ not in self.made:
             self.made[kind.__name__] = {}  # it may contain itself
-            traced = [self.of_data(kind.to_dict(StandIn(kind, world))) for world in WORLDS]
+            traced = [self.of_data(kind.to_dict(StandIn(kind, pretence))) for pretence in PRETENCES]
             self.made[kind.__name__] = merged(traced)
         return {"$ref": f"#/$defs/{kind.__name__}"}
 
     def of_call(self, function: Callable[..., Any]) -> Schema:
         """Return the schema of the data that a function makes of its parameters."""
         given = {name: hint for name, hint in _hints(function).items() if name != "return"}
-        traced = [function(**{name: _made(hint, world) for name, hint in given.items()}) for world in WORLDS]
+        traced = [function(**{name: _made(hint, pretence) for name, hint in given.items()}) for pretence in PRETENCES]
         return merged([self.of_data(each) for each in traced])
 
     def of_data(self, data: Any) -> Schema:  # noqa: ANN401
         """Return the schema of data with stand-ins in it."""
         if isinstance(data, StandIn):
             return self.of_type(data._hint)
-        if isinstance(data, Joined):
+        if isinstance(data, JoinedKeys):
             self.of_result(data.kind)
             first, then = self.of_data(data.first), self.made[data.kind.__name__]
             under, needed = first["properties"] | then["properties"], first["required"] + then["required"]

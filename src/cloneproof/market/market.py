@@ -10,15 +10,15 @@ from itertools import product
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from cloneproof._checks import HORIZON_LIMIT, Number, Whole, count, is_one_line, known, listed, one_of
+from cloneproof._checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
 from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
 from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled, segment_horizon
 
-HORIZON, ORIGINALS = Whole(1, HORIZON_LIMIT), Whole(1, 10**6)
-SHARE = GAP = Number(0, 1, low_open=True)
+HORIZON, ORIGINALS = WholeRange(1, HORIZON_LIMIT), WholeRange(1, 10**6)
+SHARE = GAP = NumberRange(0, 1, low_open=True)
 MOST_ARMS = 10**7
 
 Copies = Mapping[str, Sequence[int]]  # as somebody gives them, of some agents: (1, 1) is honest, (0, 2) withholds one

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cloneproof._checks import Either, Number, count, listed
+from cloneproof._checks import Either, NumberRange, count, listed
 from cloneproof.errors import CloneproofError, MarketError, brief
 
 MOST_PLACES = 1000  # of a page
-ATTENTION = Number(0, 1)
+ATTENTION = NumberRange(0, 1)
 POSITIONS_FORM = Either([[ATTENTION], {...: [ATTENTION]}])  # as a market file writes them
 Positions = Sequence[float] | Mapping[str, Sequence[float]]
 

@@ -17,14 +17,14 @@ from typing import Any, Protocol
 
 import scipy
 
-from cloneproof._checks import Number, Whole, count, has_form, key_names, known, listed
+from cloneproof._checks import NumberRange, WholeRange, count, has_form, key_names, known, listed
 from cloneproof.errors import MarketError
 
 Atoms = tuple[tuple[float, float], ...]
 MOST_POINTS = 10**5  # of a prior that was made discrete
 WEIGHT_TOLERANCE = 1e-9  # of the weights' sum, for decimals such as 0.1 that floats only approximate
 LARGEST = 1e12  # of a beta prior's parameter: the distribution is a point by then
-MEAN, WEIGHT, SHAPE, BINS = Number(0, 1), Number(0), Number(0, LARGEST, low_open=True), Whole()
+MEAN, WEIGHT, SHAPE, BINS = NumberRange(0, 1), NumberRange(0), NumberRange(0, LARGEST, low_open=True), WholeRange()
 
 
 class Prior(Protocol):

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy
 
-from cloneproof._checks import Either, Number, has_form, is_one_line, key_names, listed
+from cloneproof._checks import Either, NumberRange, has_form, is_one_line, key_names, listed
 from cloneproof._randomness import substream, uniform
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.priors import (
@@ -35,8 +35,8 @@ from cloneproof.market.priors import (
 )
 
 MOST_SEGMENTS = 10**5
-FRACTION = MEDIAN = Number(0, 1, low_open=True)  # of the rounds in a segment; of log-odds, as a rate
-SPREAD = Number(0, 10)  # of log-odds
+FRACTION = MEDIAN = NumberRange(0, 1, low_open=True)  # of the rounds in a segment; of log-odds, as a rate
+SPREAD = NumberRange(0, 10)  # of log-odds
 NODES = 32  # of an integral over a bin of log-odds
 TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
 BINS = 16  # of the integral for a mean

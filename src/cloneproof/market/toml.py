@@ -14,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from cloneproof._checks import Either, Whole, key_names, toml_tables
+from cloneproof._checks import Either, WholeRange, key_names, toml_tables
 from cloneproof._files import write_whole
 from cloneproof.errors import MarketError, MarketFileError, brief, did_you_mean
 from cloneproof.market.market import GAP, HORIZON, ORIGINALS, SHARE, Agent, Delays, Ends, Market, checked_market
@@ -32,7 +32,7 @@ MARKET_FORM: Mapping[str, Any] = {
     "rewards?": Either(family_forms()),
     "gap?": GAP,
     "agent_gap?": GAP,
-    "max_originals?": Whole(),
+    "max_originals?": WholeRange(),
     "delays?": Delays,
     "ends?": Ends,
     "positions?": POSITIONS_FORM,

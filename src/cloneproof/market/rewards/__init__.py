@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, Literal
 
-from cloneproof._checks import Number
+from cloneproof._checks import NumberRange
 from cloneproof._discovery import call, factories, formula_of
 from cloneproof.errors import MarketError
 
 FAMILIES_PACKAGE = "cloneproof.market.rewards"
-POSITIVE = Number(0, 1e6, low_open=True)
+POSITIVE = NumberRange(0, 1e6, low_open=True)
 FamilyLaw = Literal["coin", "point", "normal", "beta", "own"]
 
 
