@@ -9,6 +9,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice import comparison
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE
+from support import command
 from support.sizes import LONG
 
 CREATORS = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
@@ -47,7 +48,9 @@ def test_rows_are_those_of_the_audit(rows, told):
         gained = attacked.payoff[row.agent].value - honest.payoff[row.agent].value
         assert row.gain.value == pytest.approx(gained, abs=1e-6)
     assert rows.to_latex(["mechanism", "verdict"]).count("exploitable") == 2
-    assert [each["mechanism"] for each in rows.to_dict()["mechanisms"]] == NAMES
+    data = json.loads(json.dumps(rows.to_dict(), allow_nan=False))["mechanisms"]
+    command.schema("compare").validate(data)
+    assert [each["mechanism"] for each in data] == NAMES
     shown = str(rows)
     assert all(name in shown for name in NAMES)
     assert max(map(len, shown.splitlines())) <= 100

@@ -246,7 +246,7 @@ def test_the_page_says_what_the_recommendation_says(creators, clicks):
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page.count("<svg") == 4  # two figures, each for wide and for narrow screens
     for found in (creators, clicks):
-        json.dumps(found.to_dict(), allow_nan=False)
+        command.schema("recommend").validate(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
         assert len(found.to_columns()["mechanism"]) == len(found.ranked)
 
 

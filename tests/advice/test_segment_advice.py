@@ -14,6 +14,7 @@ from cloneproof.cli.advice import parsed_rates, parsed_segments
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MarketError
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
+from support import command
 
 SEGMENTS = {"code": 0.5, "writing": 0.5}
 EXPERTS = cp.SegmentVectors([{"code": 0.6, "writing": 0.1}, {"code": 0.1, "writing": 0.6}], [0.5, 0.5])
@@ -46,7 +47,9 @@ def test_one_market_for_all_loses_the_best_of_each_segment(advised):
     text = str(advised)
     assert "segments save" in text
     assert "one market for all" in text
-    assert set(json.loads(json.dumps(advised.to_dict()))["by_segment"]) == set(SEGMENTS)
+    data = json.loads(json.dumps(advised.to_dict(), allow_nan=False))
+    command.schema("recommend").validate(data)
+    assert set(data["by_segment"]) == set(SEGMENTS)
 
 
 def test_segments_in_which_rates_are_the_same_share_one_answer(advised):
