@@ -186,6 +186,17 @@ def test_informed_agents_who_register_their_best_are_a_market_of_one_item_each()
     assert expected_best(bests) == pytest.approx(expected_best(market)) == pytest.approx(0.75 * 0.8 + 0.25 * 0.6)
 
 
+@pytest.mark.parametrize("prior", [cp.Uniform(0.2, 0.6), cp.Beta(3.6, 84.1)])
+def test_the_best_of_continuous_rates_is_continuous_too(prior):
+    market = cp.Market([cp.Agent(name, 3, prior) for name in ("ana", "bo")], 100)
+    bests = market_of_bests(market)
+    best = bests.agents[0].priors[0]
+    assert best.atoms is None
+    assert best.quantile(0.5**3) == pytest.approx(prior.quantile(0.5))
+    assert expected_best(bests) == pytest.approx(expected_best(market), rel=1e-5)
+    assert best.mean == pytest.approx(expected_best(cp.Market(market.agents[:1], 100)), rel=1e-5)
+
+
 def test_informed_agents_name_their_best_item_and_reservoirs_are_ranked_by_what_that_costs():
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")], 400)
     found = advised(market, providers="informed", declared=())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib.util import find_spec
 from operator import itemgetter
 
@@ -34,12 +34,12 @@ from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.strategies import payoffs, witnesses
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import season_cost, season_length, second_account_floor
+from cloneproof.bounds.reservoir import quadrature
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Agent, Market, Means, full_copies
-from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform
-from cloneproof.market.segments import LogOdds
+from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.bars import bars
@@ -47,7 +47,7 @@ from cloneproof.mechanisms.rules.bars import bars
 FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and without the second account.
 SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
-FEW_LEVELS = 12  # and this many if the best of several items counts.
+FEW_LEVELS = 12  # and this many if the best of several items of different priors counts.
 LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
 
@@ -197,8 +197,8 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
 
 def _highest(prior: Prior) -> float:
-    """Return the largest value; of a Beta prior or log-odds, the one below which nineteen of twenty lie."""
-    return float(prior.quantile(0.95 if isinstance(prior, Beta | LogOdds) else 1.0))
+    """Return the largest value; of a continuous prior other than a uniform one, that below which 19 of 20 lie."""
+    return float(prior.quantile(1.0 if prior.atoms is not None or isinstance(prior, Uniform) else 0.95))
 
 
 def _scaled(prior: Prior, factor: float) -> Prior:
@@ -298,16 +298,44 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
     return WrongDeclaration(what, regret, gain, why)
 
 
+@dataclass(frozen=True)
+class BestOf:
+    """The law of the best of several originals of one continuous prior."""
+
+    prior: Prior
+    number: int
+
+    @cached_property
+    def mean(self) -> float:
+        return math.fsum(value * weight for value, weight in quadrature(self.quantile))
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    def quantile(self, u: float) -> float:
+        return self.prior.quantile(u ** (1 / self.number))
+
+    def discretised(self, n: int) -> Discrete:
+        """Return n equally likely quantiles, as market files have no such law."""
+        return discrete_from(*zip(*prior_points(self, n), strict=True))
+
+    def to_dict(self) -> dict[str, object]:
+        return self.discretised(LEVELS).to_dict()
+
+
 def market_of_bests(market: Market) -> Market:
     """Return the market in which each agent has one item, as good as the best of its originals.
 
-    Continuous priors are replaced by the means of a few equally likely parts.
+    Different continuous priors of one agent are replaced by the means of a few equally likely parts.
     """
-    agents = [Agent(agent.name, 1, named_prior(_at_levels(agent), accuracy=1.0)) for agent in market.agents]
+    agents = [Agent(agent.name, 1, _best_of(agent)) for agent in market.agents]
     return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
 
 
-def _at_levels(agent: Agent) -> Agent:
-    if agent.support is not None:
-        return agent
-    return Agent(agent.name, prior=[prior.discretised(FEW_LEVELS) for prior in agent.priors])
+def _best_of(agent: Agent) -> Prior:
+    first = agent.priors[0]
+    if first.atoms is None and set(agent.priors) == {first}:  # values would repeat, and such markets are easier
+        return BestOf(first, agent.count)
+    at_levels = [prior.discretised(FEW_LEVELS) if prior.atoms is None else prior for prior in agent.priors]
+    return named_prior(Agent(agent.name, prior=at_levels), accuracy=1.0)
