@@ -7,7 +7,6 @@ from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.advice.regret import SamplingBudget
 from cloneproof.errors import CloneproofError
 from cloneproof.report.advice_words import account_sentence
-from cloneproof.report.page import html_page
 from support.advised import advised
 
 NAMES = ("ana", "bo", "cy")
@@ -46,14 +45,19 @@ def test_no_floor_where_rates_do_not_repeat_or_providers_differ():
 
 def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
     market = market_of(cp.Discrete([0.2, 0.8], [0.5, 0.5]), originals=2, horizon=1000)
-    found = advised(market, accounts="cheap", declared=())
+
+    def stop(done, total, what):
+        if what == "the end of the season":  # every account is counted by then
+            raise KeyboardInterrupt
+
+    found = advised(market, accounts="cheap", declared=(), progress=stop)
     plain = [each for each in found.ranked if not each.needs and each.account_gain is not None]
     costs = [max(each.regret.value, each.account_gain.value) for each in plain]
     assert costs
     assert costs == sorted(costs)
     assert found.choice.account_gain.value > found.choice.regret.value
     assert "only identity checks help" in account_sentence(found)
-    assert account_sentence(found) in html_page(found)
+    assert account_sentence(found) in " ".join(str(found).split())
     assert found.to_dict()["accounts"] == "cheap"
     with pytest.raises(CloneproofError, match="accounts"):
         cp.recommend(market, accounts="free")

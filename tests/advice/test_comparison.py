@@ -29,7 +29,8 @@ def told():
 
 @pytest.fixture(scope="module")
 def rows(told):
-    return cp.compare(CREATORS, NAMES, search=cp.Search(seconds=600), progress=lambda *said: told.append(said))
+    search = cp.Search(copies=2, seconds=600)
+    return cp.compare(CREATORS, NAMES, search=search, progress=lambda *said: told.append(said))
 
 
 def test_rows_are_those_of_the_audit(rows, told):

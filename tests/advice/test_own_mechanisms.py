@@ -8,7 +8,7 @@ import cloneproof as cp
 from cloneproof._clock import budget_clock
 from support.black_box_policies import InTurn
 
-MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=30)
+MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=20)
 
 
 def fewest(inputs):
@@ -40,7 +40,7 @@ def test_a_recommendation_says_why_it_is_not_ones_own():
 
     own = {**OWN, "kept": cp.mechanism("uniform-etc", arm_rounds=2)}
     with budget_clock(None):
-        advised = cp.recommend(MARKET, search=cp.Search(seconds=1.0), own=own, progress=stop)
+        advised = cp.recommend(MARKET, search=cp.Search(seconds=0.8), own=own, progress=stop)
     assert advised.others["mine"].startswith("exploitable")
     assert advised.others["box"].startswith("exploitable")
     assert "kept" in [each.name for each in advised.ranked]  # uniform among agents: copies do not pay

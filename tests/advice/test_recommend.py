@@ -38,7 +38,7 @@ from support.advised import advised, still_clock
 from support.clocks import TurnedClock, ticking
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"
-CLICKS = {"agents": 20, "originals": 3, "horizon": 10**8, "values": (0.002, 0.004, 0.006)}
+CLICKS = {"agents": 8, "originals": 3, "horizon": 10**8, "values": (0.002, 0.004, 0.006)}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_at_click_rates_the_reservoir_fits(clicks):
 
 
 def test_a_wrong_declaration_is_computed_in_the_true_market(clicks):
-    market = declared_market(20, 3, 10**8, values=(0.002, 0.004, 0.006))
+    market = declared_market(**CLICKS)
     truths = dict(true_markets(market))
     assert {"rates are half as high", "rates are twice as high"} <= {wrong.what for wrong in clicks.choice.wrong}
     flat = next(each.mechanism for each in clicks.ranked if each.name == "reservoir")
@@ -120,7 +120,7 @@ def test_a_cheaper_one_is_shown_with_its_declaration(creators):
     found = replace(creators, ranked=tuple(flat))  # as where there is no contest
     assert found.cheaper.name == "holdout-h-etc"
     assert "no provider has more than" in cheaper_sentence(found)
-    assert found.cheaper.needs in html_page(found)
+    assert found.cheaper.needs in " ".join(str(found).split())
 
 
 def interrupt(at):
@@ -276,7 +276,7 @@ def test_nine_of_ten_rates_lie_between_two(low, part):
         ({"values": None, "rates": (0, 0.006)}, "expected rates above 0 and at most 1, got"),
         ({"values": None, "rates": (0.002, 1.5)}, "half a percent is 0.005"),
         ({"values": None, "rates": (0.002, 0.004, 0.006)}, "give rates that are all there are as values"),
-        ({"horizon": 19}, "expected rounds to be a whole number from 20 on, got 19"),
+        ({"horizon": 7}, "expected rounds to be a whole number from 8 on, got 7"),
         ({"horizon": None}, "got no horizon; give them"),
         ({"agents": 0}, "expected agents to be a whole number from 1 on, got 0"),
         ({"originals": 1.5}, "expected originals to be a whole number from 1 on, got 1.5"),
@@ -293,7 +293,7 @@ def test_bad_input_is_one_sentence(options, message):
 
 def test_the_command_writes_page_and_terms(tmp_path):
     page, terms = tmp_path / "page.html", tmp_path / "terms.toml"
-    arguments = ["--agents", "2", "--originals", "2", "--rates", ".2,.8", "--rounds", "2e3", "--seconds", "1"]
+    arguments = ["--agents", "2", "--originals", "2", "--rates", ".2,.8", "--rounds", "2e3", "--seconds", "0.2"]
     with still_clock(declared=()):
         done = command.run("recommend", *arguments, "--html", page, "--toml", terms)
     assert done.returncode == 0, done.stderr
@@ -312,8 +312,8 @@ def test_the_command_refuses_rates_that_are_none(rates):
 
 
 def test_a_market_that_ends_at_random_gets_reservoirs_and_the_index_with_its_ceiling():
-    agents = [cp.Agent(name, 3, cp.Beta(2, 20)) for name in ("ana", "bo")]
-    market = cp.Market(agents, horizon=500, ends="at-random")
+    agents = [cp.Agent(name, 2, cp.Beta(2, 8)) for name in ("ana", "bo")]
+    market = cp.Market(agents, horizon=200, ends="at-random")
     by_name = {each.name: each for each in advised(market, progress=interrupt("best responses")).ranked}
     assert set(by_name) == {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars"}
     for name in ("reservoir-index", "reservoir-bars"):
@@ -330,7 +330,7 @@ def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
     assert "whatever the others do: proven" in found.choice.promise
     terms = msgspec.convert(tomllib.loads(terms_toml(market, found.choice)), MarketSpec)
     assert build_mechanism(complete(terms)).to_dict() == found.choice.mechanism.to_dict()
-    fixed = advised(market.with_horizon(5000, "at-horizon"), progress=interrupt("best responses"))
+    fixed = advised(market.with_horizon(5000, "at-horizon"), declared=(), progress=interrupt("best responses"))
     assert "reservoir-bars" not in [each.name for each in fixed.ranked] + list(fixed.others)
     off = dict(other_numbers(found.choice.mechanism))
     assert list(off) == ["the bar is a fifth too low", "the bar is a fifth too high"]
@@ -339,11 +339,11 @@ def test_bars_are_advised_where_rates_repeat_and_the_season_ends_at_random():
 
 
 def test_counted_work_on_a_busy_machine_gives_the_same_answer():
-    market = cp.Market([cp.Agent(name, 2, cp.Beta(2, 20)) for name in ("ana", "bo")], horizon=2000)
+    market = cp.Market([cp.Agent(name, 2, cp.Beta(2, 8)) for name in ("ana", "bo")], horizon=500)
     found = []
     for seconds in (0.0, 50.0):
         with ticking(seconds), budget_clock(None):
-            found.append(cp.recommend(market, search=cp.Search(seconds=1)).to_dict() | {"seconds": 0})
+            found.append(cp.recommend(market, search=cp.Search(seconds=0.25)).to_dict() | {"seconds": 0})
     assert found[0] == found[1]
     assert "reservoir-contest" in [each["mechanism"] for each in found[0]["ranked"]]  # which is sampled
 
@@ -436,11 +436,12 @@ def test_what_visitors_see_is_what_the_session_shows():
 
 
 def test_the_other_end_of_the_season_is_priced_in_its_own_market():
-    found = advised(BETA, declared=(), progress=interrupt("what may be wrong"))
+    agents = [cp.Agent(name, 2, cp.Beta(2, 8)) for name in ("ana", "bo")]
+    found = advised(cp.Market(agents, 500), declared=(), progress=interrupt("what may be wrong"))
     fixed, at_random = found.options
     assert (fixed.asked, at_random.asked) == (True, False)
     assert fixed.regret == found.choice.regret
-    market = BETA.with_horizon(3000, "at-random")
+    market = cp.Market(agents, 500, ends="at-random")
     again = cp.mechanism(at_random.mechanism, market=market)
     sampled = cp.evaluate(market, again, engine="monte-carlo", search=cp.Search(runs=400, bounds="asymptotic")).regret
     assert abs(sampled.value - at_random.regret.value) < sampled.error + at_random.regret.error
@@ -461,7 +462,7 @@ def test_rates_are_a_prior_a_list_or_a_log(tmp_path):
 def test_pages_of_several_places_have_the_reservoir_with_a_laboratory():
     agents = [cp.Agent(name, 2, cp.Discrete([0.1, 0.4], [0.5, 0.5])) for name in ("ana", "bo", "cy")]
     market = cp.Market(agents, 20_000, positions=(1, 0.5))
-    advised = cp.recommend(market, search=cp.Search(seconds=3))
+    advised = cp.recommend(market, search=cp.Search(seconds=1))
     choice = advised.choice
     assert (choice.name, choice.verdict, advised.fits) == ("reservoir", "clone-proof", True)
     assert choice.regret.value == pytest.approx(cp.evaluate(market, choice.mechanism).regret.value)

@@ -224,7 +224,7 @@ AGAINST_SIMULATOR = [
     (ANA_BO, "bernoulli", 5, {"ana": (1, 1)}, "epsilon-greedy", {"c": 0.5}),
     (EACH, "deterministic", 7, {"ana": (0, 2)}, "epsilon-greedy", {}),
 ]  # fmt: skip
-RUNS = 1500 if LONG else 150
+RUNS = 1500 if LONG else 100
 PLANTED = [(3, {"constant": 4.0}), (12, {"order": "index"}), (20, {"agent_rounds": 4}), (21, {"max_arms": 1})]
 STANDARD_ERRORS = 6.5  # under 100 comparisons, each a false alarm with chance 8e-11
 

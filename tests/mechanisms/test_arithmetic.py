@@ -140,7 +140,7 @@ def test_compiled_contests_are_those_of_the_session(contest):
 def test_the_kernel_that_skips_indices_decides_as_the_session(clock, two_levels):
     """Many equal arms, so that ties and near-ties occur; arms that always or never pay."""
     agents = [cp.Agent("ana", 3, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 2, cp.Point(0.5))]
-    market = cp.Market([*agents, cp.Agent("cy", 2, cp.Uniform())], horizon=250)
+    market = cp.Market([*agents, cp.Agent("cy", 2, cp.Uniform())], horizon=150)
     rule = cp.rule("kl-ucb", constant=0.7, clock=clock)
     made = cp.Mechanism(agent=rule, arm=rule) if two_levels else cp.Mechanism(arm=rule)
     job = Job(market, made, {"ana": (1, 2, 1), "bo": (3, 3), "cy": (1, 1)}, 11)

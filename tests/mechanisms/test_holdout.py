@@ -205,7 +205,7 @@ def test_sessions_and_kernels_sample_what_the_closed_form_computes():
     exact = cp.evaluate(case, made, copies)
     runs = summarise(simulate_runs(case, made, copies, runs=50, seed=5))
     sampled = cp.evaluate(
-        case, made, copies, engine="monte-carlo", search=cp.Search(runs=20_000, seed=5), confidence=1 - 1e-6
+        case, made, copies, engine="monte-carlo", search=cp.Search(runs=8_000, seed=5), confidence=1 - 1e-6
     )
     for name, value in exact.payoff.items():
         assert abs(runs.payoff[name].mean - value.value) < 6 * runs.payoff[name].standard_error  # 1e-6 by Student's t
@@ -293,7 +293,7 @@ def test_the_notes_say_when_no_epoch_has_an_award():
     assert any("no score" in note for note in cp.evaluate(market(3000), made, {"a0": (2, 1)}).notes)
 
 
-def test_a_horizonless_mechanism_conforms():
+def test_a_horizonless_mechanism_conforms(fewer_seeds):
     made = own(market=market(1), horizon="unknown")
     assert cp.check_mechanism(made).failed == []
     assert replace(made, name="mine") != made

@@ -16,7 +16,7 @@ from cloneproof.mechanisms.parameters.reservoir import reservoir_market
 from support import tuning_fuzz
 from support.sizes import LONG
 
-MARKETS = 2000 if LONG else 8
+MARKETS = 2000 if LONG else 3
 
 
 @pytest.mark.parametrize("horizon", [2000, 10**9])

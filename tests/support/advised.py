@@ -23,4 +23,4 @@ def still_clock(declared=DECLARED[:3]):
 def advised(*market, declared=DECLARED[:3], **options):
     """`cp.recommend` by a clock that stands still."""
     with still_clock(declared):
-        return cp.recommend(*market, search=cp.Search(seconds=0.75), **options)
+        return cp.recommend(*market, search=cp.Search(seconds=0.25), **options)

@@ -3,5 +3,5 @@
 import os
 
 LONG = bool(os.environ.get("CLONEPROOF_LONG"))
-EXAMPLES = 100 if LONG else 15
+EXAMPLES = 100 if LONG else 10
 """How many examples Hypothesis tries of a property, unless a test says otherwise."""

@@ -54,7 +54,7 @@ def sampled_audit(market, m, runs):
     return cp.audit(market, cp.mechanism("etc", arm_rounds=m), search=cp.Search(copies=2, runs=runs))
 
 
-@pytest.mark.parametrize(("m", "horizon", "size"), [(8, 30_000, 0.001), (5, 30_000, 0.01), (2, 30_000, 0.09)])
+@pytest.mark.parametrize(("m", "horizon", "size"), [(8, 30_000, 0.001), (5, 30_000, 0.01), (2, 3_000, 0.09)])
 def test_planted_weaknesses_of_known_size_are_found_and_proven(m, horizon, size):
     found = cp.audit(one_agent(HALF, horizon), cp.mechanism("etc", arm_rounds=m))
     assert found.verdict == "exploitable"

@@ -234,7 +234,7 @@ def test_a_planted_fault_is_caught(place, name, fault, mechanism, check, monkeyp
         assert failed == {check}
 
 
-RATE, MOST, REPEATS = 0.05, 300, 200
+RATE, MOST, REPEATS = 0.05, 300, 200 if LONG else 100
 TOO_OFTEN = 0.05 + np.sqrt(np.log(1e6) / (2 * REPEATS))  # Hoeffding: once in a million at the rate itself
 
 

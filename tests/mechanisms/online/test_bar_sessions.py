@@ -234,9 +234,9 @@ def test_blocks_have_the_law_of_single_pulls(options):
     """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
     market, made = market_of("at-random"), cp.mechanism("reservoir-bars", **options)
     job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
-    blocks, single = falling_outcomes(job, 0, 4000), falling_outcomes(other, 0, 4000, blocks=False)
+    blocks, single = falling_outcomes(job, 0, 1500), falling_outcomes(other, 0, 1500, blocks=False)
     for one, another in zip(blocks, single, strict=True):
-        error = np.sqrt((one.var(0) + another.var(0)) / 4000)
+        error = np.sqrt((one.var(0) + another.var(0)) / 1500)
         assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
 
 

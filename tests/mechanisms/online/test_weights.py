@@ -35,6 +35,7 @@ TERMS = {"prompt": (5, 0, 0.0), "late": (6, 2, 0.0), "uniform traffic": (4, 0, 0
 REWARDS = {"ana": (1.0, 0.0, 0.5), "bo": (0.5,)}
 MOST_LISTED = 5 if LONG else 4
 LISTS = [own for own in product(range(4), repeat=3) if sum(own) == 2 or (2 < sum(own) <= MOST_LISTED and all(own))]
+LISTS = LISTS if LONG else LISTS[1::2]
 
 
 class Die:

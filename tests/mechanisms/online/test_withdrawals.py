@@ -15,6 +15,7 @@ from support.sizes import LONG
 from support.withdrawing import best_pay, worlds
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
+CASES = 300 if LONG else 16
 FIRST_PASS = cp.mechanism("reservoir", rounds=2, draws=3, threshold=2)
 BEST = cp.mechanism("reservoir", rounds=1, draws=3, choose="best")
 FRESH_DRAW = cp.mechanism("reservoir", rounds=1, draws=2, threshold=1, fallback="draw")
@@ -61,7 +62,7 @@ def run_and_save(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, save
         for when, agent, arm in gone:
             if when == number:
                 live.withdraw(agent, arm)
-        if saves and number % 4 == 0:
+        if saves and number % 7 == 0:
             live = cp.Session.from_json(live.to_json(), mechanism)
         try:
             decision = live.decide()
@@ -88,7 +89,7 @@ def cases(count):
 def test_who_withdraws_is_served_in_no_round_in_which_she_would_not_be_otherwise(mechanism):
     """So withdrawing pays nobody: whenever it is done, whatever was seen, and whatever the others do or withdraw."""
     lost = 0
-    for seed, others, own, terms in cases(300 if LONG else 24):
+    for seed, others, own, terms in cases(CASES):
         honest, withdrawn = run(mechanism, others, seed, **terms), run(mechanism, [*others, *own], seed, **terms)
         for with_ana, shown in zip(honest, withdrawn, strict=True):
             assert shown is None or shown[0] != "ana" or shown[:2] == with_ana[:2]
@@ -100,7 +101,7 @@ def test_who_withdraws_is_served_in_no_round_in_which_she_would_not_be_otherwise
 
 def test_empty_slots_break_this():
     def more(mechanism):
-        for seed, others, own, terms in cases(40):
+        for seed, others, own, terms in cases(CASES):
             honest, withdrawn = run(mechanism, others, seed, **terms), run(mechanism, [*others, *own], seed, **terms)
             yield any(b is not None and b[0] == "ana" != a[0] for a, b in zip(honest, withdrawn, strict=True))
 
@@ -118,7 +119,7 @@ SMALL = {
 }
 
 
-def most_gained(mechanism, copies=(1, 1), rivals=None, delay=0, horizon=4):
+def most_gained(mechanism, copies=(1, 1), rivals=None, delay=0, horizon=4 if LONG else 3):
     """What the best adaptive withdrawals add to honest registration of two originals of 1 and 1/2."""
 
     def start(registered):
@@ -291,7 +292,7 @@ def test_a_saved_session_goes_on_with_its_withdrawals(mechanism):
 @pytest.mark.parametrize("mechanism", ELSEWHERE, ids=lambda mechanism: mechanism.name)
 def test_where_nothing_is_drawn_an_arm_is_skipped(mechanism):
     """The others go on until nothing is left at all."""
-    for seed in range(4):
+    for seed in range(2):
         shown = run(mechanism, [(9, "ana", 0), (20, "bo", 0), (21, "bo", 1)], seed, delayed=seed % 2 == 1)
         assert {agent for agent, _, _ in shown[20:]} <= {"ana", "cy"}
         everything = [(30, agent, arm) for agent, count in (("ana", 3), ("bo", 2), ("cy", 1)) for arm in range(count)]

@@ -184,10 +184,10 @@ def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
 def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rates):
     """Of the regret, of what each agent earns, and of its rounds; 4.9 standard errors are one in a million."""
     agents = [cp.Agent(name, 1, cp.Point(rate)) for name, rate in zip("abc", (*rates, 0.005), strict=True)]
-    made = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=2000, constant=0.4)
-    job, runs = Job(cp.Market(agents, horizon=2000), made, full_copies(agents, None), 5), 800
+    made = cp.mechanism("reservoir-contest", rounds=3, draws=2, threshold=2, horizon=1000, constant=0.4)
+    job, runs = Job(cp.Market(agents, horizon=1000), made, full_copies(agents, None), 5), 400
     both = [outcomes(job, 0, runs) for outcomes in (slot_step_outcomes, slot_block_outcomes)]
-    assert all((each.rounds.sum(1) == 2000).all() for each in both)
+    assert all((each.rounds.sum(1) == 1000).all() for each in both)
     rows = [np.column_stack([each.regret, each.payoff, each.rounds, each.rounds**2]).T for each in both]
     for one, other in zip(*rows, strict=True):
         error = ((one.var() + other.var()) / runs) ** 0.5
@@ -196,7 +196,7 @@ def test_contests_from_success_to_success_have_the_law_of_contests_in_steps(rate
 
 def test_an_index_from_one_nearby_is_the_index_and_its_pulls_are_those_that_bring_it_down():
     rng, plan = np.random.default_rng(3), SimpleNamespace(width=3.0)
-    for _ in range(300):
+    for _ in range(100):
         pulls = int(10 ** rng.uniform(1, 6))
         successes = int(rng.binomial(pulls, 10 ** rng.uniform(-4, -0.5)))
         index = kl_upper_bound(successes / pulls, float(pulls), plan.width)
