@@ -186,11 +186,7 @@ def key_names(form: Mapping[Any, Any]) -> dict[str, bool]:
 
 
 def has_form(keys: Iterable[str], form: Mapping[Any, Any]) -> bool:
-    """Return whether a table with these keys has that form.
-
-    >>> has_form(["samples"], {"samples": [NumberRange(0, 1)], "bins?": WholeRange()})
-    True
-    """
+    """Return whether a table with these keys has that form."""
     given, known = set(keys), key_names(form)
     return given <= set(known) and given >= {key for key, needed in known.items() if needed}
 

@@ -11,10 +11,10 @@ from cloneproof._checks import count, known
 from cloneproof._sections import Result
 from cloneproof.errors import CloneproofError, brief
 
-ARROW: tuple[tuple[str, str, dict[str, Any]], ...] = (  # what makes Arrow data of columns: the first that is there
+ARROW: Any = (
     ("pyarrow", "table", {}),
-    ("polars", "DataFrame", {"strict": False}),  # whole numbers may stand beside others
-)
+    ("polars", "DataFrame", {"strict": False}),
+)  # the first one there makes Arrow data
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",

@@ -13,9 +13,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from cloneproof._checks import Either, NumberRange, WholeRange, key_names
@@ -26,16 +24,8 @@ from cloneproof.mechanisms.mechanism import Mechanism
 Schema = dict[str, Any]
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NAME = r"^(?=.*\S)[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$"  # text on one line, as `check_name` wants it
-PLAIN: Mapping[Any, Schema] = {
-    str: {"type": "string"},
-    bool: {"type": "boolean"},
-    int: {"type": "integer"},
-    float: {"type": ["number", "null"]},  # an infinity becomes null
-    type(None): {"type": "null"},
-    Any: {},
-    object: {},
-    Mechanism: {"type": "object"},  # its composition, which is as open as its parts
-}
+PLAIN = {str: ["string"], bool: ["boolean"], int: ["integer"], float: ["number", "null"], type(None): ["null"]}
+OPEN: Mapping[Any, Schema] = {Any: {}, Mechanism: {"type": ["object"]}}  # a composition is as open as its parts
 SOME_MARKET = Market([Agent("ana", 1, Point(0.5))], horizon=1)
 
 
@@ -56,15 +46,14 @@ def form_schema(form: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for eac
         case [each] if isinstance(form, list):
             return {"type": "array", "items": form_schema(each), "minItems": 1}
         case tuple():
-            parts = [form_schema(each) for each in form]
-            return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+            return _fixed([form_schema(each) for each in form])
         case Mapping() if ... in form:
-            named = {"propertyNames": form_schema(str)}
-            return {"type": "object", "additionalProperties": form_schema(form[...])} | named
+            return _table({}, [], form_schema(form[...])) | {"propertyNames": form_schema(str)}
         case Mapping():
-            under = {key.removesuffix("?"): form_schema(each) for key, each in form.items()}
-            needed = [key for key, each in key_names(form).items() if each]
-            return {"type": "object", "properties": under, "required": needed, "additionalProperties": False}
+            keys = key_names(form)
+            return _table(
+                dict(zip(keys, map(form_schema, form.values()), strict=True)), [key for key in keys if keys[key]]
+            )
     return {"type": "string", "pattern": NAME} if form is str else {"enum": list(get_args(form))}
 
 
@@ -89,9 +78,12 @@ def _made(hint: Any, pretence: Pretence) -> Any:  # noqa: ANN401
     return SOME_MARKET if hint is Market else StandIn(hint, pretence)
 
 
-@cache
-def _hints(thing: Any) -> dict[str, Any]:  # noqa: ANN401
-    return get_type_hints(thing)
+def _table(under: dict[str, Schema], needed: Sequence[str], rest: Schema | Literal[False] = False) -> Schema:
+    return {"type": "object", "properties": under, "required": list(needed), "additionalProperties": rest}
+
+
+def _fixed(parts: list[Schema]) -> Schema:
+    return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
 
 
 class JoinedKeys(NamedTuple):
@@ -114,12 +106,12 @@ class StandIn:
         member = inspect.getattr_static(kind, name, None)
         function = getattr(member, "fget", None) or getattr(member, "func", None)
         if function is not None:
-            return _made(_hints(function)["return"], self._pretence)
+            return _made(get_type_hints(function)["return"], self._pretence)
         if callable(member):
-            return lambda *arguments, **options: _made(_hints(member)["return"], self._pretence)
-        if name not in _hints(kind):
+            return lambda *arguments, **options: _made(get_type_hints(member)["return"], self._pretence)
+        if name not in get_type_hints(kind):
             raise AttributeError(f"{kind.__name__} declares no {name}")
-        return _made(_hints(kind)[name], self._pretence)
+        return _made(get_type_hints(kind)[name], self._pretence)
 
     def _pair(self) -> tuple[Any, Any]:
         key, value = get_args(self._hint)
@@ -153,9 +145,6 @@ class StandIn:
     def __hash__(self) -> int:
         return 0
 
-    def __len__(self) -> int:
-        return int(self._pretence.true)
-
     def __float__(self) -> float:
         return self._pretence.number
 
@@ -166,17 +155,14 @@ class StandIn:
         return ""
 
 
-@dataclass
-class Definitions:
+class Definitions(dict[str, Schema]):
     """Schemas of result types, each made when it is first referred to."""
-
-    made: dict[str, Schema] = field(default_factory=dict)
 
     def of_type(self, hint: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for each kind of type)
         """Return the schema of a value of that type, as `to_data` writes it."""
         kind, parts = get_origin(hint) or hint, get_args(hint)
-        if hint in PLAIN:
-            return dict(PLAIN[hint])
+        if hint in PLAIN or hint in OPEN:
+            return {"type": PLAIN[hint]} if hint in PLAIN else OPEN[hint]
         if kind is Literal:
             return {"enum": list(parts)}
         if kind in (Union, types.UnionType):
@@ -186,25 +172,21 @@ class Definitions:
         if hasattr(kind, "to_dict"):
             return self.of_result(kind)
         if issubclass(kind, Mapping):
-            return {"type": "object", "additionalProperties": self.of_type(parts[1])}
-        if hasattr(kind, "_fields"):
-            parts = tuple(_hints(kind).values())
-        if issubclass(kind, Sequence) and (len(parts) == 1 or ... in parts):
+            return _table({}, [], self.of_type(parts[1]))
+        if len(parts) == 1 or ... in parts:
             return {"type": "array", "items": self.of_type(parts[0])}
-        listed = [self.of_type(each) for each in parts]
-        return {"type": "array", "prefixItems": listed, "items": False, "minItems": len(listed)}
+        return _fixed([self.of_type(each) for each in parts])
 
     def of_result(self, kind: type[Any]) -> Schema:
         """Return a reference to the schema of a result's `to_dict`."""
-        if kind.__name__ not in self.made:
-            self.made[kind.__name__] = {}  # it may contain itself
-            traced = [self.of_data(kind.to_dict(StandIn(kind, pretence))) for pretence in PRETENCES]
-            self.made[kind.__name__] = merged(traced)
+        if kind.__name__ not in self:
+            self[kind.__name__] = {}  # it may contain itself
+            self[kind.__name__] = merged([self.of_data(kind.to_dict(StandIn(kind, each))) for each in PRETENCES])
         return {"$ref": f"#/$defs/{kind.__name__}"}
 
     def of_call(self, function: Callable[..., Any]) -> Schema:
         """Return the schema of the data that a function makes of its parameters."""
-        given = {name: hint for name, hint in _hints(function).items() if name != "return"}
+        given = {name: hint for name, hint in get_type_hints(function).items() if name != "return"}
         traced = [function(**{name: _made(hint, pretence) for name, hint in given.items()}) for pretence in PRETENCES]
         return merged([self.of_data(each) for each in traced])
 
@@ -214,25 +196,22 @@ class Definitions:
             return self.of_type(data._hint)
         if isinstance(data, JoinedKeys):
             self.of_result(data.kind)
-            first, then = self.of_data(data.first), self.made[data.kind.__name__]
-            under, needed = first["properties"] | then["properties"], first["required"] + then["required"]
-            return first | {"properties": under, "required": needed}
+            first, then = self.of_data(data.first), self[data.kind.__name__]
+            return _table(first["properties"] | then["properties"], first["required"] + then["required"])
         if isinstance(data, dict):
             named = {key: self.of_data(each) for key, each in data.items() if isinstance(key, str)}
             others = [self.of_data(each) for key, each in data.items() if not isinstance(key, str)]
-            rest = {"additionalProperties": merged(others) if others else False}
-            return {"type": "object", "properties": named, "required": list(named)} | rest
+            return _table(named, list(named), merged(others) if others else False)
         if isinstance(data, list | tuple):
-            return (
-                {"type": "array", "items": merged([self.of_data(each) for each in data])} if data else {"type": "array"}
-            )
-        return dict(PLAIN[type(data)])
+            items = [self.of_data(each) for each in data]
+            return {"type": "array"} | ({"items": merged(items)} if items else {})
+        return {"type": PLAIN[type(data)]}
 
 
 def merged(schemas: Sequence[Schema]) -> Schema:
     """Return the schema of what fits one of these: tables become one table, all others alternatives.
 
-    >>> merged([{"type": "string"}, {"type": "null"}, {"type": "string"}])
+    >>> merged([{"type": ["string"]}, {"type": ["null"]}, {"type": ["string"]}])
     {'type': ['string', 'null']}
     """
     tables = [each for each in schemas if "properties" in each]
@@ -246,20 +225,13 @@ def merged(schemas: Sequence[Schema]) -> Schema:
         keys = dict.fromkeys(key for each in tables for key in each["properties"])
         under = {key: [each["properties"][key] for each in tables if key in each["properties"]] for key in keys}
         rest = [each["additionalProperties"] for each in tables if each["additionalProperties"] is not False]
-        found.append({
-            "type": "object",
-            "properties": {key: merged(each) for key, each in under.items()},
-            "required": [key for key in keys if all(key in each["required"] for each in tables)],
-            "additionalProperties": merged(rest) if rest else False,
-        })  # fmt: skip
+        needed = [key for key in keys if all(key in each["required"] for each in tables)]
+        found.append(
+            _table({key: merged(each) for key, each in under.items()}, needed, merged(rest) if rest else False)
+        )
     if lists:
         items = [each["items"] for each in lists if "items" in each]
         found.append({"type": "array"} | ({"items": merged(items)} if items else {}))
-    kinds = dict.fromkeys(kind for each in plain for kind in _listed(each["type"]))
-    if kinds:
-        found.append({"type": list(kinds) if len(kinds) > 1 else next(iter(kinds))})
+    kinds = list(dict.fromkeys(kind for each in plain for kind in each["type"]))
+    found += [{"type": kinds}] if kinds else []
     return found[0] if len(found) == 1 else {"anyOf": found}
-
-
-def _listed(kinds: str | list[str]) -> list[str]:
-    return [kinds] if isinstance(kinds, str) else kinds

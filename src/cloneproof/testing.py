@@ -1,10 +1,4 @@
-"""Assertions for tests: a mechanism, or a policy of one's own, is clone-proof in a market.
-
->>> import cloneproof as cp
->>> from cloneproof.testing import assert_clone_proof
->>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
->>> assert_clone_proof(cp.mechanism("etc", arm_rounds=1), market)
-"""
+"""Assertions for tests: a mechanism, or a policy of one's own, is clone-proof in a market."""
 
 from __future__ import annotations
 
@@ -62,6 +56,7 @@ def assert_clone_proof(
     --------
     >>> import cloneproof as cp
     >>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+    >>> assert_clone_proof(cp.mechanism("etc", arm_rounds=1), market)
     >>> assert_clone_proof("ucb1", market)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     AssertionError: expected ucb1 to be clone-proof, got exploitable
@@ -84,7 +79,7 @@ def _auditable(policy: Auditable | str | type[Policy]) -> Auditable:
 
 
 def _message(found: Audit, question: dict[str, Any]) -> str:
-    """Return what the audit says, between the failure and the call that repeats it."""
+    """Return the failure, what the audit says, and the call that repeats it."""
     options = ", ".join(f"{name}={value!r}" for name, value in question.items())
     return (
         f"expected {found.mechanism.name} to be clone-proof, got {found.verdict}\n\n{found}\n\n"

@@ -77,7 +77,7 @@ def audit(
     ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     allow_undecided: Annotated[
-        bool, option(None, "Exit with 0 also if undecided, if none of the deviations tried gains more than that.")
+        bool, option(None, "Exit with 0 if undecided and none of those tried gains more.")
     ] = False,
     seconds: Seconds = None,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,

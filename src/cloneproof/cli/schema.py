@@ -11,13 +11,11 @@ import typer
 from cloneproof._checks import known
 from cloneproof.cli.output import print_json
 
-MARKET = "market"
-
 
 def schema(
     what: Annotated[
         str, typer.Argument(help="market, or the command whose --json is meant: audit, compare, evaluate, ..")
-    ] = MARKET,
+    ] = "market",
 ) -> None:
     """Print the JSON Schema of market files, or of --json.
 
@@ -33,12 +31,12 @@ def schema_of(what: str) -> dict[str, Any]:
     from cloneproof.schema import DRAFT, Definitions, form_schema
 
     results = printed_results()
-    known(what, (MARKET, *results), "schema")
-    if what == MARKET:
+    known(what, ("market", *results), "schema")
+    if what == "market":
         return {"$schema": DRAFT, "title": "A market file of cloneproof", **form_schema(MARKET_FORM)}
     made, found = Definitions(), results[what]
     own = made.of_call(found) if inspect.isfunction(found) else made.of_type(found)
-    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **own, "$defs": made.made}
+    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **own, "$defs": made}
 
 
 def printed_results() -> Mapping[str, Callable[..., Any] | Any]:

@@ -27,18 +27,10 @@ LAW = Either([*PRIOR_FORMS.values(), *LAW_FORMS.values()])
 AGENT = {"name": str, "originals": ORIGINALS}
 AGENT_FORMS = Either([{**AGENT, "prior": Either([LAW, [LAW]])}, {**AGENT, **LAW_FORMS[SegmentPriors]}])
 MARKET_FORM: Mapping[str, Any] = {
-    "horizon": HORIZON,
-    "share?": SHARE,
-    "rewards?": Either(family_forms()),
-    "gap?": GAP,
-    "agent_gap?": GAP,
-    "max_originals?": WholeRange(),
-    "delays?": Delays,
-    "ends?": Ends,
-    "positions?": POSITIONS_FORM,
-    "segments?": {...: FRACTION},
-    "agents": [AGENT_FORMS],
-}
+    "horizon": HORIZON, "share?": SHARE, "rewards?": Either(family_forms()), "gap?": GAP, "agent_gap?": GAP,
+    "max_originals?": WholeRange(), "delays?": Delays, "ends?": Ends, "positions?": POSITIONS_FORM,
+    "segments?": {...: FRACTION}, "agents": [AGENT_FORMS],
+}  # fmt: skip
 
 
 def load_market(path: str | Path) -> Market:
