@@ -12,6 +12,7 @@ from cloneproof._randomness import substream, uniform
 from cloneproof.report.page import playground
 from cloneproof.report.style import look
 from support.browser import sticking_out, visit
+from support.command import run
 from support.sizes import LONG
 
 CASES, ROUNDS = (10, 2000) if LONG else (3, 700)  # random markets of each rule, and the pages in each
@@ -31,7 +32,8 @@ SEASON = """rounds => cards.map(({ code, worlds: [world] }) => {
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     file = tmp_path_factory.mktemp("playground") / "playground.html"
-    file.write_text(playground(), encoding="utf-8")
+    done = run("play", file)
+    assert (done.returncode, file.read_text(encoding="utf-8")) == (0, playground())
     return file.as_uri()
 
 
@@ -259,6 +261,9 @@ def test_a_person_can_use_it_on_a_phone_without_a_mouse_and_without_motion(brows
         page.locator("[name=copies]").focus()
         page.keyboard.press("ArrowLeft")
         assert "copies=15" in page.url
+        page.locator("[name=speed]").focus()
+        page.keyboard.press("ArrowRight")
+        assert "speed=10" in page.url
         page.locator("#step").focus()
         for _ in range(10):
             page.keyboard.press("Enter")
