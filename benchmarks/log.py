@@ -1,10 +1,11 @@
-"""Rows a second of `cp.read_log`, against pandas reading only the three columns that are needed and grouping them.
+"""Rows a second of `cp.read_log` and its memory, beside DuckDB and pandas grouping the three columns that are needed.
 
 python benchmarks/log.py                    # 4,000,000 rows, CSV and Parquet
-python benchmarks/log.py --rows 100000000 --parquet-only     # and the largest memory that it took
+python benchmarks/log.py --rows 10000000 --parquet-only     # beside DuckDB alone
 """
 
 import argparse
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 
 NEEDED = ["advertiser", "campaign", "click"]
 PARTS = 4_000_000  # rows of a Parquet file
+TURNS = 3  # of which the median counts
 
 
 def write(folder, rows, csv):
@@ -44,8 +46,15 @@ def pandas(place):
     return int(frame.groupby(NEEDED[:2])["click"].agg(["count", "sum"])["count"].sum())
 
 
+def duckdb(place):
+    import duckdb as db
+
+    rows = db.sql(f"SELECT {NEEDED[0]}, {NEEDED[1]}, count(*), sum({NEEDED[2]}) FROM '{place}' GROUP BY ALL").fetchall()
+    return sum(row[2] for row in rows)
+
+
 def warm():
-    """Import what either needs."""
+    """Import what each needs."""
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
@@ -81,21 +90,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         write(folder, asked.rows, not asked.parquet_only)
         print(f"{asked.rows:,} rows, written in {time.perf_counter() - start:.0f} s")
-        if asked.parquet_only:
-            seconds, _, memory = measured("ours", f"{folder}/*.parquet", asked.rows)
-            print(f"parquet: {asked.rows / seconds / 1e6:.1f} million rows a second, {memory:,.0f} MiB at most")
-            return
-        for place in (f"{folder}/log.csv", f"{folder}/0000.parquet"):
-            rows = asked.rows if place.endswith("csv") else min(asked.rows, PARTS)
-            pairs = [(measured("pandas", place, rows), measured("ours", place, rows)) for _ in range(5)]
-            theirs, seconds = (min(pair[who][0] for pair in pairs) for who in (0, 1))
-            ratio = sorted(their[0] / our[0] for their, our in pairs)[2]
-            cpu = sorted(their[1] / our[1] for their, our in pairs)[2]
-            print(
-                f"{Path(place).suffix[1:]}: {rows / seconds / 1e6:.1f} million rows a second, "
-                f"pandas {rows / theirs / 1e6:.1f}, median ratio {ratio:.1f} (of processor time {cpu:.1f}), "
-                f"{max(our[2] for _, our in pairs):,.0f} MiB at most"
-            )
+        places = [f"{folder}/*.parquet"] if asked.parquet_only else [f"{folder}/log.csv", f"{folder}/0000.parquet"]
+        for place in places:
+            rows = min(asked.rows, PARTS) if place.endswith("0000.parquet") else asked.rows
+            ways = ["ours", "duckdb", *([] if asked.parquet_only else ["pandas"])]
+            turns = [{way: measured(way, place, rows) for way in ways} for _ in range(TURNS)]
+            print(Path(place).suffix[1:])
+            for way in ways:
+                seconds, cpu, memory = (statistics.median(turn[way][k] for turn in turns) for k in range(3))
+                ratio = statistics.median(turn[way][1] / turn["ours"][1] for turn in turns)
+                print(
+                    f"  {way:7} {rows / seconds / 1e6:6.1f} million rows a second, {cpu:.2f} s of processor time "
+                    f"({ratio:.2f} of ours), {memory:,.0f} MiB at most"
+                )
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 2. Priors fitted to what the originals earned, and the market of them over the log's traffic.
 3. What the copies in the log are worth to their owners, and the audit of the policy in the fitted market, or of all
    mechanisms if no policy is named.
-4. What to run instead, and what that costs.
+4. What to run instead, and what that costs, in seasons if rates drift (`drift`).
 5. A backtest on the log, if it has propensities (`backtest`).
 """
 
@@ -34,6 +34,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, posterior_market, worth_of_copies
+from cloneproof.logs.drift import Drift, fitted_drift
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import (
     LogOwner,
@@ -109,6 +110,7 @@ class LogStudy(Result):
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
+    drift           how rates move over time, where the log has times
     notes           further remarks
     left            questions for which there was no time
     interrupted     whether somebody pressed Ctrl-C: some answers are missing then
@@ -132,6 +134,7 @@ class LogStudy(Result):
     seconds: float
     interrupted: bool = False
     by_segment: Mapping[str, CopyFindings] = field(default_factory=dict)
+    drift: Drift | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -161,7 +164,7 @@ class LogStudy(Result):
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
             "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
-            **fields_of(self, "backtest", "notes", "left", "interrupted"),
+            **fields_of(self, "backtest", "drift", "notes", "left", "interrupted"),
         }
 
 
@@ -227,6 +230,7 @@ def _studied(
     alike = lookalikes(log, findings)
     everybody = log_owners(log, alike)
     owners = studied_owners(everybody)
+    drift = fitted_drift(log, owners)
     notes = [*log.notes, *studied_words(owners, everybody)]
     positions = _page(log, notes)
     served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
@@ -263,7 +267,7 @@ def _studied(
     answers = _Answers()
     try:
         whole = Market(few, rounds, share, **terms, positions=positions)
-        _answer(asked, answers, log, whole, rounds if horizon is None else chosen, fits)
+        _answer(asked, answers, log, whole, rounds if horizon is None else chosen, fits, _lifetime(drift, whole, notes))
         interrupted = False
     except KeyboardInterrupt:
         interrupted = True
@@ -275,7 +279,7 @@ def _studied(
     return LogStudy(
         log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
-        interrupted, in_segments,
+        interrupted, in_segments, drift,
     )  # fmt: skip
 
 
@@ -288,6 +292,17 @@ def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:
         return None
     notes.append(f"a round of the study is a page of {len(log.positions)} places with the log's attention")
     return log.positions
+
+
+def _lifetime(drift: Drift | None, market: Market, notes: list[str]) -> float | None:
+    """Return how long rates last, for the advice; None where items do not move by themselves, or none is taken."""
+    if drift is None or drift.lifetime is None:
+        return None
+    if market.segments or market.places:
+        what = "segment" if market.segments else "position"
+        notes.append(f"the advice is for rates that stay: it takes no drift by {what}; leave --{what} out for seasons")
+        return None
+    return max(drift.lifetime[0], 1.0)
 
 
 def _takes(policy: StudiedPolicy, market: Market, notes: list[str]) -> bool:
@@ -316,7 +331,13 @@ class _Answers:
 
 
 def _answer(
-    asked: _Asked, answers: _Answers, log: Log, whole: Market, longest: int, fits: Mapping[str, FittedPriors]
+    asked: _Asked,
+    answers: _Answers,
+    log: Log,
+    whole: Market,
+    longest: int,
+    fits: Mapping[str, FittedPriors],
+    lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
     made = None if asked.policy is None else asked.made
@@ -324,7 +345,7 @@ def _answer(
         asked.tell(2, 5, "what the copies earned")
         answers.worth = _worths(asked, longest, fits)
     asked.tell(3, 5, "what to run")
-    answers.recommendation = _advised(asked, whole)
+    answers.recommendation = _advised(asked, whole, lifetime)
     if answers.recommendation is not None and answers.recommendation.interrupted:
         raise KeyboardInterrupt
     asked.tell(4, 5, "comparing mechanisms" if made is None else "auditing the policy")
@@ -414,7 +435,7 @@ def _compared(asked: _Asked) -> Comparison | None:
     return replace(found, rows=tuple(row for row in found if row.name not in found.left))
 
 
-def _advised(asked: _Asked, market: Market) -> Recommendation | None:
+def _advised(asked: _Asked, market: Market, lifetime: float | None) -> Recommendation | None:
     """Recommend what to run if all agents have the market's prior, so that parameters depend on nobody's own past."""
     seconds = asked.seconds(ADVISED)
     if seconds < LEAST_SECONDS:
@@ -422,7 +443,7 @@ def _advised(asked: _Asked, market: Market) -> Recommendation | None:
         return None
     try:
         with Deadline(seconds).for_engines():
-            return recommend(market, search=Search(seconds=seconds / 2, seed=asked.seed))
+            return recommend(market, drift=lifetime, search=Search(seconds=seconds / 2, seed=asked.seed))
     except CloneproofError as refusal:
         asked.notes.append(f"nothing is recommended: {refusal}")
         return None

@@ -16,6 +16,7 @@ from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.estimate import Estimate
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
+from cloneproof.logs.drift import LEVEL, Drift
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import Lookalikes
 from cloneproof.logs.policy_audit import PolicyAudit
@@ -31,6 +32,7 @@ from cloneproof.report.words import (
     names_words,
     number,
     percent,
+    rounded,
     sentence,
     shorten,
 )
@@ -54,6 +56,8 @@ def sections(study: LogStudy) -> Iterable[Section]:
         yield Section("What the copies earned", tuple(_worth(study)))
     if study.accounts:
         yield Section("What these accounts were paid", tuple(_accounts(study)))
+    if study.drift is not None:
+        yield Section("Rates over time", tuple(_drift(study.drift, study)))
     if study.by_segment:
         yield Section("By segment", tuple(_segments(study)))
     yield Section("What the rewards say", tuple(_findings(study)))
@@ -205,8 +209,9 @@ def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
         earned = number(_scaled(first.gain, study), sign=True)
         yield f"Earned by copies: {shorten(first.owner.name, 30)}", earned, f"{unit} in {first.horizon:,} rounds"
     if study.recommendation is not None and study.recommendation.ranked:
-        choice, rounds = study.recommendation.choice, study.recommendation.market.horizon
-        yield f"{choice.name} costs", number(_scaled(choice.regret, study)), f"{unit} in {rounds:,} rounds"
+        advised = study.recommendation
+        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
+        yield f"{advised.choice.name} costs", number(_scaled(advised.cost, study)), f"{unit} in {rounds:,} rounds"
 
 
 def _segments(study: LogStudy) -> Iterator[SectionPart]:
@@ -337,6 +342,42 @@ def _chance(value: float) -> str:
     return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4g}"
 
 
+def _drift(found: Drift, study: LogStudy) -> Iterator[SectionPart]:
+    """Say by how much rates move, and what that does to the advice."""
+    week = found.what.removesuffix("s")
+    if not found.moves:
+        yield Paragraph(
+            f"Rates do not move from {week} to {week} by more than chance ({_chance_words(found.together)})."
+        )
+        return
+    low, high = min(found.factors), max(found.factors)
+    words = [f"From {week} to {week} rates move together, between {low:.2f} and {high:.2f} of their average."]
+    if found.together >= LEVEL / 2:
+        words = [f"Rates of all items together do not move from {week} to {week} by more than chance."]
+    if found.lifetime is None:
+        words.append("Single items do not move by themselves by more than chance, so that who is best stays.")
+    else:
+        value, least, most = (rounded(number) for number in found.lifetime)
+        words.append(
+            f"Single items move by another {found.own:.0%} (standard deviation; {_chance_words(found.alone)}), as if a "
+            f"rate were drawn anew after about {value} rounds ({least} to {most}, 95{NARROW}%)."
+        )
+    advised = study.recommendation
+    if advised is not None and advised.seasons is not None:
+        season = f"seasons of {advised.seasons.length:,} rounds, after each of which the mechanism restarts"
+        one = advised.seasons.length >= advised.seasons.rounds
+        words.append(f"The advice below takes that: {'one season of all rounds' if one else season}.")
+    words.append("What copies earned is computed with rates that stay.")
+    yield Paragraph(" ".join(words))
+    rows = zip(found.names, found.rounds, found.factors, strict=True)
+    cells = [(name, f"{rounds:,}", f"{factor:.3f}") for name, rounds, factor in rows]
+    yield Table.of((week, "rounds", "rates over their average"), cells)
+
+
+def _chance_words(chance: float) -> str:
+    return "p below 1e-6" if chance < 1e-6 else f"p = {chance:.2g}"
+
+
 def _accounts(study: LogStudy) -> Iterator[SectionPart]:
     yield Paragraph(f"Accounts that share an item by the findings above, over the whole log, in {_unit(study)}.")
     rows = [(account, owner, f"{rounds:,}", f"{paid:,.6g}") for account, owner, rounds, paid in study.accounts]
@@ -362,8 +403,8 @@ def _cost(study: LogStudy) -> str:
     if advised is None or not advised.ranked:
         return ""
     if found is None:
-        rounds = advised.market.horizon
-        return f"It loses {_amount(advised.choice.regret, study)} {unit} over {rounds:,} rounds of the owners studied."
+        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
+        return f"It loses {_amount(advised.cost, study)} {unit} over {rounds:,} rounds of the owners studied."
     copied = _amount(found.as_logged, study)
     also = f", and {copied} with the copies that the log shows" if copied else ""
     return (
