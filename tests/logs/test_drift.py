@@ -86,3 +86,8 @@ def test_with_segments_the_advice_is_for_rates_that_stay_and_says_so(drift_of):
     market = cp.Market([cp.Agent("ana", 1, laws)], 10, segments={"tv": 0.5, "phone": 0.5})
     assert _lifetime(drift_of(0, 1e6), market, notes) is None
     assert notes == ["the advice is for rates that stay: it takes no drift by segment; leave --segment out for seasons"]
+
+
+def test_too_few_rewards_say_nothing_of_drift(drift_of):
+    log = read(np.zeros((ITEMS, WEEKS)))
+    assert fitted_drift(log, log_owners(log, ())) is None

@@ -117,7 +117,7 @@ def _unlikely(rounds: FloatArray, totals: FloatArray, fixed: bool) -> float | No
     seen = _enough(rounds, means[:, None] * factors)
     seen &= (seen.sum(axis=1) > 1)[:, None]
     items, weeks = (int(seen.any(axis=axis).sum()) for axis in (1, 0))
-    freedom = int(seen.sum()) - items - (0 if fixed else weeks - 1)
+    freedom = int(seen.sum()) - items - (0 if fixed else max(weeks - 1, 0))
     if freedom <= 0:
         return None
     rounds, totals = rounds * seen, totals * seen  # what is fitted is fitted again to the cells that count
