@@ -24,6 +24,7 @@ from cloneproof.analysis.copying.judging import joined, matching
 from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup
+from cloneproof.analysis.copying.titles import title_of
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
@@ -123,7 +124,7 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
     MOST_SHARING agents have it.
     """
     arms = {arm.place: arm for arm in log.arms}
-    links: dict[tuple[str, ...], list[tuple[str, str, Sequence[ArmPlace]]]] = defaultdict(list)
+    links: dict[tuple[str, ...], list[tuple[str, Sequence[ArmPlace]]]] = defaultdict(list)
     for one in (one for one in findings.duplicates if len(one.agents) <= MOST_SHARING):
         owned: dict[str, list[ArmPlace]] = defaultdict(list)
         for place in one.arms:
@@ -131,22 +132,23 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
         reason = f"{'equal' if one.equal else 'near'} {one.feature}"
         for agent, own in owned.items():
             if len(own) > 1:
-                links[agent,].append((reason, one.text, own))
+                links[agent,].append((reason, own))
         if one.feature != "arm" and len(owned) > 1:
-            links[tuple(sorted(owned))].append((reason, one.text, one.arms))
+            links[tuple(sorted(owned))].append((reason, one.arms))
     by_texts = [agents for agents in links if len(agents) > 1]
     for group in findings.found:
-        links[tuple(sorted(group.agents))] += [("rewards", "", pair) for pair in _matched(group, arms)]
+        links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
     found = []
     for agents, known in links.items():
-        places = list(dict.fromkeys(place for *_, some in known for place in some))
+        places = list(dict.fromkeys(place for _, some in known for place in some))
         number = {place: row for row, place in enumerate(places)}
-        pairs = [(number[one], number[other]) for *_, some in known for one, other in pairwise(some)]
+        pairs = [(number[one], number[other]) for _, some in known for one, other in pairwise(some)]
         items = [tuple(places[row] for row in rows) for rows in joined(len(places), pairs)]
         items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
         alone = len(agents) == 2 and not any(set(agents) & set(other) for other in by_texts if other != agents)
         reasons = tuple(dict.fromkeys(reason for reason, *_ in known))
-        text = min((text for _, text, some in known if text and some[0] in items[0]), key=len, default="")
+        texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
+        text = min(texts, key=lambda text: (title_of(text).is_code, len(text)), default="")
         found.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
     return tuple(sorted(found, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 

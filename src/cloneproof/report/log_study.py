@@ -39,6 +39,7 @@ from cloneproof.report.words import (
 
 MOST_GROUPS: Final = 12  # findings, and items that look alike
 MOST_IN_LEAD: Final = 4  # groups that the first lines name
+LASTING: Final = 10  # times the log's rounds, beyond which it cannot tell how long a rate lasts
 NOTHING: Final = 0.01  # part of what was earned that counts as nothing
 MOST_NAMED: Final = 12  # arms of a finding
 LONGEST_TEXT: Final = 60  # letters of a title
@@ -89,7 +90,11 @@ def _title(study: LogStudy) -> str:
     """Say what a person would look at first, and what it earned."""
     if not study.alike:
         return "Nothing in this log looks like copies"
-    return f"{_seems(study.alike[0])}{_earned(study.alike[0], study)}"
+    first = study.alike[0]
+    worth = _worth_of(first, study)
+    short = worth is not None and worth.times is not None and worth.horizon < study.log.rounds
+    when = f" in the first {worth.horizon:,} rounds" if worth is not None and short else ""
+    return f"{_seems(first)}{_earned(first, study)}{when}"
 
 
 def _seems(one: Lookalikes) -> str:
@@ -116,18 +121,22 @@ def _set_off(words: str) -> str:
     return f", {words}" if words else ""
 
 
+def _worth_of(one: Lookalikes, study: LogStudy) -> CopyWorth | None:
+    known = (each for each in study.worth if set(one.agents) <= set(each.owner.accounts))
+    return None if one.many_shops else next(known, None)
+
+
 def _earned(one: Lookalikes, study: LogStudy) -> str:
     """Say what these copies earned under the policy, as far as that is known."""
-    worth = next((each for each in study.worth if set(one.agents) <= set(each.owner.accounts)), None)
-    if worth is None or worth.times is None or one.many_shops:
+    worth = _worth_of(one, study)
+    if worth is None or worth.times is None:
         return ""
     value, low, high = worth.times
     who = "it" if len(one.agents) == 1 else "them"
-    when = "" if worth.horizon >= study.log.rounds else f" in the first {worth.horizon:,} rounds"
     if low > 1:
-        return f"; under {study.policy} that earned {who} about {value:.2g} times as much{when}"
+        return f"; under {study.policy} that earned {who} about {value:.{1 if value < 10 else 0}f} times as much"
     if high <= 1 + NOTHING:
-        return f"; under {study.policy} that earned {who} nothing{when}"
+        return f"; under {study.policy} that earned {who} nothing"
     return f"; whether that earned {who} anything under {study.policy} is open"
 
 
@@ -169,7 +178,7 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
             mean = float(sum((arm.total for arm in own), Fraction(0))) / max(rounds, 1)
             rows.append((
                 names_words(list(dict.fromkeys(agent for agent, _ in item)), 3, 30), shorten(text, LONGEST_TEXT),
-                f"{len(item)}", names_words([arm for _, arm in item], 4, 30), " and ".join(one.reasons),
+                f"{len(item)}", names_words([arm for _, arm in item], 4, 30), ", ".join(one.reasons),
                 f"{rounds:,}", f"{study.log.unscaled(mean):.4g}",
             ))  # fmt: skip
     columns = ("who", "what", "times", "arms", "alike in", "rounds", "mean")
@@ -358,9 +367,12 @@ def _drift(found: Drift, study: LogStudy) -> Iterator[SectionPart]:
         words.append("Single items do not move by themselves by more than chance, so that who is best stays.")
     else:
         value, least, most = (rounded(number) for number in found.lifetime)
+        about = f"about {value} rounds ({least} to {most}, 95{NARROW}%)"
+        if found.lifetime[2] > LASTING * study.log.rounds:
+            about = f"{least} rounds or more (95{NARROW}%)"
         words.append(
-            f"Single items move by another {found.own:.0%} (standard deviation; {_chance_words(found.alone)}), as if a "
-            f"rate were drawn anew after about {value} rounds ({least} to {most}, 95{NARROW}%)."
+            f"Single items move by another {found.own:.1%} (standard deviation; {_chance_words(found.alone)}), as if a "
+            f"rate were drawn anew after {about}."
         )
     advised = study.recommendation
     if advised is not None and advised.seasons is not None:
