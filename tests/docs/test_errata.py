@@ -39,7 +39,7 @@ def test_every_test_that_the_page_names_exists():
 
 
 def test_entries_are_numbered_through_and_quote_a_sentence_and_name_a_test():
-    entries = re.findall(r"^(?:- )?\*\*(\d+)\.(.*?)(?=^(?:- )?\*\*\d|^With nothing)", PAGE, re.MULTILINE | re.DOTALL)
+    entries = re.findall(r"^(?:- )?\*\*(\d+)\.(.*?)(?=^(?:- )?\*\*\d|^Further slips)", PAGE, re.MULTILINE | re.DOTALL)
     assert [int(number) for number, _ in entries] == list(range(1, 31))
     for number, text in entries:
         assert "“" in text, number
