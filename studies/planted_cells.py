@@ -1,6 +1,6 @@
-"""Logs with counts by week: how often copies are found, and different items, by number of cells.
+"""Logs with counts by week, and boards of battles: how often copies are found, and different items.
 
-python studies/planted_cells.py [--logs 20] [--seed 1000] [--jobs 1] [--only power|honest]
+python studies/planted_cells.py [--logs 20] [--seed 1000] [--jobs 1] [--only power|honest|boards]
 """
 
 from __future__ import annotations
@@ -10,19 +10,27 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each job has a core
 
 import argparse
+import importlib.util
+import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from typing import NamedTuple
+from unittest.mock import MagicMock
 
 import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import beta
 
+if importlib.util.find_spec("flint") is None:
+    sys.modules["flint"] = MagicMock()  # rigorous balls, which no log needs
+
+from cloneproof import boards
 from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.records import ArmRecord
+from cloneproof.boards.board import ELO, Battles, Board
 
 COLLECTIONS = ("uniform", "thompson", "ucb")
 ITEMS = {"own": 0.3, "flat": 0.0, "mixed": 0.3, "walks": 0.3, "level": 0.3, "audience": 0.3}  # deviations of log-odds
@@ -30,6 +38,9 @@ DRIFT = 0.3  # of all rates together from week to week, and between days of the 
 WEEKS, DAYS = 60, 7
 CELLS = (1, 4, 12, 30, 60)
 COPIES = (2, 3, 5)
+REWARDS = (8_000, 32_000)  # an arm
+STYLES = {"own": 0.3, "flat": 0.0, "families": 0.3}  # deviations of log-odds against an opponent
+BATTLES = (30_000, 100_000, 300_000)
 OF_AGENT = 3  # items
 TIMES = 40  # a day that UCB chooses an arm
 DRAWS = 200  # Thompson's a day
@@ -117,13 +128,54 @@ def _chosen(
             yield some
 
 
-def tried(job: tuple[str, Planted, int]) -> tuple[str, Planted, bool, float]:
-    """Return whether a log has a wrong finding, or else (with copies) the right one; and the seconds it took."""
-    what, kind, seed = job
+class PlantedBoard(NamedTuple):
+    """A board: every model its own producer, and perhaps one that is entered twice.
+
+    styles  own       how models meet opponents, each by itself
+            flat      by strengths alone
+            families  most of it common to three models each
+    """
+
+    styles: str = "own"
+    battles: int = 30_000
+    copies: int = 1
+    models: int = 30
+
+
+def draw_board(kind: PlantedBoard, seed: int) -> Board:
+    """Draw the battles of a board."""
+    dice = np.random.default_rng([seed, *map(ord, repr(kind))])
+    models, who = kind.models, np.arange(kind.models)
+    who[: kind.copies] = 0
+    apart = dice.normal(0, STYLES[kind.styles], (models, models))
+    if kind.styles == "families":
+        apart = 0.5 * apart + 0.85 * dice.normal(0, STYLES["families"], (models, models))[np.arange(models) // 3]
+    strengths, apart = dice.normal(0, 0.7, models)[who], (apart - apart.T)[np.ix_(who, who)] / 2**0.5
+    chances = expit(strengths[:, None] - strengths + apart)
+    above = np.triu_indices(models, 1)
+    shown = dice.multinomial(kind.battles, np.ones(len(above[0])) / len(above[0]))
+    wins = np.zeros((models, models))
+    wins[above] = dice.binomial(shown, chances[above])
+    wins[above[::-1]] = shown - wins[above]
+    none = np.zeros(0, np.int32)
+    names = tuple(f"model {number}" for number in range(models))
+    battles = Battles(wins, none, none, np.zeros(0))
+    return Board(
+        names, names, strengths * ELO, np.ones(models), battles.counts.sum(axis=1).astype(int), "battles", battles
+    )
+
+
+def tried(job: tuple[Planted | PlantedBoard, int]) -> tuple[Planted | PlantedBoard, bool, float]:
+    """Return whether a log or board has a wrong finding, or (with copies) the right one; and the seconds it took."""
+    kind, seed = job
     begin = time.process_time()
-    found = find_copies(draw_log(kind, seed)).found
-    right = any(set(group.agents) == {"agent 0"} for group in found)
-    return what, kind, right if kind.copies > 1 else bool(found), time.process_time() - begin
+    if isinstance(kind, PlantedBoard):
+        pairs = boards.find_copies(draw_board(kind, seed)).pairs
+        copied = {f"model {number}" for number in range(kind.copies)}
+        found = [set(pair.models) <= copied for pair in pairs]
+    else:
+        found = [group.agents == ("agent 0",) for group in find_copies(draw_log(kind, seed)).found]
+    return kind, any(found) if kind.copies > 1 else bool(found), time.process_time() - begin
 
 
 def interval(found: int, of: int) -> str:
@@ -133,56 +185,59 @@ def interval(found: int, of: int) -> str:
     return f"{found / of:.3f} ({low:.3f}-{high:.3f})"
 
 
+def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table as Markdown."""
+    for row in (head, ["---"] * len(head), *rows):
+        print(f"| {' | '.join(map(str, row))} |")
+
+
 def main(logs: int, seed: int, jobs: int, only: str) -> None:
-    """Print the shares of honest logs with a finding by kind, and power by number of cells and copies."""
-    honest = [Planted(how, drift, items) for how, drift, items in product(COLLECTIONS, (False, True), ITEMS)]
-    planted = [
-        Planted(how, how != "uniform", "own", cells, copies, copied, rewards)
-        for how, copied in (("uniform", "any"), ("thompson", "best"), ("ucb", "best"))
-        for rewards, cells, copies in product((8_000, 32_000), CELLS, COPIES)
-    ]
-    asked = [("honest", kind) for kind in honest if only != "power"] + [
-        ("power", kind) for kind in planted if only != "honest"
-    ]
-    work = [(what, kind, seed + number) for number in range(logs) for what, kind in asked]
-    found: Counter[Planted] = Counter()
+    """Print the shares of honest logs and boards with a finding by kind, and power by number of cells and copies."""
+    ways = list(product(COLLECTIONS, (False, True)))
+    kinds: dict[str, list[Planted | PlantedBoard]] = {
+        "honest": [Planted(how, drift, items) for how, drift in ways for items in ITEMS],
+        "power": [
+            Planted(how, how != "uniform", "own", cells, copies, "any" if how == "uniform" else "best", rewards)
+            for how, rewards, copies, cells in product(COLLECTIONS, REWARDS, COPIES, CELLS)
+        ],
+        "boards": [PlantedBoard(*each) for each in product(STYLES, BATTLES, (1, 2))],
+    }
+    asked = [kind for what, some in kinds.items() if only in ("", what) for kind in some]
+    work = [(kind, seed + number) for number in range(logs) for kind in asked]
+    found: Counter[Planted | PlantedBoard] = Counter()
     spent, begin = 0.0, time.time()
     with ProcessPoolExecutor(jobs) as pool:
-        for done, (_, kind, yes, seconds) in enumerate(pool.map(tried, work, chunksize=4)):
+        for done, (kind, yes, seconds) in enumerate(pool.map(tried, work, chunksize=4)):
             found[kind] += yes
             spent += seconds
             if done % (25 * jobs) == 0:
-                print(f"{done} of {len(work)} logs, {time.time() - begin:.0f} s", flush=True)
-    print(f"{len(work)} logs, {spent / len(work):.2f} s of one core each, seeds {seed} to {seed + logs - 1}")
-    if only != "power":
+                print(f"{done} of {len(work)}, {time.time() - begin:.0f} s", flush=True)
+    print(f"{len(work)} of them, {spent / len(work):.2f} s of one core each, seeds {seed} to {seed + logs - 1}")
+
+    def share(*some: Planted | PlantedBoard) -> str:
+        return interval(sum(found[kind] for kind in some), logs * len(some))
+
+    if only in ("", "honest"):
+        print(f"\nhonest logs with a finding, which is wrong: share of {logs} each (95 % interval)")
+        head = [f"{how}{', drift' * drift}" for how, drift in ways]
+        rows = {items: [share(Planted(how, drift, items)) for how, drift in ways] for items in ITEMS}
+        rows["all"] = [share(*(Planted(how, drift, items) for items in ITEMS)) for how, drift in ways]
+        table(["items", *head], [[name, *row] for name, row in rows.items()])
+        print(f"all of them: {share(*kinds['honest'])}")
+    if only in ("", "power"):
+        print(f"\ncopies found, of {logs} logs each; 1 cell: by means alone")
+        table(["collection", "rewards an arm", "copies", *(f"{cells} cells" for cells in CELLS)], [
+            [kind.collection, kind.rewards, kind.copies, *(share(kind._replace(cells=cells)) for cells in CELLS)]
+            for kind in kinds["power"] if isinstance(kind, Planted) and kind.cells == CELLS[0]
+        ])  # fmt: skip
+    if only in ("", "boards"):
         print(
-            f"\nhonest logs with a finding (wrong), of {logs} each, 95 % interval\n| items | "
-            + " | ".join(f"{how}{', drift' * drift}" for how, drift in product(COLLECTIONS, (False, True)))
-            + " |\n|---" * 1
-            + "|---" * 6
-            + "|"
+            f"\nboards of 30 models, of {logs} each: with a finding if all differ (wrong), and if one is entered twice"
         )
-        for items in ITEMS:
-            row = [
-                interval(found[Planted(how, drift, items)], logs) for how, drift in product(COLLECTIONS, (False, True))
-            ]
-            print(f"| {items} | {' | '.join(row)} |")
-        for how, drift in product(COLLECTIONS, (False, True)):
-            whole = sum(found[Planted(how, drift, items)] for items in ITEMS)
-            print(f"{how}{', drift' * drift}, all kinds: {interval(whole, logs * len(ITEMS))}")
-        print(f"all: {interval(sum(found[kind] for kind in honest), logs * len(honest))}")
-    if only != "honest":
-        print(
-            f"\npower, of {logs} logs each\n| collection | rewards an arm | copies | "
-            + " | ".join(f"{cells} cells" for cells in CELLS)
-            + " |\n|---|---|---"
-            + "|---" * len(CELLS)
-            + "|"
-        )
-        for kind in planted:
-            if kind.cells == CELLS[0]:
-                row = [f"{found[kind._replace(cells=cells)] / logs:.2f}" for cells in CELLS]
-                print(f"| {kind.collection} | {kind.rewards} | {kind.copies} | {' | '.join(row)} |")
+        table(["styles", *(f"{battles} battles" for battles in BATTLES)], [
+            [styles, *("; ".join(share(PlantedBoard(styles, each, copies)) for copies in (1, 2)) for each in BATTLES)]
+            for styles in STYLES
+        ])  # fmt: skip
 
 
 if __name__ == "__main__":
@@ -190,6 +245,6 @@ if __name__ == "__main__":
     parser.add_argument("--logs", type=int, default=20, help="of each kind")
     parser.add_argument("--seed", type=int, default=1000, help="the first")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--only", choices=("power", "honest"), default="")
+    parser.add_argument("--only", choices=("power", "honest", "boards"), default="")
     options = parser.parse_args()
     main(options.logs, options.seed, options.jobs, options.only)

@@ -170,7 +170,7 @@ def test_honest_tables_end_with_another_exit_code(files):
 
 def test_tables_that_are_no_scores_are_refused(files):
     folder, _ = files
-    with pytest.raises(BoardError, match=r"expected scores \(model and a column"):
+    with pytest.raises(BoardError, match=r"scores \(model and a column"):
         boards.find_copies(folder / "owners.csv")
     with pytest.raises(BoardError, match="two models that share 5 tasks"):
         boards.find_copies({"model": ["a", "b"], **{f"t{k}": [k, None] for k in range(6)}})

@@ -1,4 +1,4 @@
-"""Models of a table of scores that look like one: ties to the last digit, and near-ties.
+"""Models that look like one: in a table of scores by ties to the last digit, and near-ties; in battles by opponents.
 
 Unrelated models tie on a task by chance: more often where scores are coarse or many models have the same one, and more
 often if they are equally strong. So each tie has a chance of its own, from models of other producers. An e-value
@@ -8,15 +8,16 @@ ties is asked for as well.
 For near-ties scores become normal scores by task, and the part that a model's strength explains (one factor) is taken
 away. What is left of two unrelated models has a correlation near 0, whose law is fitted to the pairs of different
 producers; what is left of near-copies has one near 1, but for a few tasks. The second e-value compares these. A pair's
-e-value is the average of both, and e-BH (`analysis.copying.discoveries`) says which pairs are findings at the level.
+e-value is the average of both, that of battles stands in `opponents`, and e-BH (`analysis.copying.discoveries`) says
+which pairs are findings at the level.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Final
+from dataclasses import asdict, dataclass, replace
+from typing import Final, Literal
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
@@ -27,8 +28,9 @@ from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.judging import joined
-from cloneproof.boards.board import Floats, Kinship, Scores
-from cloneproof.boards.reading import read_scores
+from cloneproof.boards.board import Board, Floats, Kinship, Scores
+from cloneproof.boards.opponents import battle_pairs
+from cloneproof.boards.reading import holds_scores, read_board, read_scores
 from cloneproof.errors import BoardError
 
 LEVEL: Final = 0.05  # false discovery rate
@@ -50,7 +52,7 @@ UNRELATED: Final = np.tanh(np.linspace(-4.0, 4.0, 161))  # grid of the correlati
 
 @dataclass(frozen=True)
 class LikePair:
-    """Two models that look like one.
+    """Two models that look like one; of battles, tasks are opponents and scores the shares of battles won.
 
     kinship   "same producer", "declared" (one is adapted from the other, or both from one model) or "none declared"
     nearness  correlation of their scores beyond what their strengths explain
@@ -88,7 +90,10 @@ class LikeModels:
 
 @dataclass(frozen=True)
 class BoardCopies(Result):
-    """Pairs of models that look like one, at a level of false discoveries, the strongest first."""
+    """Pairs of models that look like one, at a level of false discoveries, the strongest first.
+
+    by   "tasks" or "opponents", in which models were compared
+    """
 
     said_in = "board_copies"
     scores: Scores
@@ -96,9 +101,10 @@ class BoardCopies(Result):
     hypotheses: int
     pairs: tuple[LikePair, ...]
     groups: tuple[LikeModels, ...]
+    by: Literal["tasks", "opponents"] = "tasks"
 
     def to_dict(self) -> dict[str, object]:
-        table = {"models": len(self.scores.models), "tasks": len(self.scores.tasks), "notes": list(self.scores.notes)}
+        table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
         found = {"pairs": [asdict(pair) for pair in self.pairs], "groups": [asdict(group) for group in self.groups]}
         return {**table, **fields_of(self, "level", "hypotheses"), **to_data(found)}
 
@@ -125,18 +131,24 @@ def find_copies(
     columns: Mapping[str, str] | None = None,
     level: float = LEVEL,
 ) -> BoardCopies:
-    """Find models of a table of scores that look like one, whoever lists them.
+    """Find models of a table of scores, or of a board of battles, that look like one, whoever lists them.
 
     A finding is a reason to look, never an accusation. The expected share of findings about different models is at most
     the level, if scores of different models are independent given their strengths, up to correlations of the law that
     is fitted: to pairs of different producers, and to declared kin for those.
 
-    scores   `Scores`, or a table as `read_scores` takes it, which explains `owners`, `kin` and `columns`
+    scores   `Scores`, a `Board` with battles, or a table as `read_scores`, which explains `owners`, `kin` and
+             `columns`, or `read_board` takes it
     level    the false discovery rate that is aimed at
     """
-    if not isinstance(scores, Scores):
-        scores = read_scores(scores, owners=owners, kin=kin, columns=columns)
     wanted = number_in(level, "the level of false discoveries", 0, 1, low_open=True, error=BoardError)
+    if not isinstance(scores, Scores | Board):
+        if holds_scores(scores, columns):
+            scores = read_scores(scores, owners=owners, kin=kin, columns=columns)
+        else:
+            scores = read_board(scores, owners=owners, columns=columns)
+    if isinstance(scores, Board):
+        return _by_opponents(scores, wanted)
     values, known = scores.values, np.isfinite(scores.values)
     shared = known.astype(float) @ known.T
     asked = np.triu(shared >= LEAST_SHARED, 1)
@@ -164,6 +176,26 @@ def find_copies(
         for pair, number in zip(pairs, found, strict=True)
     ]
     return BoardCopies(scores, wanted, int(asked.sum()), tuple(listed), _groups(scores, fitted.strength, pairs))
+
+
+def _by_opponents(board: Board, level: float) -> BoardCopies:
+    if board.battles is None:
+        raise BoardError(
+            "expected scores by task, or battles, to compare models in, got one number for each; give a table of those"
+        )
+    wins, counts = board.battles.wins, board.battles.counts
+    shares = np.divide(wins, counts, out=np.full(wins.shape, np.nan), where=counts > 0)
+    scores = Scores(board.models, board.models, shares, board.producers, ("",) * len(board.models), board.notes)
+    found = battle_pairs(wins, board, scores.unrelated)
+    kept = discoveries(found.log_e, np.ones(len(found.log_e)), max(found.asked, 1), level)
+    listed = []
+    for number in kept:
+        pair = found.pairs[number]
+        left = Strengths(board.ratings, shares, np.ones(len(shares)))
+        like = _listed(scores, left, pair, float(found.nearness[number]), float(found.log_e[number]))
+        listed.append(replace(like, tied=(), differ=(*like.differ, *like.tied)))
+    groups = _groups(scores, board.ratings, [found.pairs[number] for number in kept])
+    return BoardCopies(scores, level, found.asked, tuple(listed), groups, "opponents")
 
 
 def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: float, log_e: float) -> LikePair:

@@ -14,6 +14,7 @@ from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
+from cloneproof.boards.copies import BoardCopies, find_copies
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
 from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
 from cloneproof.boards.listing import BestListing, Panel
@@ -64,6 +65,8 @@ class BoardStudy(Result):
     left: tuple[str, ...]
     """Questions for which there was no time."""
     seconds: float
+    copies: BoardCopies | None = None
+    """Models that look like one, if there are battles."""
 
     @property
     def verdict(self) -> str:
@@ -95,7 +98,7 @@ class BoardStudy(Result):
                 for model, maker, rating, error, votes, weight in models
             ],
             **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
-            **fields_of(self, "private", "inflation", "lead", "advice"),
+            **fields_of(self, "private", "inflation", "lead", "advice", "copies"),
         }  # fmt: skip
 
 
@@ -186,4 +189,5 @@ def study_board(
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
     found = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
-    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.elapsed)
+    copies = None if board.battles is None else find_copies(board)
+    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.elapsed, copies)

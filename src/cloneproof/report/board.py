@@ -33,6 +33,10 @@ def sections(study: BoardStudy) -> Iterable[Section]:
         yield _drawn(variants_figure(study))
     if study.entrants:
         yield Section("Among entrants", tuple(_entrants(study)))
+    if study.copies is not None:
+        said, *others = study.copies.sections()
+        yield Section(said.title, said.parts)
+        yield from (each for each in others if each.title != "Small print")
     yield Section("Private selection", tuple(_private(study)))
     if study.inflation:
         yield _drawn(inflation_figure(study.inflation))

@@ -16,14 +16,14 @@ LARGEST: Final = 1e6  # e-value up to which the number is stated
 def sections(found: BoardCopies) -> Iterable[Section]:
     """Return what was found."""
     scores = found.scores
-    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} tasks"
+    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} {found.by}"
     strange = [pair for pair in found.pairs if pair.kinship == "none declared"]
     yield Section(_title(found, len(strange)), tuple(_answer(found)), asked, "undecided")
     if strange:
-        yield Section("Models that look like one, no kinship declared", (_pairs(strange),))
+        yield Section("Models that look like one, no kinship declared", (_pairs(strange, found),))
     kin = [pair for pair in found.pairs if pair.kinship != "none declared"]
     if kin:
-        yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin),))
+        yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin, found),))
     if found.groups:
         yield Section("What such entries gain on the board", tuple(_gains(found)))
     yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(found)))),))
@@ -38,26 +38,31 @@ def _title(found: BoardCopies, strange: int) -> str:
 
 def _answer(found: BoardCopies) -> Iterator[SectionPart]:
     yield Paragraph(
-        f"{found.hypotheses:,} pairs share {LEAST_SHARED} tasks or more. Of the findings at most {found.level:.0%} are "
-        "expected to be about different models. A finding is a reason to look, and says nothing about anybody's "
-        "intentions: an entry may be a new name, a new version, a wrapper, or scores that were entered twice."
+        f"{found.hypotheses:,} pairs share {LEAST_SHARED} {found.by} or more. Of the findings at most "
+        f"{found.level:.0%} are expected to be about different models. A finding is a reason to look, and says nothing "
+        "about anybody's intentions: an entry may be a new name, a new version, a wrapper, or scores that were entered "
+        "twice."
     )
 
 
-def _pairs(pairs: Sequence[LikePair]) -> Table:
-    columns = ("models", "producers", "declared", "ties", "nearness", "e-value", "differ most on")
+def _pairs(pairs: Sequence[LikePair], found: BoardCopies) -> Table:
+    by_tasks = found.by == "tasks"
+    columns = ("models", "producers", "declared", "ties" if by_tasks else "opponents of both", "nearness", "e-value",
+               "differ most on" if by_tasks else "differ most against")  # fmt: skip
     return Table.of(columns, [
         (" and ".join(pair.models), " and ".join(dict.fromkeys(pair.producers)),
-         "" if pair.kinship == "none declared" else pair.kinship, f"{len(pair.tied)} of {pair.shared} tasks",
+         "" if pair.kinship == "none declared" else pair.kinship,
+         f"{len(pair.tied)} of {pair.shared} tasks" if by_tasks else f"{pair.shared}",
          f"{pair.nearness:.3f}", f"{pair.e_value:,.0f}" if pair.e_value <= LARGEST else f"{pair.e_value:.0e}",
          ", ".join(pair.differ[:MOST_TASKS]))
         for pair in pairs
-    ], left=["producers", "declared", "differ most on"])  # fmt: skip
+    ], left=["producers", "declared", columns[-1]])  # fmt: skip
 
 
 def _gains(found: BoardCopies) -> Iterator[SectionPart]:
+    strength = "one factor of the normal scores of all tasks" if found.by == "tasks" else "the board's rating"
     yield Paragraph(
-        "Places of these entries if models are ranked by strength (one factor of the normal scores of all tasks), each "
+        f"Places of these entries if models are ranked by strength ({strength}), each "
         "entry counted. Where the best entry counts, a group gains what its best stands above the average of it, and "
         "all but one of its entries take places from others."
     )
@@ -72,6 +77,10 @@ def _small_print(found: BoardCopies) -> Iterator[str]:
         f"Ties count from a share of {LEAST_TIES:g} of the shared tasks on, and not in a score that {COMMON:.0%} of "
         "the unrelated models have. Nearness is the correlation of scores beyond what strength explains; kin are "
         "compared with kin, others with pairs of different producers. --json lists all tasks of a finding."
+        if found.by == "tasks"
+        else "Models are compared by their results against each opponent of both, beyond what strengths explain "
+        "(nearness is the correlation of that); their battles with each other do not count. How much unrelated models "
+        "have in common is fitted to other pairs."
     )
     if found.scores.producers == found.scores.models:
         yield "No producers were named, so every model is taken for its own producer."

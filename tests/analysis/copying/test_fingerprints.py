@@ -26,7 +26,7 @@ def counted(rounds, totals, agents, **features):
 
 
 def test_three_copies_that_means_do_not_show_are_found_by_their_cells():
-    records = draw_log(Planted(copies=3, rewards=32_000, agents=8), 1)
+    records = draw_log(Planted(copies=3, rewards=32_000, agents=5), 1)
     (group,) = find_copies(records).found
     assert {arm for _, arm in group.arms} == {"copy 0", "copy 1", "copy 2"}
     assert group.probability > 0.9
@@ -34,9 +34,9 @@ def test_three_copies_that_means_do_not_show_are_found_by_their_cells():
 
 
 def test_different_items_are_rarely_found():
-    # at a rate of .05 five of 6 logs are wrong with a probability below one in a million, as are 30 of 180
-    number, most, how = (10, 29, COLLECTIONS) if LONG else (1, 4, ("thompson",))
-    kinds = [Planted(each, True, kind, 4, rewards=1_000, agents=4) for kind in ITEMS for each in how]
+    # at a rate of .05 five of 6 logs are wrong with a probability near one in a million, as are 30 of 180
+    number, most, how, agents = (10, 29, COLLECTIONS, 8) if LONG else (1, 4, ("uniform",), 3)
+    kinds = [Planted(each, True, kind, 4, rewards=4_000, agents=agents) for kind in ITEMS for each in how]
     logs = [draw_log(kind, seed) for kind in kinds for seed in range(number)]
     assert sum(bool(find_copies(log).found) for log in logs) <= most
 
@@ -99,11 +99,11 @@ def test_a_log_without_cells_is_as_before():
 
 
 def two_accounts(seed, same):
-    """Two of 10 agents with two items each have one of one title, served to different audiences."""
+    """Two of 6 agents with two items each have one of one title, served to different audiences."""
     dice = np.random.default_rng(seed)
-    names, cells = [f"p{k // 2}" for k in range(20)], 6
-    rates = expit(-2.5 + dice.normal(0, 0.5, (20, 1)) + dice.normal(0, 0.4, (20, cells)))
-    rounds = np.full((20, cells), 4_000.0)
+    names, cells = [f"p{k // 2}" for k in range(12)], 6
+    rates = expit(-2.5 + dice.normal(0, 0.5, (12, 1)) + dice.normal(0, 0.4, (12, cells)))
+    rounds = np.full((12, cells), 4_000.0)
     if same:
         rates[2] = rates[0]
     rounds[0, :3], rounds[2, 3:] = 40_000.0, 40_000.0
@@ -122,7 +122,7 @@ def test_a_second_account_with_another_audience_is_found_in_its_segments_and_not
 
 
 def test_power_is_said_and_grows_with_the_log():
-    few, many = (find_copies(draw_log(Planted(rewards=rewards, agents=6), 2), planted=8) for rewards in (500, 128_000))
+    few, many = (find_copies(draw_log(Planted(rewards=rewards, agents=4), 2), planted=6) for rewards in (500, 128_000))
     assert few.found == many.found == ()
     assert few.power.chance < 0.5 < many.power.chance
     assert few.power.low <= few.power.chance <= few.power.high < 1

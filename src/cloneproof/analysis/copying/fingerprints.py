@@ -68,6 +68,7 @@ class CellTable:
         self.centre = float(np.average(levels, weights=known))
         beyond = float(np.average((levels - self.centre) ** 2 - noise, weights=known))
         self.spread = max(LEAST_SPREAD, max(beyond, 0.0) ** 0.5)
+        self.levels, _ = self._levels(rounds, totals)
         owned = defaultdict(list)
         for number, agent in enumerate(agents):
             owned[agent].append(number)
