@@ -269,16 +269,15 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
         "once while everybody else stays as in the log."
     )
     columns = ("owner", "registered", "rounds", "with copies", "each once", "difference", "times")
-    rows = [_worth_row(each, study) for one in study.worth for each in (one, *one.shorter)]
-    yield Table.of(columns, rows, left=["registered"])
+    yield Table.of(columns, [_worth_row(each, study) for each in study.worth], left=["registered"])
     yield from (Paragraph(sentence(each.remark), each.owner.name) for each in study.worth if each.remark)
     if max(horizons) < rounds:
         yield Paragraph(
-            f"The log has {rounds:,} rounds, of which sampling enough runs takes longer than there was: the rows with "
-            "fewer rounds show how the difference moves with the horizon. More --seconds allow more rounds, --horizon "
-            "asks for a number of them.",
+            f"The log has {rounds:,} rounds, of which sampling enough runs takes longer than there was. More --seconds "
+            "allow more rounds, --horizon asks for a number of them. How many times as much copies earn over fewer:",
             role="note",
         )
+        yield _by_horizon(study.worth)
     yield Paragraph(
         "If these are copies. An item's mean is drawn from what the log says of it; two accounts that share "
         "an item count as one owner, who registers each item once in all instead; a policy that compares agents is run "
@@ -287,11 +286,22 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
     )
 
 
+def _by_horizon(worth: Sequence[CopyWorth]) -> Table:
+    """Return how many times as much copies earn over each horizon."""
+    known = {one.owner.name: {each.horizon: _times(each) for each in (one, *one.shorter)} for one in worth}
+    horizons = sorted({horizon for own in known.values() for horizon in own})
+    rows = [(shorten(name, LONGEST_TEXT), *(own.get(each, "") for each in horizons)) for name, own in known.items()]
+    return Table.of(("owner", *(f"{horizon:,} rounds" for horizon in horizons)), rows)
+
+
+def _times(each: CopyWorth) -> str:
+    return "" if each.times is None else "{:.2g} ({:.2g} to {:.2g})".format(*each.times)
+
+
 def _worth_row(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:
     name, copies = shorten(each.owner.name, LONGEST_TEXT), copies_words(each.owner.copies)
     numbers = ("" if value is None else number(_scaled(value, study)) for value in (each.copied, each.once))
-    times = "" if each.times is None else f"{each.times[0]:.2g} ({each.times[1]:.2g} to {each.times[2]:.2g})"
-    return name, copies, f"{each.horizon:,}", *numbers, _amount(each.gain, study, sign=True), times
+    return name, copies, f"{each.horizon:,}", *numbers, _amount(each.gain, study, sign=True), _times(each)
 
 
 def _further(number_left: int, what: str) -> list[SectionPart]:
