@@ -59,8 +59,8 @@ def test_dominance_tries_each_vector_once():
 
 def test_the_scope_of_seven_agents_counts_vectors_in_one_phrase():
     agents = [cp.Agent(f"s{k}", 1 + k % 3, cp.Discrete([0.2, 0.5 + 0.05 * k], [0.5, 0.5])) for k in range(7)]
-    made = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=3)
-    found = cp.audit(cp.Market(agents, horizon=400), made, search=cp.Search(copies=2))
+    made = cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2)
+    found = cp.audit(cp.Market(agents, horizon=100), made, search=cp.Search(copies=2))
     words = str(found.scope)
     assert words.count("vectors of copies") == words.count("of an original") == 1
     assert found.scope.agents == tuple(agent.name for agent in agents)

@@ -14,7 +14,7 @@ import cloneproof as cp
 from support.late_by_hand import Script, segment_payoffs
 from support.sizes import LONG
 
-CASES = 2_000 if LONG else 12
+CASES = 2_000 if LONG else 8
 PAY_IF_POOLED = (26, 71, 85)  # the numbers of cases, with withholding and with copies
 RATES = [Fraction(number, 4) for number in (0, 0, 0, 1, 2, 3, 4, 4, 4)]
 RIVALS_RATES = [Fraction(0), Fraction(1)]

@@ -20,7 +20,7 @@ from cloneproof.mechanisms.online.slate import LaboratoryState
 from support.late_by_hand import Script
 from support.sizes import LONG
 
-CASES = 2_000 if LONG else 12
+CASES = 2_000 if LONG else 8
 RATES = [Fraction(number, 4) for number in (0, 0, 1, 2, 3, 4, 4)]
 ATTENTIONS = [Fraction(number, 4) for number in (1, 2, 3, 4, 4)]
 HALF, ONE, ZERO = Fraction(1, 2), Fraction(1), Fraction(0)
