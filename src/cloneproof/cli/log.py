@@ -74,7 +74,11 @@ def log(
     levels: Annotated[int, option("N", "Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
         int | None,
-        option("N", "Judge the policy over N rounds.", show_default="the log's, up to 1000, or a live market's"),
+        option(
+            "N",
+            "Judge the policy over N rounds.",
+            show_default="as many of the log's as time allows, or a live market's",
+        ),
     ] = None,
     share: Annotated[
         float | None,
