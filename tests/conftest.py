@@ -43,8 +43,8 @@ def ticking_clock():
 @pytest.fixture
 def fewer_seeds(monkeypatch):
     """The conformance suite judges ties and chances from fewer seeds, and by wider limits."""
-    monkeypatch.setattr("cloneproof.analysis.properties.conformance.PICKS", 200)
-    monkeypatch.setattr("cloneproof.analysis.properties.conformance.TIE_SEEDS", 300)
+    monkeypatch.setattr("cloneproof.analysis.properties.conformance.PICKS", 100)
+    monkeypatch.setattr("cloneproof.analysis.properties.conformance.TIE_SEEDS", 200)
 
 
 @pytest.fixture(scope="module")
