@@ -141,7 +141,7 @@ def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted,
     assert data["notes"][0].startswith("all seasons of feed: 1,500 rewards of 1,500 decisions by reservoir")
     assert data["log"]["columns"] == {"agent": "agent", "arm": "arm", "reward": "reward", "same": []}
     page = target.read_text()
-    assert all(words in page for words in ("Does reservoir pay for copies?", "market.db", "1,500 rewards"))
+    assert all(words in page for words in ("What copies could earn under reservoir", "market.db", "1,500 rewards"))
 
 
 def test_reading_a_ledger_counts_for_the_seconds(planted):
