@@ -337,11 +337,10 @@ def test_the_generator_has_what_it_says(tmp_path):
     assert log.propensities
     done = run("log", tmp_path / "x.csv", "--json", "--statistics")
     assert json.loads(done.stdout)["rounds"] == 3000
-    for policy in ([], ["--policy", "thompson"]):
-        with ticking(0.3):  # there is no time for an audit
-            done = run("log", tmp_path / "x.csv", "--json", *policy, "--seconds", "1")
-        assert json.loads(done.stdout)["verdict"] is None
-        assert done.returncode == 3
+    with ticking(0.3):  # there is no time for an audit
+        done = run("log", tmp_path / "x.csv", "--json", "--policy", "thompson", "--seconds", "1")
+    assert json.loads(done.stdout)["verdict"] is None
+    assert done.returncode == 3
 
 
 def test_one_owner_with_many_items_does_not_fill_the_market():
