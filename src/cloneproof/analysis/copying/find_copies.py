@@ -58,7 +58,7 @@ def find_copies(
     level     the false discovery rate that is aimed at
     same      the features whose equality or nearness makes two arms likelier to be one item
     seconds   about how long to take; `late` counts the questions that were left
-    planted   how many items to plant copies of, to say how often these would have been found (`power`)
+    planted   how many items to plant copies of, if time is left, to say how often these would have been found (`power`)
 
     >>> honest = [ArmRecord(f"p{k}", "only", 10_000, 250.0 * k, 250.0 * k) for k in range(1, 30)]
     >>> copied = [ArmRecord("ana", f"ad {k}", 10_000, 3_100.0 + k, 3_100.0 + k) for k in range(6)]
@@ -93,7 +93,8 @@ def find_copies(
     notes = notes_of(log, len(records), same)
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
-    groups, power = findings_of(log, questions, weights, found, ODDS), copy_power(log, questions, wanted, planted)
+    groups = findings_of(log, questions, weights, found, ODDS)
+    power = copy_power(log, questions, wanted, 0 if clock.spent else planted)
     if power is not None:
         count_work(planted * COPIES * (ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)))
         notes = (power.words, *notes)
