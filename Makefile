@@ -36,9 +36,8 @@ demo: $(DEMO)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-# Three jobs at a time on two cores, as tests of the service often wait; the longest first. Each file of tests is read by
-# one process only, with its fixtures.
-TEST_PARTS := serve others analysis engines doctests
+# Two jobs at a time, the longest first. Each file of tests is read by one process only, with its fixtures.
+TEST_PARTS := others analysis engines serve doctests
 TESTS_OF_serve := tests/serve tests/report tests/cli
 TESTS_OF_engines := tests/engines tests/mechanisms
 TESTS_OF_analysis := tests/analysis tests/advice
@@ -47,7 +46,7 @@ TESTS_OF_others := $(filter-out $(TESTS_OF_serve) $(TESTS_OF_engines) $(TESTS_OF
                      $(wildcard tests/test_*.py) $(patsubst %/,%, $(filter-out tests/__pycache__/, $(wildcard tests/*/))))
 
 test: $(INSTALLED)
-	$(MAKE) --jobs 3 --keep-going kernels types $(TEST_PARTS:%=test-part-%) docs lint layers
+	$(MAKE) --jobs 2 --keep-going kernels types $(TEST_PARTS:%=test-part-%) docs lint layers
 
 test-part-%: kernels
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(TESTS_OF_$*)

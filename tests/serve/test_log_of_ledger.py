@@ -131,7 +131,7 @@ def planted(tmp_path_factory):
 def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path):
     """The terms of the market say what is judged, over how many rounds and at which share."""
     target = tmp_path / "feed.html"
-    done = run("log", planted, "--market", "feed", "--seconds", "8", "--json", "--html", target)
+    done = run("log", planted, "--market", "feed", "--seconds", "30", "--json", "--html", target)
     data = json.loads(done.stdout)
     (found,) = [group for group in data["copies"]["groups"] if group["found"]]
     assert {(agent, arm.partition("-")[0]) for agent, arm in found["arms"]} == {("mallory", "mallory")}
