@@ -58,12 +58,38 @@ def test_ten_kinds_of_changed_titles(kind):
         ("Professional Hair Dryer", "Prof. Hair Dryer", True),
         ("Café Crème Cup", "cafe creme cup", True),
         ("Lamp", "Desk Lamp", False),
+        ("USB cable 1.5 m", "USB cable 5 m", False),  # decimals are whole
+        ("1.5 m USB cable", "5 m USB cable", False),
+        ("USB cable .5 m", "USB cable 5 m", False),
+        ("USB cable 1,5 m", "USB cable 1.5 m", True),
+        ("Touch Lamp 2.2", "Touch Lamp 3.2", False),
+        ("Touch Lamp v2.2", "Touch Lamp v3.2", False),
+        ("Scented candle 2.5 cm", "Scented candle 2 cm", False),
+        ("Puma evoPOWER 2.2 FG", "Puma evoPOWER 3.2 FG", False),
+        ("Touch Lamp No. 2.5 cm", "Touch Lamp No. 5 cm", False),
+        ("Oat drink 1.5%", "Oat drink 1.8%", False),
+        ("Picture Frame 10 x 10 cm", "Picture Frame 10 x 15 cm", False),  # each as often as it is there
+        ("Copper pipe \u00bd inch", "Copper pipe 2 inch", False),
+        ("Copper pipe \u00bd inch", "Copper pipe 1/2 inch", True),
+        ("Phone case 12/13", "Phone case 12", False),
+        ("Jazz concert 12.05.2024", "Jazz concert 05.12.2024", False),  # dates
+        ("Jazz concert 2024-05-12", "Jazz concert 2024-12-05", False),
+        ("Steel boot 2238-STC sole 2227-STC", "Steel boot 2227-STC sole 2238-STC", False),  # codes that are swapped
+        ("Phone case A-12 B-13", "Phone case A-13 B-12", False),
+        ("Phone 12 case 128GB", "128GB case for Phone 12 - NEW", True),
+        ("Phone 12 128GB case", "128GB Phone 12 case", True),
     ],
 )
 def test_pairs_that_a_person_would_decide_at_once(one, other, same):
     titles = [title_of(text) for text in (one, other)]
     for first, second in (titles, titles[::-1]):
         assert same_title(first, second, word_weights(titles)) is same
+
+
+def test_titles_that_differ_in_a_decimal_are_not_grouped_as_equal_or_near():
+    for one, other in (("USB cable 1.5 m", "USB cable 5 m"), ("USB cable .5 m", "USB cable 5 m")):
+        records = [ArmRecord(f"shop {k}", f"x{k}", 1, 0.0, 0.0, {"title": text}) for k, text in enumerate((one, other))]
+        assert duplicates(records, ["title"]) == ()
 
 
 def test_a_shared_word_says_less_the_more_titles_have_it():

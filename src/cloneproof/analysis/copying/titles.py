@@ -2,9 +2,10 @@
 
 What sellers add and take away does not count: advertising in several languages, marks, emoji, articles, numbering, the
 order of words. A year counts only where both titles have one ("King Kong (1933)" and "(1976)" are two films, "Touch
-Lamp 2025" is a "Touch Lamp"). Other numbers, sizes and colours make variants. Of the words that are left, one title
-must have all of the other's, up to a misspelt or shortened one, and what it has besides must weigh little, where a word
-weighs less the more titles have it. Short codes are no titles.
+Lamp 2025" is a "Touch Lamp"). Other numbers, sizes and colours make variants. "1.5" is one number, as "1/2", "v2.2" and
+a date are; each counts as often as it is there, and two that change places say something else. Of the words that are
+left, one title must have all of the other's, up to a misspelt or shortened one, and what it has besides must weigh
+little, where a word weighs less the more titles have it. Short codes are no titles.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ VARIANT: Final = frozenset(re.findall(r"\w+", """
     vert negro blanco rojo azul verde left right men women mens womens kids boys girls
 """))  # fmt: skip
 NUMBERED: Final = re.compile(
-    r"#\s*\d{1,2}\b|\bn[or]\.?\s*\d{1,2}\b|[\[(]\s*\d{1,2}\s*[\])]|^\s*\d{1,2}\s*[.):]|\d{1,3}\s*%"
+    r"(#\s*|\bn[or]\.?\s*)\d{1,2}\b(?![.,]\d)|[\[(]\s*\d{1,2}\s*[\])]|^\s*\d{1,2}\s*[.):](?!\d)|(?<![\d.,])\d{1,3}\s*%"
 )
+WORD: Final = re.compile(r"(?<!\w)\.\d[^\W_]*|[^\W_]+(?:(?<=\d)[.,:/\u2044\u2013-](?=\d)[^\W_]+)*")  # a number is whole
 APOSTROPHES: Final = "'\u2019"
+MARKS: Final = str.maketrans({",": ".", "\u2044": "/", "\u2013": "-"})
 ROMAN: Final = {"ii": "2", "iii": "3", "iv": "4"}
 YEAR: Final = re.compile(r"(19|20)\d\d")
 MOST_NUMBERED: Final = 20  # a number up to which it may be a numbering, where the other title has none
@@ -49,10 +52,14 @@ SUBSTITUTED: Final = 8  # letters of a word in which one may be wrong: shirts an
 
 
 class Title(NamedTuple):
-    """A title taken apart: years, other numbers, words of variants, and the words that name it."""
+    """A title taken apart: years, other numbers, words of variants, and the words that name it.
+
+    places  of the numbers, in the order of the title: how many of the words stand before each
+    """
 
     years: frozenset[str]
-    numbers: frozenset[str]
+    numbers: tuple[str, ...]
+    places: tuple[int, ...]
     variants: frozenset[str]
     words: tuple[str, ...]
 
@@ -70,23 +77,32 @@ class Title(NamedTuple):
 def title_of(text: str) -> Title:
     """Take a title apart.
 
-    >>> title_of("NEW! Touch Lamp, large (2025) - Free Shipping")
-    Title(years=frozenset({'2025'}), numbers=frozenset(), variants=frozenset({'large'}), words=('touch', 'lamp'))
+    >>> title = title_of("NEW! Touch Lamp, large (2025), 1,5 m - Free Shipping")
+    >>> title.words, title.numbers, sorted(title.years), sorted(title.variants)
+    (('touch', 'lamp'), ('1.5',), ['2025'], ['large', 'm'])
     """
     plain = unicodedata.normalize("NFKD", text.casefold())
     plain = (
         "".join(letter for letter in plain if not unicodedata.combining(letter)).replace("'", "").replace("\u2019", "")
     )
-    found = [ROMAN.get(word, word) for word in re.findall(r"[^\W_]+", NUMBERED.sub(" ", plain))]
+    found = [_written(word) for word in WORD.findall(NUMBERED.sub(" ", plain))]
     years = {word for word in found if YEAR.fullmatch(word)}
     numbers = {word for word in found if any(letter.isdigit() for letter in word)} - years - ADVERTISING
     words = [word for word in found if word not in years | numbers]
     variants = {word for word in words if word in VARIANT}
     naming = [word for word in words if word not in ADVERTISING | LINKING | variants]
+    naming = naming or [word for word in words if word not in variants]
+    placed = [(word, sum(each in naming for each in found[:k])) for k, word in enumerate(found) if word in numbers]
     return Title(
-        frozenset(years), frozenset(numbers), frozenset(variants),
-        tuple(naming or [word for word in words if word not in variants]),
+        frozenset(years), tuple(word for word, _ in placed), tuple(place for _, place in placed), frozenset(variants),
+        tuple(naming),
     )  # fmt: skip
+
+
+def _written(word: str) -> str:
+    """Return a word as all would write it: II is 2, "1,5" is 1.5, ".5" is 0.5."""
+    word = ROMAN.get(word, word).translate(MARKS)
+    return f"0{word}" if word[0] == "." else word
 
 
 def word_weights(titles: Iterable[Title]) -> dict[str, float]:
@@ -106,7 +122,7 @@ def same_title(one: Title, other: Title, weights: Mapping[str, float]) -> bool:
     """
     if one.is_code or other.is_code or one.variants != other.variants:
         return False
-    if (one.years and other.years and one.years != other.years) or not _numbers_fit(one.numbers, other.numbers):
+    if (one.years and other.years and one.years != other.years) or not _numbers_fit(one, other):
         return False
     if one.compound == other.compound and len(one.compound) >= LONG:
         return True
@@ -133,11 +149,13 @@ def _weight(words: Iterable[str], weights: Mapping[str, float]) -> float:
     return sum(weights[word] for word in words)
 
 
-def _numbers_fit(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether numbers are equal, or one title has a small one more, as in "Touch Lamp 2"."""
-    more = one ^ other
-    numbering = all(number.isdecimal() and int(number) <= MOST_NUMBERED for number in more)
-    return not more or (numbering and len(more) == 1)
+def _numbers_fit(one: Title, other: Title) -> bool:
+    """Return whether numbers are equal and none changed places, or one title has a small one more ("Touch Lamp 2")."""
+    ours, theirs = Counter(one.numbers), Counter(other.numbers)
+    more = [*(ours - theirs).elements(), *(theirs - ours).elements()]
+    if more:
+        return len(more) == 1 and more[0].isdecimal() and int(more[0]) <= MOST_NUMBERED
+    return one.numbers == other.numbers or one.places != other.places
 
 
 def _misspelt(one: str, other: str) -> bool:
