@@ -50,6 +50,21 @@ def run_step(step, folder, path, inputs, **context):
     return done.returncode, done.stdout, outputs, summary
 
 
+def commands_in(log):
+    """The lines that a runner takes for commands: those outside of `::stop-commands::TOKEN` and `::TOKEN::`."""
+    token, found = None, []
+    for line in log.splitlines():
+        if token is not None:
+            token = None if line == f"::{token}::" else token
+        elif line.startswith("::stop-commands::"):
+            token = line.removeprefix("::stop-commands::")
+            assert re.fullmatch("[0-9a-f]{32}", token)
+        elif line.startswith("::"):
+            found.append(line)
+    assert token is None
+    return found
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with markets, and with a program `cloneproof` that gives the answer this process gives."""
@@ -92,7 +107,7 @@ def test_a_verdict_becomes_an_annotation_a_summary_and_the_exit_code(folder, mar
     inputs = {"market": market, "mechanism": mechanism, "args": shlex.join(args)}
     returned, log, outputs, summary = run_step(AUDIT, Path.cwd(), folder.parent, inputs)
     assert (returned, said.returncode) == (code, code)
-    (annotation,) = (line for line in log.splitlines() if line.startswith("::"))
+    (annotation,) = commands_in(log)
     assert annotation.startswith(told)
     message = annotation.split("::", 2)[2].replace("%0A", "\n").replace("%25", "%")
     assert message == (said.stdout or said.stderr).partition("\n\n")[0].strip()
@@ -100,6 +115,17 @@ def test_a_verdict_becomes_an_annotation_a_summary_and_the_exit_code(folder, mar
     assert outputs == f"verdict={verdict}\n"
     assert summary.startswith(f"### cloneproof audit of {market}: {verdict or 'no answer (exit code 2)'}\n")
     assert (said.stdout or said.stderr) in summary
+
+
+def test_what_a_policy_prints_is_no_command_to_the_runner(folder):
+    folder.write_text("printf '::error::made up\\n::add-mask::e\\n::stop-commands::x\\n::x::\\n::warning::open'\n")
+    folder.chmod(0o755)
+    logs = [run_step(AUDIT, Path.cwd(), folder.parent, {"market": "short.toml"})[1] for _ in range(2)]
+    for log in logs:
+        (annotation,) = commands_in(log)
+        assert annotation.startswith("::warning file=short.toml,title=cloneproof audit::")
+        assert "\n::error::made up\n" in log  # still there to read
+    assert logs[0] != logs[1]  # nobody can know the token
 
 
 def test_the_hook_runs_a_command_that_there_is(folder):

@@ -23,6 +23,24 @@ def test_a_model_that_is_entered_twice_is_found_by_its_opponents():
     assert found.to_dict()["opponents"] == 12
 
 
+def test_where_none_is_found_the_answer_says_how_often_a_copy_would_be():
+    few = boards.find_copies(draw_board(PlantedBoard(battles=3_000, copies=6, models=12), 0))  # six of one model
+    answer = next(iter(few.sections()))
+    assert few.pairs == ()
+    assert answer.title == "No models look like one; a copy would be found with chance 0 to 0.17"
+    assert "with chance 0 (0 to 0.17, by 20 planted entries). So this is no all-clear." in answer.parts[0].text
+    assert few.to_dict()["power"]["high"] == few.power.high < 0.2
+    many = boards.find_copies(draw_board(PlantedBoard(battles=150_000, models=12), 1))
+    assert many.power.low > 0.7
+    assert "all-clear" not in next(iter(many.sections())).parts[0].text
+
+
+def test_a_board_on_which_no_two_models_could_be_compared_says_so():
+    found = boards.find_copies(draw_board(PlantedBoard(battles=30_000, copies=6, models=6), 0))
+    assert next(iter(found.sections())).title == "No models were compared: no two share 5 opponents"
+    assert found.power is None
+
+
 @pytest.mark.skipif(not LONG, reason="make test-long")
 def test_different_models_are_rarely_found():
     # at a rate of .05 more than 15 of 60 are wrong with a probability below one in a million

@@ -50,6 +50,20 @@ def test_a_copy_with_one_task_changed_is_found():
     assert len(pair.tied) == pair.shared - 1 == np.isfinite(row).sum() - 1
 
 
+def test_where_none_is_found_the_answer_says_how_often_a_copy_would_be():
+    dice = np.random.default_rng(6)
+    rows = np.round(dice.uniform(0.3, 0.8, 8) + 0.01 * dice.normal(size=(6, 8)), 4)  # six near-identical variants
+    table = {"model": [f"m{k}" for k in range(6)], **{f"task {k}": rows[:, k] for k in range(8)}}
+    others = dice.uniform(size=(100, 40))  # all different
+    long = {"model": [f"m{k}" for k in range(100)], **{f"task {k}": others[:, k] for k in range(40)}}
+    few, many = boards.find_copies(table), boards.find_copies(long)
+    assert few.pairs == many.pairs == ()
+    assert few.power.high < 0.5 < many.power.low
+    answer = next(iter(few.sections()))
+    assert answer.title.startswith("No models look like one; a copy would be found with chance 0")
+    assert answer.parts[0].text.endswith("planted entries). So this is no all-clear.")
+
+
 def test_noisy_near_copies_are_found_and_noisier_ones_are_not():
     scores, dice = honest_board("full", 2, 150, 60, 40), np.random.default_rng(0)
     sources = list(range(0, 60, 6))

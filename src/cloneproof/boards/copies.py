@@ -15,9 +15,10 @@ which pairs are findings at the level.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Literal
+from functools import partial
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
@@ -28,6 +29,8 @@ from cloneproof._sections import Result
 from cloneproof._tables import fields_of, to_data
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.judging import joined
+from cloneproof.analysis.copying.power import estimated_power
+from cloneproof.analysis.copying.records import CopyPower
 from cloneproof.boards.board import Board, Floats, Kinship, Scores
 from cloneproof.boards.opponents import battle_pairs
 from cloneproof.boards.reading import holds_scores, read_board, read_scores
@@ -47,6 +50,8 @@ STEPS: Final = 30  # of the fit of one factor
 LEAST_LEFT: Final = 0.02  # of a task's variance, that strength does not explain
 LEAST_SPREAD: Final = 0.1  # of the correlations of unrelated models, as atanh
 LARGEST: Final = 600.0  # ln of an e-value that is stated
+PLANTED: Final = 20  # second entries that are planted where none was found
+SEED: Final = 43
 UNRELATED: Final = np.tanh(np.linspace(-4.0, 4.0, 161))  # grid of the correlations of unrelated models
 
 
@@ -92,7 +97,8 @@ class LikeModels:
 class BoardCopies(Result):
     """Pairs of models that look like one, at a level of false discoveries, the strongest first.
 
-    by   "tasks" or "opponents", in which models were compared
+    by     "tasks" or "opponents", in which models were compared
+    power  how often a model entered twice would have been found, if none was and some were compared
     """
 
     said_in = "board_copies"
@@ -102,10 +108,12 @@ class BoardCopies(Result):
     pairs: tuple[LikePair, ...]
     groups: tuple[LikeModels, ...]
     by: Literal["tasks", "opponents"] = "tasks"
+    power: CopyPower | None = None
 
     def to_dict(self) -> dict[str, object]:
         table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
-        found = {"pairs": [asdict(pair) for pair in self.pairs], "groups": [asdict(group) for group in self.groups]}
+        found = {"pairs": [asdict(pair) for pair in self.pairs], "groups": [asdict(group) for group in self.groups],
+                 "power": None if self.power is None else asdict(self.power)}  # fmt: skip
         return {**table, **fields_of(self, "level", "hypotheses"), **to_data(found)}
 
 
@@ -149,12 +157,35 @@ def find_copies(
             scores = read_board(scores, owners=owners, columns=columns)
     if isinstance(scores, Board):
         return _by_opponents(scores, wanted)
-    values, known = scores.values, np.isfinite(scores.values)
-    shared = known.astype(float) @ known.T
-    asked = np.triu(shared >= LEAST_SHARED, 1)
-    if not asked.any():
+    compared = _compare(scores.values, scores.unrelated)
+    if not compared.asked.any():
         raise BoardError(f"expected two models that share {LEAST_SHARED} tasks, got none; add tasks")
-    fitted, unrelated = fit_strengths(values), scores.unrelated
+    number, pairs = int(compared.asked.sum()), compared.pairs
+    found = discoveries(compared.log_e, np.ones(len(pairs)), number, wanted)
+    listed = [
+        _listed(scores, compared.fitted, pairs[each], float(compared.near[pairs[each]]), float(compared.log_e[each]))
+        for each in found
+    ]
+    groups = _groups(scores, compared.fitted.strength, [pairs[each] for each in found])
+    power = None if listed else _power(partial(_planted, scores, compared), number, wanted)
+    return BoardCopies(scores, wanted, number, tuple(listed), groups, power=power)
+
+
+class _Compared(NamedTuple):
+    """Which pairs of models share enough tasks; how near they are; the promising ones with ln of their e-values."""
+
+    asked: np.ndarray
+    near: Floats
+    fitted: Strengths
+    pairs: list[tuple[int, int]]
+    log_e: Floats
+
+
+def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> _Compared:
+    """Compare the models of a table, or one pair of them as all are."""
+    known = np.isfinite(values)
+    shared = known.astype(float) @ known.T
+    asked, fitted = np.triu(shared >= LEAST_SHARED, 1), fit_strengths(values)
     ties = np.zeros(shared.shape, dtype=np.int32)
     chances = np.zeros(values.shape)  # that an unrelated model ties; infinite where too many have the same score
     for task, column in enumerate(values.T):
@@ -164,18 +195,27 @@ def find_copies(
     near = _correlations(fitted.left, known)
     spreads = [_spread(near[chosen], shared[chosen]) for chosen in (asked & ~unrelated, asked & unrelated)]
     spreads[0] = max(spreads)  # kin are at least as much alike as others
-    first, second = np.nonzero(asked & ((ties >= np.maximum(LEAST_TIES * shared, FEWEST_TIES)) | (near >= PROMISING)))
-    log_e = np.array([
-        _log_e_value(values, fitted, chances, (int(i), int(j)), spreads[int(unrelated[i, j])])
-        for i, j in zip(first, second, strict=True)
-    ])  # fmt: skip
-    found = discoveries(log_e, np.ones(len(log_e)), int(asked.sum()), wanted)
-    pairs = [(int(first[number]), int(second[number])) for number in found]
-    listed = [
-        _listed(scores, fitted, pair, float(near[pair]), float(log_e[number]))
-        for pair, number in zip(pairs, found, strict=True)
-    ]
-    return BoardCopies(scores, wanted, int(asked.sum()), tuple(listed), _groups(scores, fitted.strength, pairs))
+    worth = asked & ((ties >= np.maximum(LEAST_TIES * shared, FEWEST_TIES)) | (near >= PROMISING))
+    pairs = [(int(i), int(j)) for i, j in np.argwhere(worth) if only in (None, (i, j))]
+    log_e = [_log_e_value(values, fitted, chances, pair, spreads[int(unrelated[pair])]) for pair in pairs]
+    return _Compared(asked, near, fitted, pairs, np.array(log_e))
+
+
+def _planted(scores: Scores, compared: _Compared, dice: np.random.Generator) -> float:
+    """Return ln of the e-value of a model that is entered again in another's place, as near as NEAR says."""
+    first, second = map(int, dice.choice(np.argwhere(compared.asked)))
+    left = np.nanstd(scores.values, axis=0) * np.sqrt(compared.fitted.variance)
+    noise = left * np.sqrt(dice.choice(NEAR) ** -2 - 1) * dice.normal(size=len(left))
+    values = scores.values.copy()
+    values[second] = np.where(np.isfinite(values[second]), values[first] + noise, np.nan)
+    return float(max(_compare(values, scores.unrelated, (first, second)).log_e, default=-np.inf))
+
+
+def _power(planted: Callable[[np.random.Generator], float], asked: int, level: float) -> CopyPower | None:
+    """Return how often a second entry has the e-value that a single finding needs; None if nothing was asked."""
+    dice = np.random.default_rng(SEED)
+    found = [planted(dice) >= np.log(asked / level) for _ in range(PLANTED if asked else 0)]
+    return estimated_power(2, sum(map(int, found)), PLANTED) if found else None
 
 
 def _by_opponents(board: Board, level: float) -> BoardCopies:
@@ -195,7 +235,8 @@ def _by_opponents(board: Board, level: float) -> BoardCopies:
         like = _listed(scores, left, pair, float(found.nearness[number]), float(found.log_e[number]))
         listed.append(replace(like, tied=(), differ=(*like.differ, *like.tied)))
     groups = _groups(scores, board.ratings, [found.pairs[number] for number in kept])
-    return BoardCopies(scores, level, found.asked, tuple(listed), groups, "opponents")
+    power = None if listed else _power(found.planted, found.asked, level)
+    return BoardCopies(scores, level, found.asked, tuple(listed), groups, "opponents", power)
 
 
 def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: float, log_e: float) -> LikePair:

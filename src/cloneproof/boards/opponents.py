@@ -9,7 +9,7 @@ producer to other such pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -25,12 +25,16 @@ MOST_FITTED: Final = 40  # pairs that the law of unrelated models is fitted to
 
 
 class BattlePairs(NamedTuple):
-    """Pairs of models with ln of their e-values and the correlations of their deviations, and how many were asked."""
+    """Pairs of models with ln of their e-values and the correlations of their deviations, and how many were asked.
+
+    planted  ln of the e-value of a model entered twice, with the battles of a pair that is drawn at random
+    """
 
     pairs: list[tuple[int, int]]
     log_e: Floats
     nearness: Floats
     asked: int
+    planted: Callable[[np.random.Generator], float]
 
 
 class OpponentTable(CellTable):
@@ -67,11 +71,13 @@ def battle_pairs(wins: Floats, board: Board, unrelated: np.ndarray) -> BattlePai
     spaced = [(int(ranked[k]), int(ranked[k + 1 + k % LEAST_MET])) for k in range(len(ranked) - LEAST_MET)]
     apart = [pair for pair in spaced if unrelated[pair]][:: max(1, len(spaced) // MOST_FITTED)]
     kin = [(int(i), int(j)) for i, j in zip(*np.nonzero(asked & ~unrelated), strict=True)][:MOST_FITTED]
-    log_e = [
-        table.log_one_item(
-            *table.counts(pair),
-            table.weights([board.models[each] for each in pair], apart if unrelated[pair] else [*apart, *kin]),
-        )
-        for pair in pairs
-    ]
-    return BattlePairs(pairs, np.array(log_e), np.array([near[pair] for pair in pairs]), int(asked.sum()))
+
+    def weights(pair: tuple[int, int]) -> FloatArray:
+        return table.weights([board.models[each] for each in pair], apart if unrelated[pair] else [*apart, *kin])
+
+    def planted(dice: np.random.Generator) -> float:
+        one, other = map(int, dice.permutation(dice.choice(np.argwhere(asked))))
+        return table.log_drawn((one, other), one, weights((one, other)), dice)
+
+    log_e = [table.log_one_item(*table.counts(pair), weights(pair)) for pair in pairs]
+    return BattlePairs(pairs, np.array(log_e), np.array([near[pair] for pair in pairs]), int(asked.sum()), planted)

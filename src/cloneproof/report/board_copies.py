@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cloneproof._sections import Paragraph, Points, Section, SectionPart, Table
-from cloneproof.boards.copies import COMMON, LEAST_SHARED, LEAST_TIES, BoardCopies, LikePair
+from cloneproof.boards.copies import COMMON, LEAST_SHARED, LEAST_TIES, NEAR, BoardCopies, LikePair
 from cloneproof.report.words import sentence
 
 MOST_TASKS: Final = 4  # tasks on which two models differ most, named in a table
+ALL_CLEAR: Final = 0.7  # chance of being found below which it says little that nothing was
 LARGEST: Final = 1e6  # e-value up to which the number is stated
 
 
@@ -30,13 +31,24 @@ def sections(found: BoardCopies) -> Iterable[Section]:
 
 
 def _title(found: BoardCopies, strange: int) -> str:
+    if found.power is not None:
+        low, high = found.power.low, found.power.high
+        return f"No models look like one; a copy would be found with chance {low:.2g} to {high:.2g}"
     if not found.pairs:
-        return "No models look like one"
+        return f"No models were compared: no two share {LEAST_SHARED} {found.by}"
     pairs = f"{len(found.pairs):,} pair{'s' if len(found.pairs) > 1 else ''} of models look like one"
     return f"{pairs}, {strange:,} of them without declared kinship" if strange < len(found.pairs) else pairs
 
 
 def _answer(found: BoardCopies) -> Iterator[SectionPart]:
+    if found.power is not None:
+        near = f"scores correlated by {min(NEAR):g} to {max(NEAR):g} beyond what strength explains"
+        given, power = near if found.by == "tasks" else "the battles of two entries", found.power
+        yield Paragraph(
+            f"Had a model of this board been entered twice, with {given}, this would have been found with chance "
+            f"{power.chance:.2g} ({power.low:.2g} to {power.high:.2g}, by {power.draws} planted entries)."
+            + (" So this is no all-clear." if power.low < ALL_CLEAR else "")
+        )
     yield Paragraph(
         f"{found.hypotheses:,} pairs share {LEAST_SHARED} {found.by} or more. Of the findings at most "
         f"{found.level:.0%} are expected to be about different models. A finding is a reason to look, and says nothing "

@@ -206,7 +206,7 @@ class CellTable:
         chances = np.exp(weights).sum(axis=0)
         variance = VARIANCES[dice.choice(len(VARIANCES), p=chances / chances.sum())]
         rates = expit(level + self.effects + dice.normal(0, variance**0.5, len(self.effects)))
-        rounds = np.rint(self.rounds[list(arms)])
+        rounds = np.rint(self.counts(arms)[0])
         return self.log_one_item(rounds, dice.binomial(rounds.astype(int), rates).astype(float), weights)
 
 

@@ -256,11 +256,7 @@ def _near_rows(table: FloatArray, start: int) -> list[IntArray]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text without case and marks; those of decimals stay, as .5 is not 5.
-
-    >>> _words("USB-cable, 1.5 m"), _words("(.5 m)")
-    (['usb', 'cable', '1.5', 'm'], ['.5', 'm'])
-    """
+    """Return the words of a text without case and marks; those of decimals stay, as .5 is not 5."""
     return re.findall(r"(?<!\w)\.\d\w*|\w+(?:(?<=\d)[.,](?=\d)\w+)*", text.casefold())
 
 
