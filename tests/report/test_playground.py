@@ -235,6 +235,64 @@ def numbers(page):
     return page.locator("td").all_inner_texts()
 
 
+def glance(page, settings):
+    """The colour, the factor and its error on each card, by its rule, as the page opens."""
+    page.evaluate("hash => { location.hash = hash; restore(); }", settings)
+    told = page.evaluate(
+        "cards.map(card => [card.rule.name, card.article.className, card.gain.innerText, card.error.innerText])"
+    )
+    return {name: seen for name, *seen in told}
+
+
+@pytest.mark.parametrize("preset", ["bo", "router", "shop"])
+def test_the_first_glance_has_factors_with_narrow_errors_and_colours_by_promise(page, preset):
+    seen = glance(page, f"preset={preset}&seed=9")
+    for name, (colour, *texts) in seen.items():
+        ratio, error = (float(text.strip("\u00d7\u00b1 ")) for text in texts)
+        assert error <= ratio / 3
+        if name in {"Reservoir", "Bars", "Index"}:
+            assert ratio - error <= 1
+            assert colour == ("promises" if name == "Reservoir" else "")  # others promise where ends are random
+        else:
+            assert ratio - error > 1
+            assert colour == "open"
+    assert glance(page, f"preset={preset}&random=on").get("Bars", ["promises"])[0] == "promises"
+    assert glance(page, f"preset={preset}&spread=0.5")["Reservoir"][0] == ""  # variants are no copies
+
+
+def test_there_is_no_factor_before_its_error_is_narrow_and_luck_changes_no_colour(page):
+    assert {tuple(seen[1:]) for seen in glance(page, "preset=shop&copies=5").values()} == {("\u2013", "")}
+    page.evaluate("play(5, Infinity); paint(true)")
+    assert set(page.locator(".gain").all_inner_texts()) <= {"\u2013", ""}
+    told = """pairs => {
+        const card = cards.find(({ rule }) => rule.name === "Reservoir");
+        card.past = [0, 0, 0, 0, 0, 0];
+        pairs.forEach(pair => remember(card, pair));
+        writeNumbers(card);
+        return [card.article.className, card.gain.textContent, card.error.textContent];
+    }"""
+    assert page.evaluate(told, [[400, 100]] * 4) == ["promises", "\u2013", ""]
+    assert page.evaluate(told, [[400, 100], [100, 400]] * 4) == ["promises", "\u2013", ""]
+    pairs = [[265, 100], [270, 100], [260, 100]] * 4
+    error = 2.201 * np.std([a for a, _ in pairs], ddof=1) / np.sqrt(12) / 100  # Student's t with 11 degrees of freedom
+    assert page.evaluate(told, pairs) == ["promises", "\u00d72.65", f"\u00b1 {error:.2f}"]
+
+
+@pytest.mark.parametrize("preset", ["bo", "router", "shop"])
+def test_the_seasons_that_it_starts_with_are_its_own(page, preset):
+    glance(page, f"preset={preset}")
+    again = """names => {
+        cards = cards.filter(({ rule }) => !names.length || names.includes(rule.name));
+        const before = cards.map(card => card.past);
+        for (const card of cards) card.past = [0, 0, 0, 0, 0, 0];
+        for (const seasons = playAhead(); !seasons.next().done;);
+        return [before, cards.map(card => card.past)];
+    }"""
+    before, after = page.evaluate(again, [] if LONG else ["Reservoir"])
+    assert before == after
+    assert before[0][0] == 300
+
+
 def test_a_person_can_use_it_on_a_phone_without_a_mouse_and_without_motion(browser, address):
     with visit(browser, address, width=390) as seen:
         page = seen.page
@@ -283,6 +341,6 @@ def test_a_person_can_use_it_on_a_phone_without_a_mouse_and_without_motion(brows
 
 def test_it_is_one_small_file():
     text = playground()
-    assert text.count("\n") <= 600
+    assert text.count("\n") <= 640
     assert len(text.encode()) <= 100_000
     assert not re.search(r"https?://|src=|@import|url\(", text)
