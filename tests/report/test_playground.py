@@ -262,7 +262,7 @@ def test_the_first_glance_has_factors_with_narrow_errors_and_colours_by_promise(
 
 def test_there_is_no_factor_before_its_error_is_narrow_and_luck_changes_no_colour(page):
     assert {tuple(seen[1:]) for seen in glance(page, "preset=shop&copies=5").values()} == {("\u2013", "")}
-    page.evaluate("play(5, Infinity); paint(true)")
+    page.evaluate("play(200, Infinity); paint(true)")
     assert set(page.locator(".gain").all_inner_texts()) <= {"\u2013", ""}
     told = """pairs => {
         const card = cards.find(({ rule }) => rule.name === "Reservoir");

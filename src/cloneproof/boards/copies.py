@@ -171,7 +171,7 @@ def find_copies(
     return BoardCopies(scores, wanted, number, tuple(listed), groups, power=power)
 
 
-class _Compared(NamedTuple):
+class _TaskPairs(NamedTuple):
     """Which pairs of models share enough tasks; how near they are; the promising ones with ln of their e-values."""
 
     asked: np.ndarray
@@ -181,7 +181,7 @@ class _Compared(NamedTuple):
     log_e: Floats
 
 
-def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> _Compared:
+def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> _TaskPairs:
     """Compare the models of a table, or one pair of them as all are."""
     known = np.isfinite(values)
     shared = known.astype(float) @ known.T
@@ -198,10 +198,10 @@ def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None
     worth = asked & ((ties >= np.maximum(LEAST_TIES * shared, FEWEST_TIES)) | (near >= PROMISING))
     pairs = [(int(i), int(j)) for i, j in np.argwhere(worth) if only in (None, (i, j))]
     log_e = [_log_e_value(values, fitted, chances, pair, spreads[int(unrelated[pair])]) for pair in pairs]
-    return _Compared(asked, near, fitted, pairs, np.array(log_e))
+    return _TaskPairs(asked, near, fitted, pairs, np.array(log_e))
 
 
-def _planted(scores: Scores, compared: _Compared, dice: np.random.Generator) -> float:
+def _planted(scores: Scores, compared: _TaskPairs, dice: np.random.Generator) -> float:
     """Return ln of the e-value of a model that is entered again in another's place, as near as NEAR says."""
     first, second = map(int, dice.choice(np.argwhere(compared.asked)))
     left = np.nanstd(scores.values, axis=0) * np.sqrt(compared.fitted.variance)
