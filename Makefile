@@ -59,10 +59,11 @@ test-serve-long: $(INSTALLED)
 	CLONEPROOF_RESTARTS=20 	CLONEPROOF_SCHEMA_EXAMPLES=300 $(BIN)/python -m pytest -s tests/serve
 
 test-kernels-long: $(INSTALLED)
-	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
+	CLONEPROOF_CI=1 CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
 
 test-gpu: $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[gpu]"
+	$(BIN)/python -c "from cloneproof.engines.monte_carlo.gpu.launch import require_card; require_card()"
 	CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu
 
 lint: $(INSTALLED)

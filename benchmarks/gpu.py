@@ -2,6 +2,8 @@
 
 make bench-gpu                          # a short table, and benchmarks/results/gpu.json
 python benchmarks/gpu.py --only ucb1    # one row of it, for a profiler
+
+It exits with 1 if a row differs in any bit, or was not compared: a row that nobody looked at says so.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import platform
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -22,7 +25,7 @@ import numpy as np
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.gpu.launch import card, gpu_outcomes
 from cloneproof.engines.monte_carlo.gpu.records import choice_of
-from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market import full_copies
 
@@ -31,6 +34,7 @@ HORIZON = 10_000
 CORES = 2
 CHECKED = 256  # runs of each row that are compared with the CPU's
 SLOW_CHECKED = {"kl-ucb": 64}  # a core plays five of these a second
+NOT_COMPARED = "not compared"
 
 
 def ten_arms(name: str, **options) -> Job:
@@ -114,10 +118,15 @@ def on_cores(job: Job, seconds: float = 1.0) -> float:
 def differences(job: Job, runs: int, checked: int) -> int:
     """Runs whose payoffs or regret differ from the CPU's in any bit; they lie in the middle of a large launch."""
     begin = runs // 2
-    mine, theirs = gpu_outcomes(job, 0, runs), outcomes(job, begin, checked)
-    rows = slice(begin, begin + checked)
-    alike = [(a[rows] == b).reshape(checked, -1).all(axis=1) for a, b in zip(mine, theirs, strict=True)]
-    return checked - int(np.all(alike, axis=0).sum())
+    return runs_that_differ(gpu_outcomes(job, 0, runs), outcomes(job, begin, checked), begin)
+
+
+def runs_that_differ(mine: Outcomes, theirs: Outcomes, begin: int) -> int:
+    """How many runs of theirs are not mine from `begin` on; pulls are compared where both kernels keep them."""
+    count = len(theirs.regret)
+    pairs = [(a[begin : begin + count], b) for a, b in zip(mine, theirs, strict=True) if not (a is None or b is None)]
+    alike = [(a == b).reshape(count, -1).all(axis=1) for a, b in pairs]
+    return count - int(np.all(alike, axis=0).sum())
 
 
 def versions() -> dict[str, object]:
@@ -137,17 +146,16 @@ def versions() -> dict[str, object]:
     return found
 
 
-def one_row(timed: TimedCard, name: str, results: dict, part: int = 1) -> None:
-    """Measure a row and enter it."""
+def one_row(timed: TimedCard, name: str, results: dict, part: int = 1, check: bool = True) -> None:
+    """Measure a row and enter it, what is known of it at once."""
     job, runs = ROWS[name][0](), ROWS[name][1] // part
     row = results.setdefault(name, {"runs": runs, "horizon": job.market.horizon, "choice": list(choice_of(job))})
     row["kernel"], row["whole"] = on_card(timed, job, runs)
     print(f"{name}: kernel {row['kernel']:.3g}, to NumPy {row['whole']:.3g} rounds a second", flush=True)
-    if CHECKED:
-        row["cpu"] = on_cores(job)
-        row["checked"] = SLOW_CHECKED.get(name, CHECKED)
-        row["differences"] = differences(job, min(runs, 1 << 16), row["checked"])
-        print(f"{name}: two cores {row['cpu']:.3g}, {row['differences']} of {row['checked']} runs differ", flush=True)
+    if check:
+        row["cpu"], checked = on_cores(job), SLOW_CHECKED.get(name, CHECKED)
+        row["differences"], row["checked"] = differences(job, min(runs, 1 << 16), checked), checked
+        print(f"{name}: two cores {row['cpu']:.3g}, {row['differences']} of {checked} runs differ", flush=True)
 
 
 def audit_seconds(results: dict) -> None:
@@ -178,25 +186,31 @@ def attempt(what) -> None:
         traceback.print_exc()
 
 
+def compared(row: dict) -> str:
+    """How many of the runs that were looked at differ; or that nobody looked."""
+    return f"{row['differences']} of {row['checked']}" if row.get("checked") else NOT_COMPARED
+
+
 def table(results: dict) -> str:
-    """What is to be shown, row by row."""
-    lines = [f"{'':24} {'kernel':>10} {'to NumPy':>10} {'two cores':>10} {'ratio':>7} {'differ':>7}"]
+    """What is to be shown, row by row; what has no number failed, and its traceback is above."""
+    lines = [f"{'':24} {'kernel':>10} {'to NumPy':>10} {'two cores':>10} {'ratio':>7} {'differ':>13}"]
     for name in ROWS:
         row = results.get(name, {})
-        if "kernel" in row:
-            cpu = row.get("cpu", float("nan"))
-            lines.append(
-                f"{name:24} {row['kernel']:10.3g} {row['whole']:10.3g} {cpu:10.3g} {row['kernel'] / cpu:7.0f} "
-                f"{row.get('differences', 'none'):>7}"
-            )
-    if "jax ucb1" in results and "kernel" in results.get("ucb1", {}):
-        rate = results["jax ucb1"]["rate"]
-        lines.append(f"{'jax ucb1':24} {rate:10.3g}; ucb1 is {results['ucb1']['kernel'] / rate:.1f} times that")
+        kernel, whole, cpu = (row.get(key, float("nan")) for key in ("kernel", "whole", "cpu"))
+        lines.append(f"{name:24} {kernel:10.3g} {whole:10.3g} {cpu:10.3g} {kernel / cpu:7.0f} {compared(row):>13}")
+    jax, ours = (results.get(name, {}).get(key) for name, key in (("jax ucb1", "rate"), ("ucb1", "kernel")))
+    told = f"{jax:10.3g}; ucb1 is {ours / jax:.1f} times that" if jax and ours else "not measured"
+    lines.append(f"{'jax ucb1':24} {told}")
     for device in ("gpu", "cpu"):
-        if f"audit on {device}" in results:
-            row = results[f"audit on {device}"]
-            lines.append(f"audit of thompson on {device}: {row['verdict']} in {row['seconds']:.2f} s")
+        row = results.get(f"audit on {device}")
+        told = f"{row['verdict']} in {row['seconds']:.2f} s" if row else "not measured"
+        lines.append(f"audit of thompson on {device}: {told}")
     return "\n".join(lines)
+
+
+def failed(results: dict, names: Iterable[str]) -> bool:
+    """Whether one of these rows differs from the CPU's, or was not compared with it."""
+    return any(compared(row := results.get(name, {})) == NOT_COMPARED or row["differences"] for name in names)
 
 
 def write(results: dict, folder: Path) -> str:
@@ -208,28 +222,26 @@ def write(results: dict, folder: Path) -> str:
     return shown
 
 
-def main() -> None:
-    """Measure, print, write."""
-    global CHECKED  # noqa: PLW0603
+def main() -> int:
+    """Measure, print, write; the exit code."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", choices=list(ROWS))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--profiled", action="store_true", help="an eighth of the runs, for a profiler")
     options = parser.parse_args()
-    if options.no_check:
-        CHECKED = 0
-    timed, results = TimedCard(), {}
+    timed, results, check = TimedCard(), {}, not options.no_check
     if options.only:
-        return one_row(timed, options.only, results, 8 if options.profiled else 1)
+        one_row(timed, options.only, results, 8 if options.profiled else 1, check)
+        return failed(results, [options.only])
     results["versions"] = versions()
-    rows = [partial(one_row, timed, name, results) for name in ROWS]
+    rows = [partial(one_row, timed, name, results, check=check) for name in ROWS]
     for part in (*rows, partial(audit_seconds, results), partial(jax_rate, results)):
         attempt(part)
         shown = write(results, options.out)
     print(shown)
-    return None
+    return failed(results, ROWS)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import shutil
 import subprocess
 from functools import cache
@@ -16,13 +17,16 @@ import pytest
 from cloneproof.engines.monte_carlo.gpu.launch import definitions, source_text
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler: install g++ to run the kernels")
+NO_COMPILER = "no C++ compiler: install g++ to run the kernels"
+MAY_SKIP = os.environ.get("CLONEPROOF_CI") != "1"  # where it is set, a comparison that nobody made is a failure
+needs_compiler = pytest.mark.skipif(COMPILER is None and MAY_SKIP, reason=NO_COMPILER)
 OPTIONS = ("-O2", "-std=c++17", "-ffp-contract=off", "-fPIC", "-shared", "-w")
 
 
 @cache
 def library() -> ctypes.CDLL:
     """The build of these sources, made once and kept under a name that changes with them."""
+    assert COMPILER, NO_COMPILER
     options = (*OPTIONS, *definitions(threads=1))
     name = blake2b("\n".join([source_text(), *options]).encode(), digest_size=8).hexdigest()
     built = Path(gettempdir()) / f"cloneproof-kernels-{name}.so"
