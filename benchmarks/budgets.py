@@ -7,7 +7,8 @@ Asked is the budget of the whole job. Compiling, reading files and loading other
 apart: each job is played once with a tiny budget before its clock starts. Taken is wall time, beside it the CPU time of
 the process and its children, in all and after the budget was over. On a machine that others use wall time says
 little: a job is late if it ended more than 3 s after its budget and also worked for more than 3 s after it (CPU time
-over the cores that it can use). What a job left out is in its own result; here is the outcome in a word.
+over the cores that it can use). What a job left out is in its own result; here is the outcome in a word. A job that was
+refused kept nothing: it did not run, and the exit code is 1, as for one that is late.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from cloneproof.cli import main as command
 from cloneproof.engines.monte_carlo.sampler import available_threads
 
 LATE = 3.0  # seconds after a budget
+NOT_RUN = ("refused: ", "exit 2", "exit 70")  # outcomes of jobs that did nothing
 WARMING = 0.5  # seconds
 COIN = cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.4, 0.3])
 WORDS = "walnut red garden old blue wool chess silver tin oak lamp mug green steel glass paper hat shirt cup"
@@ -208,7 +210,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, nargs="+", default=[5.0, 20.0])
     parser.add_argument("--only", default="", help="jobs whose name has this word")
     asked = parser.parse_args()
-    context, late, path, cores = mp.get_context("spawn"), [], log_file(), available_threads()
+    context, path, cores = mp.get_context("spawn"), log_file(), available_threads()
+    verdicts: list[str] = []
     print(f"{cores} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{'job':40} {'asked':>5} {'taken':>6} {'CPU':>6} {'after':>6} {'start':>6}       outcome")
     for name in (name for name in JOBS if asked.only in name):
@@ -222,11 +225,12 @@ def main() -> None:
             process.kill()
             process.join()
             is_late = times.wall > seconds + LATE and times.after / cores > LATE
-            late += [name] * is_late
+            verdicts.append("NOT RUN" if times.outcome.startswith(NOT_RUN) else "LATE" if is_late else "kept")
             numbers = f"{seconds:5g} {times.wall:6.1f} {times.cpu:6.1f} {times.after:6.1f} {times.start:6.1f}"
-            print(f"{name:40} {numbers}  {'LATE' if is_late else 'kept'} {times.outcome[:60]}", flush=True)
-    print(f"{len(late)} of {len(asked.seconds)} x {len(JOBS)} ended late; load {os.getloadavg()[0]:.1f}.")
-    sys.exit(1 if late else 0)
+            print(f"{name:40} {numbers}  {verdicts[-1]} {times.outcome[:60]}", flush=True)
+    late, idle = verdicts.count("LATE"), verdicts.count("NOT RUN")
+    print(f"Of {len(verdicts)} jobs {late} ended late, {idle} did not run; load {os.getloadavg()[0]:.1f}.")
+    sys.exit(1 if late or idle or not verdicts else 0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 `python benchmarks/serve_floods.py` takes about two minutes. Decisions of a small market are asked for a hundred times a
 second; their time counts from when each was due. The floods come from a process of their own, on the same machine.
-Floods without a key are marked.
+Floods without a key are marked. A row whose flood ended before the calls did says so, and the script exits with 1.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -185,9 +186,11 @@ def main() -> None:
     chosen = options.parse_args()
     table = new_table(f"A call of another market; load {os.getloadavg()[0]:.1f}", "flood", "calls", "p50 ms", "p99 ms",
                       "longest ms", "failed")  # fmt: skip
+    unlike = 0  # rows that are not what their names say
     for name, flood in FLOODS.items():
         if chosen.only not in name:
             continue
+        process = None
         with tempfile.TemporaryDirectory() as folder, ExitStack() as ends:
             service = opened(Path(folder) / "market.db")
             ends.callback(service.process.wait)
@@ -202,10 +205,14 @@ def main() -> None:
                 time.sleep(2)
             bodies = requests(PROBES * round(chosen.seconds / PACE + 10))
             times, failed = uvloop.run(probe(service, bodies, chosen.seconds))
+            ended = process is not None and process.exitcode not in ((None, 0) if flood is settlement else (None,))
+        unlike += ended
         times.sort()
         marks = [1e3 * times[min(len(times) - 1, int(len(times) * q))] for q in (0.5, 0.99, 1.0)]
-        table.add_row(name, f"{len(times)}", *(f"{mark:,.1f}" for mark in marks), f"{failed}")
+        told = f"{name} (the flood ended early)" if ended else name
+        table.add_row(told, f"{len(times)}", *(f"{mark:,.1f}" for mark in marks), f"{failed}")
     print_table(table)
+    sys.exit(1 if unlike or not table.rows else 0)
 
 
 if __name__ == "__main__":
