@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "docs" / "_extensions"))
 from type_index import definitions, tables  # noqa: E402 - in docs/_extensions
 
 GLOSSARY = ROOT / "docs" / "glossary.md"
+MOST_WORDS = 45_000  # of all pages: what is said twice goes before evidence does
 
 
 def twice(types):
@@ -29,6 +30,10 @@ def twice(types):
 def entries(text):
     """The words of a glossary: what stands in bold at the start of its list items."""
     return [word for words in re.findall(r"^- \*\*(.+?)\*\*: ", text, flags=re.MULTILINE) for word in words.split(", ")]
+
+
+def test_pages_have_no_more_words_than_somebody_reads():
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in (ROOT / "docs").rglob("*.md")) <= MOST_WORDS
 
 
 def test_no_type_name_is_defined_twice():
