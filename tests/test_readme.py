@@ -45,9 +45,10 @@ def shortened(line):
 def exit_codes(lines, folder, **variables):
     """Run lines in one shell: how each ended, and what all of them said."""
     script = "\n".join(f"{line}\necho $? >> {folder}/codes" for line in lines)
+    here = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # of an outer make
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-c", script], cwd=folder / "clone", check=False, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=dict(os.environ) | variables,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=here | variables,
     )  # fmt: skip
     return list(map(int, (folder / "codes").read_text().split())), done.stdout
 
