@@ -99,7 +99,9 @@ def known(value: object, names: Iterable[str], what: str, error: type[Cloneproof
     raise error(f"unknown {what} {brief(value)}; {hint}known are {', '.join(there) or 'none'}")
 
 
-def listed(value: object, what: str, error: type[CloneproofError] = CloneproofError) -> list[Any]:
+def listed(
+    value: object, what: str, error: type[CloneproofError] = CloneproofError, example: str = "[1, 2]"
+) -> list[Any]:
     """Return the items of a non-empty list or tuple; refuses text and mappings.
 
     >>> listed((0.2, 0.8), "values")
@@ -107,7 +109,7 @@ def listed(value: object, what: str, error: type[CloneproofError] = CloneproofEr
     """
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping) and (items := list(value)):
         return items
-    raise error(f"expected {what} to be a list of at least one number, got {brief(value)}; give e.g. [1, 2]")
+    raise error(f"expected {what} to be a list of at least one number, got {brief(value)}; give e.g. {example}")
 
 
 def count(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
+from cloneproof._clock import budget_clock
 from cloneproof.advice import comparison
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE
 from support import command
@@ -62,6 +63,18 @@ def test_a_mechanism_for_random_ends_is_not_compared_at_a_fixed_one(monkeypatch)
     fixed = cp.compare(CREATORS)
     assert [row.name for row in fixed] == [name for name in CATALOGUE if name not in AT_RANDOM_ONLY]
     assert len(cp.compare(CREATORS.with_horizon(4000, "at-random"))) == len(CATALOGUE)
+
+
+def test_times_are_of_the_clock_that_limits_them_and_tables_say_their_horizon():
+    """Work is counted here, so that the same questions take the same time; it is less than they had together."""
+    with budget_clock(None):
+        found = [cp.compare(CREATORS, ["etc", "reservoir"], search=cp.Search(seconds=9)) for _ in range(2)]
+    times = [[row.seconds for row in each] for each in found]
+    assert times[0] == pytest.approx(times[1])
+    assert 0 < sum(times[0]) <= 9
+    said = " ".join(str(found[0]).split())
+    assert "All mechanisms had 9 s of counted work together." in said
+    assert f"Gains and regrets are over {CREATORS.horizon:,} rounds." in said
 
 
 @pytest.mark.skipif(not LONG, reason="samples two mechanisms twice")

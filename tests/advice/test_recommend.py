@@ -14,6 +14,7 @@ from scipy.stats import beta
 
 import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted, wall_clock
+from cloneproof._sections import Facts
 from cloneproof.advice.assumptions import (
     largest_gain,
     market_of_bests,
@@ -24,7 +25,7 @@ from cloneproof.advice.assumptions import (
 from cloneproof.advice.declared import declared_market, prior_between
 from cloneproof.advice.ranking import rank
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.advice.regret import SamplingBudget, expected_best, over_time, random_regret
+from cloneproof.advice.regret import SamplingBudget, computed_regret, expected_best, over_time, random_regret
 from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
 from cloneproof.cli.advice import parsed_rates
 from cloneproof.engines.monte_carlo.job import Job
@@ -418,6 +419,53 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
     assert "Run " not in words
     assert "what mine costs is not known" in words
     assert open_question.to_dict()["settled"] is False
+    first, second, *_ = open_question.sections()
+    assert str(open_question).startswith("Not settled: reservoir-contest or reservoir or mine\n")
+    assert not any(isinstance(part, Facts) for part in first.parts)  # what the choice costs in large type
+    assert second.title == "reservoir-contest, the cheapest as far as is known"
+    assert repr(open_question) == "Recommendation(not settled: 'reservoir-contest' or 'reservoir' or 'mine', fits=True)"
+    assert replace(open_question, fits=False).unsettled  # what mine costs is not known, so it may fit
+    assert not replace(open_question, fits=False, candidates=("reservoir-contest", "reservoir")).unsettled
+
+
+def test_an_answer_that_nobody_limited_says_no_limit(creators, monkeypatch):
+    """Where work is counted and the market is large; with --seconds, a part that was left is an exit code of 3."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cloneproof.advice.recommend.SECONDS", 1e-6)
+        found = cp.recommend(agents=2, originals=1, horizon=500, values=(0.2, 0.8))
+    assert found.left
+    assert "large one" in found.notes[-1]
+    assert not any("were over" in note for note in found.notes)
+    monkeypatch.setattr("cloneproof.advice.recommend.recommend", lambda **_: replace(creators, left=True))
+    codes = [command.run("recommend", CREATORS, *more).returncode for more in ((), ("--seconds", "9"))]
+    assert codes == [0, 3]
+
+
+def test_seconds_are_short_for_those_of_a_search():
+    market = cp.Market([cp.Agent(name, 1, cp.Point(0.5)) for name in ("ana", "bo")], horizon=40)
+    with still_clock(()):
+        assert cp.recommend(market, seconds=0.1).choice == cp.recommend(market, search=cp.Search(seconds=0.1)).choice
+        with pytest.raises(cp.errors.CloneproofError, match="seconds"):
+            cp.recommend(market, seconds=-1)
+
+
+def test_late_rewards_are_said():
+    agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in ("ana", "bo")]
+    found = advised(cp.Market(agents, 400, delays="independent"), declared=())
+    promises = {each.name: each.promise for each in found.ranked}
+    assert "Rewards come late here: what copies gain by that is nothing" in promises["reservoir"]
+    assert "what copies gain by that is unknown" in promises["reservoir-contest"]
+
+
+@pytest.mark.parametrize("prior", [cp.Beta(3, 60), cp.Discrete([0.02, 0.08], [0.5, 0.5])])
+def test_the_cost_of_a_page_is_that_of_the_evaluation(prior):
+    """And not of a model that breaks ties at random, which is 8 of 600 off here."""
+    market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], 6000, positions=(1, 0.6, 0.4))
+    made = cp.mechanism("reservoir", rounds=60, draws=6, choose="best")
+    told, evaluated = computed_regret(market, made), cp.evaluate(market, made).regret
+    assert abs(told.value - evaluated.value) <= told.error + evaluated.error
+    played = kernel_outcomes(Job(market, made, full_copies(market.agents, None), 9), 0, 4000).regret
+    assert abs(told.value - played.mean()) < told.error + 5 * played.std() / 4000**0.5
 
 
 def test_what_visitors_see_is_what_the_session_shows():

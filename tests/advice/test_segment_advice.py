@@ -2,19 +2,22 @@
 
 import json
 import tomllib
+from dataclasses import replace
 
 import msgspec
 import pytest
 
 import cloneproof as cp
 from cloneproof.advice.declared import declared_market
-from cloneproof.advice.recommendation import AssessedMechanism, terms_toml
+from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
 from cloneproof.advice.regret import expected_best, random_regret
+from cloneproof.advice.segments import _pooled as pooled_cost
 from cloneproof.cli.advice import parsed_rates, parsed_segments
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import MarketError
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
+from support.advised import advised as advised_now
 
 SEGMENTS = {"code": 0.5, "writing": 0.5}
 EXPERTS = cp.SegmentVectors([{"code": 0.6, "writing": 0.1}, {"code": 0.1, "writing": 0.6}], [0.5, 0.5])
@@ -50,6 +53,36 @@ def test_one_market_for_all_loses_the_best_of_each_segment(advised):
     data = json.loads(json.dumps(advised.to_dict(), allow_nan=False))
     command.schema("recommend").validate(data)
     assert set(data["by_segment"]) == set(SEGMENTS)
+
+
+def test_the_cost_of_one_market_for_all_covers_how_its_law_was_found():
+    """As with fewer draws of the averaged rates: the best on average is known to within the error."""
+    market = declared_market(6, 3, 10**5, rates=cp.LogOdds(0.05, 0.6, 0.4), segments=SEGMENTS)
+    made, exact = (
+        cp.mechanism("reservoir", rounds=200, draws=4, threshold=18),
+        Estimate(500.0, 0.0, "proven", "by hand"),
+    )
+    chosen = AssessedMechanism(made, exact, "clone-proof", 0.0, None, None, "")
+    found = Recommendation(market.pooled(), "bayesian", (chosen,), {}, None, 1000.0, True, "")
+    priced = pooled_cost(market, found).regret
+    best = sum(own.horizon * expected_best(own) for own in market.by_segment.values())
+    coarse = 500 + best - market.horizon * expected_best(market.pooled(2**14))
+    assert abs(priced.value - coarse) <= priced.error < 0.02 * priced.value
+    assert priced.error > 0
+
+
+def test_progress_never_runs_back():
+    market = cp.Market([cp.Agent(name, 1, EXPERTS) for name in ("ana", "bo")], 400, segments=SEGMENTS)
+    told = []
+    advised_now(market, declared=(), progress=lambda done, total, what: told.append(done / total))
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0.0, 1.0)
+
+
+def test_rates_are_echoed_as_they_were_given(advised):
+    market = declared_market(3, 2, 1000, rates=cp.LogOdds(0.03, 0.5, 0.35), segments=SEGMENTS)
+    asked = next(iter(replace(advised, market=market).sections())).question
+    assert "(LogOdds(0.03, 0.5, 0.35)), 2 segments" in asked
 
 
 def test_segments_in_which_rates_are_the_same_share_one_answer(advised):

@@ -451,3 +451,10 @@ def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():
     ]  # fmt: skip
     best = min(boards.Standing(panel, rule).wrong_pairs().value for rule in grid)
     assert tuned <= 1.02 * best
+
+
+def test_a_table_of_other_columns_is_told_both_ways_to_name_them(tmp_path):
+    (tmp_path / "table.csv").write_text("who,won\nana,3\nbo,4\n", encoding="utf-8")
+    refused = run_command("board", tmp_path / "table.csv")
+    assert refused.returncode == 2
+    assert "name them with --column MEANING=COLUMN (columns= in Python)" in refused.stderr

@@ -61,6 +61,10 @@ BASES = [  # every form of every part
     name = "di"
     originals = 1
     prior = { segment_priors = { code = { point = 0.5 }, prose = { point = 0.1 } } }
+    [[agents]]
+    name = "ed"
+    originals = 1
+    prior = { average = { log_odds = [0.03, 0.5, 0.35] }, over = { code = 0.5, prose = 0.5 } }
     """,
 ]
 ODD = (

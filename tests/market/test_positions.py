@@ -1,5 +1,6 @@
 """Markets with several places a page: what is refused, and files."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,16 @@ def test_bad_positions_are_refused_in_one_sentence(positions: Any, sentence: str
     with pytest.raises(MarketError, match=sentence) as refusal:
         cp.Market(AGENTS, 10, positions=positions)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_example_of_a_refusal_is_taken() -> None:
+    """Also that of a prior's values and weights."""
+    with pytest.raises(MarketError) as refusal:
+        cp.Market(AGENTS, 10, positions=8)  # type: ignore[arg-type]
+    example = json.loads(str(refusal.value).rpartition("e.g. ")[2])
+    assert cp.Market(AGENTS, 10, positions=example).places == (1.0, 0.6, 0.4)
+    with pytest.raises(MarketError, match=r"give e\.g\. \[0\.2, 0\.8\]"):
+        cp.Discrete(8, [1.0])  # type: ignore[arg-type]
 
 
 def test_positions_are_kept_by_files_and_by_other_horizons(tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ def comparison():
             for k, (verdict, state, exact, why) in enumerate(rows)
         ),
         0.005,
-        seconds_given=4.0,
+        had="4 s",
+        horizon=1000,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import multiprocessing
 import signal
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
@@ -13,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
-from cloneproof._clock import COMPILATION, budget_clock
+from cloneproof._clock import COMPILATION, budget_clock, now
 from cloneproof._tables import Tabular, fields_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.gained import NearCopyGain
@@ -51,7 +50,7 @@ class ComparedMechanism:
     exact       whether exact engines computed it
     tried       how many deviations were evaluated
     remark      why something is missing
-    seconds     how long it took
+    seconds     how long it took, without compiling, or its counted work where time is that
     variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
     """
 
@@ -92,15 +91,18 @@ class Comparison(Tabular):
         The gain, relative to the honest payoff, that counts as none.
     interrupted : bool
         Whether somebody pressed Ctrl-C: some are missing then.
-    seconds_given : float, optional
-        The time that all of them had together; None if work was counted.
+    had : str
+        The time that all of them had together; empty if each had its own.
+    horizon : int
+        The rounds over which they are compared.
     """
 
     said_in = "comparison"
     rows: tuple[ComparedMechanism, ...]
     tolerance: float
     interrupted: bool = False
-    seconds_given: float | None = None
+    had: str = ""
+    horizon: int = 0
 
     def __iter__(self) -> Iterator[ComparedMechanism]:
         return iter(self.rows)
@@ -223,7 +225,9 @@ def compare(
             raise
         interrupted = True
     known = tuple(rows[name] for name in (*chosen, *others) if name in rows)
-    return Comparison(known, tolerance, interrupted, search.seconds)
+    with budget_clock(search.seconds):
+        had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
+    return Comparison(known, tolerance, interrupted, had, market.horizon)
 
 
 def _side_by_side(
@@ -290,14 +294,14 @@ def compare_one(
 def _compared(
     market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None
 ) -> ComparedMechanism:
-    start = time.perf_counter()
+    start = now()
 
     def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
         nothing: dict[str, Any] = {
             "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "state": None,
             "regret": None, "attacked": None, "exact": False, "tried": 0, "remark": "",
         }  # fmt: skip
-        return ComparedMechanism(name, **(nothing | known), seconds=time.perf_counter() - start)
+        return ComparedMechanism(name, **(nothing | known), seconds=now() - start)
 
     if search.seconds is not None and search.seconds < LEAST_SECONDS:
         return row(remark=NO_TIME)

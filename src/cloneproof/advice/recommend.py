@@ -11,7 +11,15 @@ import numpy as np
 
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
-from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
+from cloneproof.advice.assessment import (
+    TOLERANCE,
+    assess,
+    box_judgement,
+    exploration,
+    relative_gain,
+    seen,
+    with_late_rewards,
+)
 from cloneproof.advice.assumptions import (
     account_floor,
     cheapest_seasons,
@@ -50,6 +58,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
 SECONDS = 60.0  # Counted work, at most, if nobody says how long it may take; most answers need a third.
+UNLIMITED = "This market is a large one: not everything was looked at. Give more time (--seconds) for the rest."
 RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.25, 0.05, 0.03, 0.03, 0.04  # Parts of the time for each question:
 AUDITED, OTHERWISE = 0.01, 0.01  # regrets, those at another end, honesty, the range, curves, audits, the rest.
 PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
@@ -137,6 +146,7 @@ def recommend(
     arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     search: Search = SEARCH,
+    seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Recommendation:
     """Recommend what to run: the mechanisms that are clone-proof in this market, with tuned parameters.
@@ -173,8 +183,11 @@ def recommend(
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
     search : Search, optional
         Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
-        cores. Its `seconds` cap wall-clock time, besides what the first call on a machine takes to compile; the answer
-        may then be unsettled. Its `seed` is used where something is sampled.
+        cores. Its `seconds` are of wall-clock time, besides what the first call on a machine takes to compile. Nothing
+        starts once they are over, but what has begun is finished, which may take as long again; the answer may be
+        unsettled. Its `seed` is used where something is sampled.
+    seconds : float, optional
+        Short for `search=cp.Search(seconds=seconds)`.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -199,6 +212,7 @@ def recommend(
     ('clone-proof', True)
     """
     market = asked_market(market, agents, originals, horizon, rates, values, segments)
+    search = search if seconds is None else replace(search, seconds=seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
@@ -240,7 +254,8 @@ def _recommended(
     so_far = replace(so_far, account_floor=None if market.places else account_floor(market), seasons=seasons)
     try:
         with interrupts_raised():
-            stages = _Stages(market, providers == "informed", accounts == "cheap", *_own(own), seed, clock).run(so_far)
+            kinds = providers == "informed", accounts == "cheap"
+            stages = _Stages(market, *kinds, *_own(own), seed, clock, clock.left or 0.0).run(so_far)
             with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
                 so_far = next(stages)  # something is said of the first ones in any case
             with clock.for_engines():
@@ -250,6 +265,7 @@ def _recommended(
         if not so_far.ranked:
             raise
         so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
+    so_far = replace(so_far, ranked=tuple(with_late_rewards(market, each) for each in so_far.ranked))
     return _judged_fit(so_far, clock)
 
 
@@ -272,6 +288,7 @@ class _Stages:
     made: list[Mechanism]
     seed: int
     clock: Deadline
+    budget: float  # seconds for all questions; a segment has a share of the clock's
 
     @cached_property
     def registered(self) -> Market:
@@ -279,7 +296,7 @@ class _Stages:
         return market_of_bests(self.market) if self.informed else self.market
 
     def sampling(self, part: float) -> SamplingBudget:
-        return SamplingBudget(part * (self.clock.budget or SECONDS), self.seed)
+        return SamplingBudget(part * self.budget, self.seed)
 
     def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
         """Yield what is known after each step."""
@@ -311,7 +328,7 @@ class _Stages:
                 curve = over_time(self.registered, each.mechanism, self.sampling(DRAWN), at_end=each.regret)
                 so_far = _replaced(so_far, each, replace(each, over_time=curve))
         if clock.spent:
-            over = f"The {clock.words} were over before everything was looked at."
+            over = UNLIMITED if is_counted() else f"The {clock.words} were over before everything was looked at."
             so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
         tell(100, 100, "done")
         yield so_far
@@ -414,7 +431,7 @@ class _Stages:
 
     def _with_price(self, so_far: Recommendation) -> Recommendation:
         """Add the price of honesty, where the end is fixed and there is time."""
-        market, budget = self.market, self.clock.budget or SECONDS
+        market, budget = self.market, self.budget
         slow = not is_counted() and budget >= PATIENT and market.horizon <= LONGEST_SLOW
         unknown = [] if slow else list(SLOW)
         if not self.clock.spent and market.ends == "at-horizon" and not market.places:

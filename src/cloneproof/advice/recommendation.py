@@ -270,6 +270,8 @@ class Recommendation(Tabular):
     def __repr__(self) -> str:
         if not self.ranked:
             return f"Recommendation(nothing, {self.advice!r})"
+        if self.unsettled:
+            return f"Recommendation(not settled: {' or '.join(map(repr, self.candidates))}, fits={self.fits})"
         numbers = ", ".join(f"{key}={value}" for key, value in self.choice.parameters.items())
         return (
             f"Recommendation({self.choice.name!r}, {numbers},\n"
@@ -278,8 +280,14 @@ class Recommendation(Tabular):
 
     @property
     def choice(self) -> AssessedMechanism:
-        """Recommended mechanism."""
+        """Recommended mechanism; where that is not settled, the cheapest as far as is known."""
         return self.ranked[0]
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether another candidate may be the one to run: something fits, or the cost of one is not known."""
+        known = {each.name for each in self.ranked}
+        return bool(self.ranked) and not self.settled and (self.fits or not known.issuperset(self.candidates))
 
     @property
     def cost(self) -> Estimate:

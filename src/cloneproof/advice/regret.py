@@ -75,7 +75,7 @@ def computed_regret(market: Market, made: Mechanism, copies: Copies | None = Non
         return weighted_sum(known) if len(known) == len(parts) else None
     by_moments = _moments_of(market, made) if copies is None else None
     try:
-        if is_listed(market):  # quadrature is slower and less exact than runs
+        if is_listed(market) or market.places:  # else quadrature is slower and less exact than runs
             return evaluate(market, made, copies, engine="closed-form").regret
     except OutOfTimeError:
         if by_moments is None:
@@ -123,10 +123,8 @@ def _moments_of(market: Market, made: Mechanism) -> Callable[[], Estimate] | Non
     slots, draws, numbers = made.arm.slots, made.arm.draws, flat_numbers(market, made)
     if slots.bars and made.agent is None and market.ends == "at-random":
         return partial(_regret_by_moments, market, lambda tabled: bars_regret(tabled, slots.bars, draws, QUOTED))
-    if numbers is None:
+    if numbers is None or market.places:
         return None
-    if market.places:
-        return partial(_slate_regret, market, numbers)
     return partial(_regret_by_moments, market, lambda tabled: tabled.regret(numbers))
 
 
@@ -141,14 +139,6 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
         return Estimate(value, error, "estimated", f"{how}, in floats", heuristic=True)
     coarse, fine = (regret(reservoir_market(priors, market.horizon, n)) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
-    return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
-
-
-def _slate_regret(market: Market, numbers: ReservoirNumbers) -> Estimate:
-    """Return the honest regret of the reservoir on slates, with ties at random; its error is a guess."""
-    made = slate_market(market)
-    fine, coarse = (replace(made, cells=cells).regret(*numbers[:2]) for cells in (made.cells, made.cells // 2))
-    how = "chances of ranks, moments of one original at a time"
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 
 

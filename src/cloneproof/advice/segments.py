@@ -14,6 +14,7 @@ from cloneproof.advice.regret import expected_best
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market.market import Market
+from cloneproof.market.segments import DRAWS
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 
 Advise = Callable[[Market, Deadline], Recommendation]
@@ -26,7 +27,7 @@ SERVED = "segments are served by"
 def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> Recommendation:
     """Ask for advice in each segment, segments that are alike once, and in one market for all; and add up."""
     alike = {id(own): own for own in market.by_segment.values()}
-    found = {key: advise(own, clock.share(len(alike) + 1 - place)) for place, (key, own) in enumerate(alike.items())}
+    found = {key: advise(own, _part(clock, place, len(alike) + 1)) for place, (key, own) in enumerate(alike.items())}
     by_segment = {name: found[id(own)] for name, own in market.by_segment.items()}
     parts = [*by_segment.values()]
     first = parts[0]
@@ -40,7 +41,7 @@ def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> 
     }
     others = {name: why for name, why in (partly | others).items() if name not in names}
     rivals = dict.fromkeys(name for part in parts for name in part.candidates)
-    pooled = _pooled(market, advise(market.pooled(), clock))
+    pooled = _pooled(market, advise(market.pooled(), _part(clock, len(alike), len(alike) + 1)))
     whole = replace(
         first,
         market=market,
@@ -58,6 +59,12 @@ def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> 
         left=any(part.left for part in parts),
     )
     return replace(whole, options=(*_served(whole), *_ends(parts)))
+
+
+def _part(clock: Deadline, place: int, parts: int) -> Deadline:
+    """Return the clock of one of several questions: its share of the time left, and of the progress of all."""
+    share = clock.share(parts - place)
+    return replace(share, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
 
 
 def _named(part: Recommendation, name: str) -> AssessedMechanism | None:
@@ -96,10 +103,11 @@ def _pooled(market: Market, found: Recommendation) -> AssessedMechanism | None:
     if not found.ranked:
         return None
     choice, parts = found.choice, market.by_segment.values()
-    lost = sum(own.horizon * expected_best(own) for own in parts) - market.horizon * expected_best(found.market)
-    regret = choice.regret
-    method = f"{regret.method}, {POOLED_METHOD}"
-    return replace(choice, regret=Estimate(regret.value + max(0.0, lost), regret.error, "estimated", method, True))
+    best, rough = (market.horizon * expected_best(made) for made in (found.market, market.pooled(DRAWS // 4)))
+    lost = max(0.0, sum(own.horizon * expected_best(own) for own in parts) - best)
+    regret, method = choice.regret, f"{choice.regret.method}, {POOLED_METHOD}"
+    error = regret.error + abs(best - rough)
+    return replace(choice, regret=Estimate(regret.value + lost, error, "estimated", method, True))
 
 
 def _served(whole: Recommendation) -> list[PlatformOption]:

@@ -92,7 +92,8 @@ def check_mechanism_or_box(mechanism: object) -> None:
     """Raise an error for anything that cannot be sampled."""
     if not isinstance(mechanism, Mechanism | BlackBox):
         raise MechanismError(
-            f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..)"
+            f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..) or "
+            "cp.BlackBox(MyPolicy)"
         )
 
 

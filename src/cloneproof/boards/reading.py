@@ -43,6 +43,7 @@ TIE: Final = frozenset({
     "tie", "draw", "both", "equal", "tie (bothbad)", "bothbad", "both_bad", "both bad", "tie_both_bad", "none", "same",
 })  # fmt: skip
 OF_SCORES: Final = frozenset({"model", "task", "score", "producer", "kin"})  # meanings in a table of scores
+NAME_THEM: Final = "name them with --column MEANING=COLUMN (columns= in Python)"
 LEAST_TASKS: Final = 5  # columns of numbers that make a table of scores
 PERCENT: Final = 100.0
 QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
@@ -88,7 +89,7 @@ def read_board(
         raise BoardError(
             "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate); "
             "or, to look for copies, scores (model and a column for each task, or model, task, score); got "
-            f"columns {', '.join(map(brief, list(table.columns)[:8]))}; name them with columns="
+            f"columns {', '.join(map(brief, list(table.columns)[:8]))}; {NAME_THEM}"
         )
     notes = _guesses(found)
     if {"error", "interval", "low"} & set(found) and board.source != "battles":
@@ -127,7 +128,7 @@ def read_scores(
     if not holds_scores(source, columns):
         raise BoardError(
             f"expected scores (model and a column for each of {LEAST_TASKS} tasks or more, or model, task and score), "
-            "got other columns; name them with columns="
+            f"got other columns; {NAME_THEM}"
         )
     table = log_source(source)
     found = _columns(table, columns or {})

@@ -150,7 +150,7 @@ def recommend(
         write_terms(found, toml)
     if html is not None:
         write_page(html_page(found), html)
-    unanswered = found.left or (found.fits and not found.settled)
+    unanswered = found.unsettled or (found.left and seconds is not None)
     raise typer.Exit(130 if found.interrupted else UNANSWERED if unanswered else 0 if found.fits else 1)
 
 

@@ -20,6 +20,7 @@ from cloneproof.logs.faults import Fault
 from cloneproof.logs.statistics import ArmSums
 
 Z95: Final = 1.96  # half-width of a 95 % interval in standard errors
+YOUNG: Final = "wait until items have earned in both, or leave these places out by --leave-out"
 ROUNDING: Final = 1e-6  # of a round: error of sums of attention
 PlaceSums = Mapping[int, tuple[int, float]]  # rounds and rewards of an item by place
 
@@ -57,7 +58,9 @@ def by_attention(
     found = {place: attention(list(strata.values()), min(rows), place) for place in sorted(rows)}
     missing = [place for place, each in found.items() if each is None]
     kind = f"a place that shares no item with place {min(rows, default=1)} that earned something in both"
-    faults = [Fault(kind, sum(rows[place] for place in missing), "row", f"place {missing[0]}")] if missing else []
+    faults = (
+        [Fault(kind, sum(rows[place] for place in missing), "row", f"place {missing[0]}", YOUNG)] if missing else []
+    )
     places = tuple(each for each in found.values() if each is not None)
     return _merged(cells, {each.place: each.attention for each in places}, unit), places, faults
 

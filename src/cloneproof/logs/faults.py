@@ -17,6 +17,7 @@ from cloneproof.logs.statistics import LogRows
 from cloneproof.market.positions import MOST_PLACES
 
 MOST_SAID: Final = 4  # kinds of faults named in an error
+FIX: Final = "fix them, declare --reward-range LOW:HIGH, or leave them out by --leave-out"
 FaultUnit = Literal["row", "line", "arm"]
 
 
@@ -28,6 +29,7 @@ class Fault:
     count: int
     unit: FaultUnit
     first: str
+    remedy: str = ""  # what to do about it, if not what is done about most
 
     def __str__(self) -> str:
         units = self.unit if self.count == 1 else f"{self.unit}s"
@@ -118,7 +120,8 @@ def refuse(faults: Sequence[Fault], rows: int) -> None:
     said = "; ".join(str(fault) for fault in faults[:MOST_SAID])
     more = len(faults) - MOST_SAID
     said += f"; and {more} more kinds" if more > 0 else ""
+    remedy = faults[0].remedy if len(faults) == 1 else ""
     raise LogError(
-        f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; fix "
-        "them, declare --reward-range LOW:HIGH, or leave them out by --leave-out"
+        f"expected rows with an agent, an arm and a reward in the declared range, got {said}, of {rows:,} rows; "
+        f"{remedy or FIX}"
     )

@@ -15,7 +15,15 @@ from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
-from cloneproof.market.segments import MeanLaw, SegmentPriors, checked_segments, marginal, pooled, segment_horizon
+from cloneproof.market.segments import (
+    DRAWS,
+    MeanLaw,
+    SegmentPriors,
+    checked_segments,
+    marginal,
+    pooled,
+    segment_horizon,
+)
 
 HORIZON, ORIGINALS = WholeRange(1, HORIZON_LIMIT), WholeRange(1, 10**6)
 SHARE = GAP = NumberRange(0, 1, low_open=True)
@@ -367,16 +375,17 @@ class Market:
         """
         return self.by_segment[known(name, self.segments, "segment", MarketError)]
 
-    def pooled(self) -> Market:
+    def pooled(self, draws: int = DRAWS) -> Market:
         """Return the market that a mechanism meets which ignores segments: all rounds, and means averaged over them.
 
-        This is so if users of all rounds are drawn at random. Joint laws other than `SegmentVectors` are approximated.
+        This is so if users of all rounds are drawn at random. Laws of infinitely many vectors are those of as many
+        `draws` (`SegmentAverage`).
         """
         if isinstance(self.positions, dict):
             raise MarketError(
                 "expected one list of positions for all segments that are pooled, got one for each; give positions once"
             )
-        agents = [agent.with_laws(partial(pooled, segments=self.segments)) for agent in self.agents]
+        agents = [agent.with_laws(partial(pooled, segments=self.segments, draws=draws)) for agent in self.agents]
         return self._remade(agents=agents, segments={})
 
     def _remade(self, **changes: Any) -> Market:  # noqa: ANN401

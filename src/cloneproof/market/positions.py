@@ -23,7 +23,7 @@ def checked_positions(given: object, error: type[CloneproofError] = MarketError)
     """
     places = tuple(
         ATTENTION.checked(each, "positions, the attention of each place,", error)
-        for each in listed(given, "positions", error)
+        for each in listed(given, "positions", error, "[1, 0.6, 0.4]")
     )
     count(len(places), "the places of a page", 1, MOST_PLACES, error)
     for better, worse in pairwise(places):

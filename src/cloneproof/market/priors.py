@@ -98,8 +98,10 @@ class Discrete:
     weights: Sequence[float]
 
     def __post_init__(self) -> None:
-        given = listed(self.weights, "a prior's weights", MarketError)
-        values = tuple(_mean(v, "a value of a prior") for v in listed(self.values, "a prior's values", MarketError))
+        given = listed(self.weights, "a prior's weights", MarketError, "[0.5, 0.5]")
+        values = tuple(
+            _mean(v, "a value of a prior") for v in listed(self.values, "a prior's values", MarketError, "[0.2, 0.8]")
+        )
         weights = tuple(WEIGHT.checked(w, "a weight of a prior", MarketError) for w in given)
         if len(values) != len(weights):
             raise MarketError(
@@ -224,7 +226,7 @@ class Empirical:
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        given = listed(self.samples, "a prior's samples", MarketError)
+        given = listed(self.samples, "a prior's samples", MarketError, "[0.2, 0.8]")
         samples = tuple(_mean(sample, "a sample of a prior") for sample in given)
         if self.bins is not None:
             object.__setattr__(self, "bins", BINS.checked(self.bins, "the number of bins", MarketError))

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache
+from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
 import scipy
 
 from cloneproof._checks import Either, NumberRange, has_form, is_one_line, key_names, listed
-from cloneproof._randomness import substream, uniform
 from cloneproof.errors import MarketError, brief, did_you_mean
 from cloneproof.market.priors import (
     MEAN,
@@ -26,7 +26,6 @@ from cloneproof.market.priors import (
     WEIGHT,
     WEIGHT_TOLERANCE,
     Discrete,
-    Empirical,
     Prior,
     checked_points,
     discrete_from,
@@ -40,7 +39,9 @@ SPREAD = NumberRange(0, 10)  # of log-odds
 NODES = 32  # of an integral over a bin of log-odds
 TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
 BINS = 16  # of the integral for a mean
-DRAWS, VALUES = 4096, 12  # of the law of a rate averaged over segments, if there is no exact one
+DRAWS, LEAST_DRAWS = 2**16, 2**8  # of a rate averaged over segments, if its law is not finite
+MOST_VALUES = 2**12  # of a finite one
+EVEN = 2**6  # segments and an item's level that are drawn evenly together, by Sobol's sequence
 
 
 class SegmentLaw(Protocol):
@@ -53,8 +54,8 @@ class SegmentLaw(Protocol):
     def marginal(self, segment: str) -> Prior:
         """Return the law of the rate in one segment."""
 
-    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
-        """Return the item's rate in each segment; `level` is a tape of independent uniform numbers."""
+    def rates(self, segments: Iterable[str], level: Callable[[int], Any]) -> dict[str, Any]:
+        """Return the item's rate in each segment; `level` is a tape of independent uniform numbers, or of arrays."""
 
     def check(self, segments: Iterable[str], whose: str) -> None:
         """Raise `MarketError` unless the law has a rate in exactly these segments."""
@@ -138,8 +139,8 @@ class SegmentPriors:
     def marginal(self, segment: str) -> Prior:
         return self.priors[self.names.index(segment)]
 
-    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
-        return {name: self.marginal(name).quantile(level(k)) for k, name in enumerate(segments)}
+    def rates(self, segments: Iterable[str], level: Callable[[int], Any]) -> dict[str, Any]:
+        return {name: _quantiles(self.marginal(name), level(k)) for k, name in enumerate(segments)}
 
     def check(self, segments: Iterable[str], whose: str) -> None:
         _check_names("a prior", self.names, segments, whose)
@@ -195,7 +196,7 @@ class SegmentVectors:
     def marginal(self, segment: str) -> Prior:
         return discrete_from((vector[segment] for vector in self.vectors), self.weights)
 
-    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
+    def rates(self, segments: Iterable[str], level: Callable[[int], Any]) -> dict[str, Any]:
         numbered = tuple((float(k), weight) for k, weight in enumerate(self.weights))
         drawn = self.vectors[int(step_quantile(numbered, level(0)))]
         return {name: drawn[name] for name in segments}
@@ -257,12 +258,12 @@ class LogOdds:
     def mean(self) -> float:
         return float(self._bin_means(BINS).mean())
 
-    def rate(self, normal: float) -> float:
+    def rate(self, normal: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
         """Return the rate whose log-odds lie so far from the median's."""
-        return float(scipy.special.expit(scipy.special.logit(self.median) + normal))
+        return scipy.special.expit(scipy.special.logit(self.median) + normal)
 
     def quantile(self, u: float) -> float:
-        return self.rate(self.deviation * float(scipy.special.ndtri(u)))
+        return float(self.rate(self.deviation * float(scipy.special.ndtri(u))))
 
     def discretised(self, n: int) -> Discrete:
         """Return the means of n bins of equal probability, each with probability 1/n."""
@@ -281,10 +282,10 @@ class LogOdds:
     def marginal(self, segment: str) -> Prior:
         return LogOdds(self.median, self.deviation)
 
-    def rates(self, segments: Iterable[str], level: Callable[[int], float]) -> dict[str, float]:
-        item = self.spread * float(scipy.special.ndtri(level(0)))
+    def rates(self, segments: Iterable[str], level: Callable[[int], Any]) -> dict[str, Any]:
+        item = self.spread * scipy.special.ndtri(level(0))
         return {
-            name: self.rate(item + self.by_segment * float(scipy.special.ndtri(level(k))))
+            name: self.rate(item + self.by_segment * scipy.special.ndtri(level(k)))
             for k, name in enumerate(segments, start=1)
         }
 
@@ -303,35 +304,102 @@ def marginal(law: MeanLaw, segment: str) -> Prior:
 def rates_of(law: MeanLaw, segments: Sequence[str], level: Callable[[int], float]) -> dict[str, float]:
     """Return an item's rate in each segment, from independent uniform numbers."""
     if hasattr(law, "rates"):
-        return law.rates(segments, level)
+        return {name: float(rate) for name, rate in law.rates(segments, level).items()}
     return dict.fromkeys(segments, law.quantile(level(0)))
 
 
-def pooled(law: MeanLaw, segments: Mapping[str, float]) -> Prior:
-    """Return the law of an item's rate averaged over segments: what a mechanism meets that ignores them.
+@dataclass(frozen=True)
+class SegmentAverage:
+    """Law of a rate averaged over segments: what a mechanism meets that ignores them.
 
-    An ordinary prior and finitely many vectors are exact. Other laws are replaced by draws, the same ones each time, in
-    which the levels of each segment are evenly spaced: by log-odds with their median and deviation, or by a few values.
+    It is that of many draws of the rates, evenly spread (Sobol's sequence) and the same each time. With two segments or
+    with ten, an expected best of 15 or 24 rates is within 3e-4 of its value; fewer draws say how far off it is.
+
+    >>> average = SegmentAverage(LogOdds(0.03, spread=0.5, by_segment=0.35), {"phone": 0.7, "desk": 0.3})
+    >>> round(average.mean, 4), round(average.quantile(0.5), 4)
+    (0.0354, 0.0315)
     """
-    if not hasattr(law, "rates"):
-        return law
+
+    law: SegmentLaw
+    segments: Mapping[str, float]
+    draws: int = DRAWS
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.law, "rates"):
+            raise MarketError(f"expected the average of a law by segment, got {brief(self.law)}; give that law alone")
+        fractions = checked_segments(dict(self.segments))
+        self.law.check(fractions, "an average")
+        object.__setattr__(self, "segments", tuple(fractions.items()))  # pairs, which can be hashed
+
+    @property
+    def atoms(self) -> None:
+        return None
+
+    @property
+    def mean(self) -> float:
+        return float(self._table.mean())
+
+    @property
+    def _table(self) -> Any:  # noqa: ANN401 (an array)
+        return _averages(self.law, self.segments, self.draws)  # type: ignore[arg-type]
+
+    def quantile(self, u: float) -> float:
+        place = min(max(u * len(self._table) - 0.5, 0.0), len(self._table) - 1.0)
+        low, high = self._table[int(place)], self._table[math.ceil(place)]
+        return float(low + (place % 1.0) * (high - low))
+
+    def discretised(self, n: int) -> Discrete:
+        """Return the means of n groups of draws, about equally probable."""
+        groups = np.array_split(self._table, min(checked_points(n), len(self._table)))
+        return discrete_from((own.mean() for own in groups), (len(own) / len(self._table) for own in groups))
+
+    def to_dict(self) -> dict[str, object]:
+        return {"average": self.law.to_dict(), "over": dict(self.segments)}
+
+
+@lru_cache(maxsize=16)
+def _averages(law: SegmentLaw, segments: Sequence[tuple[str, float]], draws: int) -> Any:  # noqa: ANN401 (an array)
+    """Return draws of a rate averaged over segments, in increasing order; fewer where segments are many."""
+    from scipy.stats.qmc import Sobol  # slow to import
+
+    count = max(LEAST_DRAWS, draws >> max(0, (len(segments) // EVEN).bit_length()))
+    even = Sobol(min(len(segments) + 1, EVEN), scramble=False).random(count) + 0.5 / count
+
+    def level(k: int) -> Any:  # noqa: ANN401 (an array)
+        return even[:, k] if k < EVEN else (np.random.default_rng(k).permutation(count) + 0.5) / count
+
+    rates = law.rates([name for name, _ in segments], level)
+    return np.sort(sum(part * rates[name] for name, part in segments))
+
+
+def _quantiles(prior: Prior, level: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
+    return np.array([prior.quantile(float(u)) for u in level]) if np.ndim(level) else prior.quantile(level)
+
+
+def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = DRAWS) -> Prior:
+    """Return the law of an item's rate averaged over segments: exact if it is finite, else a `SegmentAverage`."""
+    if not hasattr(law, "rates") or getattr(law, "by_segment", None) == 0.0:
+        return law  # type: ignore[return-value]
     if isinstance(law, SegmentVectors):
         averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
         return discrete_from(averages, law.weights)
-    orders = [sorted(range(DRAWS), key=partial(uniform, substream(0, k))) for k in range(len(segments) + 1)]
-    levels = [[(order[draw] + 0.5) / DRAWS for order in orders] for draw in range(DRAWS)]  # a Latin hypercube
-    drawn = [law.rates(segments, numbers.__getitem__) for numbers in levels]
-    averages = [math.fsum(segments[name] * rate for name, rate in rates.items()) for rates in drawn]
-    if isinstance(law, LogOdds):
-        odds = scipy.special.logit(averages)
-        return LogOdds(float(scipy.special.expit(np.mean(odds))), float(np.std(odds)))
-    return Empirical(averages).discretised(VALUES)
+    atoms = [law.marginal(name).atoms for name in segments]
+    known = [own for own in atoms if own is not None]
+    if len(known) < len(atoms) or math.prod(map(len, known)) > MOST_VALUES:
+        return SegmentAverage(law, segments, draws)
+    parts, joint = list(segments.values()), list(product(*known))
+    averages = [math.fsum(part * value for part, (value, _) in zip(parts, each, strict=True)) for each in joint]
+    return discrete_from(averages, [math.prod(weight for _, weight in each) for each in joint])
 
 
-LAW_FORMS: Mapping[type[SegmentLaw], Mapping[str, Any]] = {  # as a market file writes them
+JOINT_FORMS: Mapping[type[SegmentLaw], Mapping[str, Any]] = {  # as a market file writes them
     LogOdds: {"log_odds": Either([(MEDIAN, SPREAD), (MEDIAN, SPREAD, SPREAD)])},
     SegmentVectors: {"vectors": [{...: MEAN}], "weights": [WEIGHT]},
     SegmentPriors: {"segment_priors": {...: Either(PRIOR_FORMS.values())}},
+}
+LAW_FORMS: Mapping[Any, Mapping[str, Any]] = {
+    **JOINT_FORMS,
+    SegmentAverage: {"average": Either(JOINT_FORMS.values()), "over": {...: FRACTION}},
 }
 
 
@@ -352,7 +420,10 @@ def law_from_dict(data: object) -> MeanLaw:
         return SegmentVectors(*values)
     if kind is SegmentPriors and isinstance(values[0], Mapping):
         return SegmentPriors.of({name: prior_from_dict(own) for name, own in values[0].items()}, "an agent")
+    if kind is SegmentAverage and isinstance(values[1], Mapping):
+        average = SegmentAverage(law_from_dict(values[0]), values[1])  # type: ignore[arg-type]
+        return pooled(average.law, dict(average.segments))
     raise MarketError(
-        "expected log_odds = [median, spread, by_segment], vectors and weights, or segment_priors as a table by "
-        f"segment, got {brief(dict(data))}; use one of these forms"
+        "expected log_odds = [median, spread, by_segment], vectors and weights, segment_priors as a table by segment, "
+        f"or average and over, got {brief(dict(data))}; use one of these forms"
     )

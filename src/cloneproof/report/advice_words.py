@@ -199,9 +199,11 @@ def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
 def rates_words(prior: Prior) -> str:
     """Describe click rates that all items have in common.
 
-    >>> from cloneproof.market.priors import Beta, Discrete
+    >>> from cloneproof import Beta, Discrete, LogOdds
     >>> rates_words(Beta(2, 60))
     'nine of ten click rates from 0.59% to 7.5% (Beta(2, 60))'
+    >>> rates_words(LogOdds(0.03, 0.5, 0.35))
+    'nine of ten click rates from 1.1% to 7.8% (LogOdds(0.03, 0.5, 0.35))'
     >>> rates_words(Discrete([0.01, 0.02], [0.5, 0.5]))
     'click rates 1% or 2%'
     """

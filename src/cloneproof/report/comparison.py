@@ -18,12 +18,11 @@ MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothi
 
 def sections(found: Comparison) -> Iterable[Section]:
     """Return the table, how it was made, and a remark for each row that needs one."""
-    given = found.seconds_given
     had = f"Mechanisms that were sampled had {SECONDS:g} s of counted work each."
-    if given is not None:
-        had = f"All mechanisms had {given:g} s together."
+    had = f"All mechanisms had {found.had} together." if found.had else had
     none = f"Gains of up to {found.tolerance:.1%} count as none."
-    how = f"{none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {VARIANTS} {had}"
+    over = f"Gains and regrets are over {found.horizon:,} rounds."
+    how = f"{over} {none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {VARIANTS} {had}"
     remarks = tuple(Paragraph(sentence(remark), row.name) for row in found if (remark := _remark(row)))
     table = Table.of(COLUMNS, map(_cells, found), left=["verdict"])
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])

@@ -217,7 +217,7 @@ def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
     if study.worth and (first := study.worth[0]).gain is not None:
         earned = number(_scaled(first.gain, study), sign=True)
         yield f"Earned by copies: {shorten(first.owner.name, 30)}", earned, f"{unit} in {first.horizon:,} rounds"
-    if study.recommendation is not None and study.recommendation.ranked:
+    if study.recommendation is not None and study.recommendation.ranked and not study.recommendation.unsettled:
         advised = study.recommendation
         rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
         yield f"{advised.choice.name} costs", number(_scaled(advised.cost, study)), f"{unit} in {rounds:,} rounds"
@@ -422,7 +422,7 @@ def _verdict(found: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
 def _cost(study: LogStudy) -> str:
     """Describe the cost of the recommended mechanism in the log's unit, beside that of the policy if it is known."""
     advised, found, unit = study.recommendation, study.traffic, _unit(study)
-    if advised is None or not advised.ranked:
+    if advised is None or not advised.ranked or advised.unsettled:
         return ""
     if found is None:
         rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds

@@ -38,8 +38,14 @@ PLACES = ("the provider shown most", "the second", "the third")
 def sections(found: Recommendation) -> Iterable[Section]:
     """Return what the recommendation says."""
     choice = found.choice if found.ranked else None
-    crowned = found.fits and found.settled
-    yield Section(_title(found), _answer(found, choice), _question(found), "clone-proof" if crowned else "undecided")
+    crowned, details = found.fits and found.settled, _details(found, choice)
+    if choice is not None and found.unsettled:  # the first line says so
+        asked = Paragraph(_question(found), role="note")
+        yield Section(_title(found), [*_answer(found), asked], tone="undecided")
+        yield Section(f"{choice.name}, the cheapest as far as is known", details)
+    else:
+        answer = [*_answer(found), *details]
+        yield Section(_title(found), answer, _question(found), "clone-proof" if crowned else "undecided")
     if choice is not None and (figure := traffic_figure(choice)) is not None:
         yield Section(figure.title, [figure])
     if len(found.options) > 1:
@@ -52,7 +58,8 @@ def sections(found: Recommendation) -> Iterable[Section]:
         yield Section(lines.title, [lines_figure(lines)])
     if choice is not None:
         rows = [ranked_row(each, found.random_regret) for each in found.ranked]
-        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, first=found.settled)])
+        over = f"Over {found.market.horizon:,} rounds{'' if found.seasons is None else ', a season'}."
+        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, over, first=found.settled)])
         if choice.wrong:
             yield Section("If a declaration is wrong", _wrong(choice))
         words = Paragraph("Terms with which a service creates the market:")
@@ -62,16 +69,19 @@ def sections(found: Recommendation) -> Iterable[Section]:
 
 
 def _title(found: Recommendation) -> str:
-    if not found.ranked or not found.fits:
-        return "Nothing clone-proof fits"
-    return f"Run {found.choice.name}" if found.settled else f"Not settled: {' or '.join(found.candidates)}"
+    if found.unsettled:
+        return f"Not settled: {' or '.join(found.candidates)}"
+    return f"Run {found.choice.name}" if found.ranked and found.fits else "Nothing clone-proof fits"
 
 
-def _answer(found: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
+def _answer(found: Recommendation) -> list[SectionPart]:
     crowned = found.fits and found.settled
-    parts: list[SectionPart] = [
-        Paragraph(sentence(f"It costs {cost_words(found)}") if crowned else choice_sentence(found))
-    ]
+    return [Paragraph(sentence(f"It costs {cost_words(found)}") if crowned else choice_sentence(found))]
+
+
+def _details(found: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
+    """Say what the choice does and promises, and what would have to change where nothing fits."""
+    parts: list[SectionPart] = []
     if choice is not None:
         parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
     if found.advice:
@@ -208,8 +218,10 @@ def _drawn(each: AssessedMechanism) -> list[Any]:
 
 def _question(found: Recommendation) -> str:
     market = found.market
+    given = {law for agent in market.agents for law in agent.laws}
     priors = {prior for own in market.by_segment.values() for agent in own.agents for prior in agent.priors}
-    rates = f", {rates_words(priors.pop())}" if len(priors) == 1 else ""
+    same = given if all(hasattr(law, "quantile") for law in given) else priors  # as declared, if it has quantiles
+    rates = f", {rates_words(same.pop())}" if len(same) == 1 else ""
     rates += f", {len(market.segments):,} segments" if market.segments else ""
     rounds = market.horizon if found.seasons is None else found.seasons.rounds
     known = "the odds of their items" if found.providers == "bayesian" else "which of their items are better"

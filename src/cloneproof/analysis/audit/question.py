@@ -204,10 +204,10 @@ def checked_question(
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
-    if not isinstance(mechanism, Mechanism | BlackBox) and not callable(mechanism):
+    if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
         raise MechanismError(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
-            "make one with cp.mechanism"
+            "make one with cp.mechanism(name, ..), or wrap a policy of your own: cp.BlackBox(MyPolicy)"
         )
     names = [each.name for each in market.agents]
     agents = names if agent is None else [one_of(agent, names, "agent", MarketError)]

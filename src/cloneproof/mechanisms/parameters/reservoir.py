@@ -191,8 +191,8 @@ def _on_slates(market: Market, given: Given, fine: ReservoirMarket, coarse: Rese
     tuned = tune_slates(*(_with_places(market, each) for each in (fine, coarse)))
     numbers = {"rounds": tuned.rounds, "draws": tuned.draws, "choose": "best"}
     regret = Claim(
-        f"regret about {tuned.regret:,.0f} if everybody is honest, against the best slate of different agents; "
-        f"{tuned.exploration:.2%} of the pages have a test",
+        f"regret about {float(f'{tuned.regret:.2g}'):,.0f} if everybody is honest, against the best slate of different "
+        f"agents; {tuned.exploration:.2%} of the pages have a test",
         "computed for these priors",
     )
     kept = {key: value for key, value in numbers.items() if key not in given}
