@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from cloneproof.advice.recommendation import UNKNOWN, AssessedMechanism
 from cloneproof.advice.regret import SamplingBudget, numbers_of
 from cloneproof.analysis.audit.audit import answer, audit
-from cloneproof.analysis.audit.conclusion import delay_bound
 from cloneproof.analysis.audit.question import audit_case, checked_question
 from cloneproof.analysis.audit.result import Audit, Verdict
 from cloneproof.analysis.audit.theorems import MOST_PROVEN, random_end_ceiling, scan_theorem
@@ -106,17 +104,6 @@ def relative_gain(audited: Audit) -> float:
         return math.inf if worst.gain.value > 0 else 0.0
     most = worst.gain.value if audited.verdict == "exploitable" else worst.gain.high
     return min(most_allowed, max(0.0, most / worst.honest.value))
-
-
-def with_late_rewards(market: Market, each: AssessedMechanism) -> AssessedMechanism:
-    """Add what the promise becomes with late rewards, if the market declares them; costs are those of prompt ones."""
-    if market.delays == "none":
-        return each
-    bounds = [delay_bound(audit_case(market, each.mechanism, agent.name)) for agent in market.agents]
-    gain, why = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
-    gained = "is unknown" if gain is None else "is nothing" if gain == 0 else f"is at most {gain:.2g} rewards"
-    late = f"Rewards come late here: what copies gain by that {gained} ({why}). Costs are those of prompt rewards."
-    return replace(each, promise=f"{each.promise} {late}")
 
 
 def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[float, float] | None]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from cloneproof._clock import count_work
 from cloneproof.advice.assessment import TOLERANCE, relative_gain
-from cloneproof.advice.recommendation import CheapestSeasons, WrongDeclaration
+from cloneproof.advice.recommendation import AssessedMechanism, CheapestSeasons, WrongDeclaration
 from cloneproof.advice.regret import (
     ERRORS,
     PATIENCE,
@@ -27,6 +27,7 @@ from cloneproof.advice.regret import (
 )
 from cloneproof.advice.tuning import cost_of
 from cloneproof.analysis.audit.audit import audit
+from cloneproof.analysis.audit.conclusion import delay_bound
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.informed import named_prior
 from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
@@ -339,3 +340,14 @@ def _best_of(agent: Agent) -> Prior:
         return BestOf(first, agent.count)
     at_levels = [prior.discretised(FEW_LEVELS) if prior.atoms is None else prior for prior in agent.priors]
     return named_prior(Agent(agent.name, prior=at_levels), accuracy=1.0)
+
+
+def with_late_rewards(market: Market, each: AssessedMechanism) -> AssessedMechanism:
+    """Add what the promise becomes with late rewards, if the market declares them; costs are those of prompt ones."""
+    if market.delays == "none":
+        return each
+    bounds = [delay_bound(audit_case(market, each.mechanism, agent.name)) for agent in market.agents]
+    gain, why = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
+    gained = "is unknown" if gain is None else "is nothing" if gain == 0 else f"is at most {gain:.2g} rewards"
+    late = f"Rewards come late here: what copies gain by that {gained} ({why}). Costs are those of prompt rewards."
+    return replace(each, promise=f"{each.promise} {late}")

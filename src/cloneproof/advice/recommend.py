@@ -11,21 +11,14 @@ import numpy as np
 
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
-from cloneproof.advice.assessment import (
-    TOLERANCE,
-    assess,
-    box_judgement,
-    exploration,
-    relative_gain,
-    seen,
-    with_late_rewards,
-)
+from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
 from cloneproof.advice.assumptions import (
     account_floor,
     cheapest_seasons,
     if_bayesian,
     market_of_bests,
     second_account_gain,
+    with_late_rewards,
     wrong_declarations,
 )
 from cloneproof.advice.declared import asked_market

@@ -14,7 +14,7 @@ from cloneproof.advice.regret import expected_best
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.market.market import Market
-from cloneproof.market.segments import DRAWS
+from cloneproof.market.segments import MANY
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 
 Advise = Callable[[Market, Deadline], Recommendation]
@@ -103,7 +103,7 @@ def _pooled(market: Market, found: Recommendation) -> AssessedMechanism | None:
     if not found.ranked:
         return None
     choice, parts = found.choice, market.by_segment.values()
-    best, rough = (market.horizon * expected_best(made) for made in (found.market, market.pooled(DRAWS // 4)))
+    best, rough = (market.horizon * expected_best(made) for made in (found.market, market.pooled(MANY // 4)))
     lost = max(0.0, sum(own.horizon * expected_best(own) for own in parts) - best)
     regret, method = choice.regret, f"{choice.regret.method}, {POOLED_METHOD}"
     error = regret.error + abs(best - rough)

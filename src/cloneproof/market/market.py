@@ -15,15 +15,7 @@ from cloneproof.errors import CloneproofError, MarketError, brief
 from cloneproof.market.positions import Positions, places_by_segment
 from cloneproof.market.priors import Point, Prior, smallest_gap
 from cloneproof.market.rewards import RewardFamily, reward_family
-from cloneproof.market.segments import (
-    DRAWS,
-    MeanLaw,
-    SegmentPriors,
-    checked_segments,
-    marginal,
-    pooled,
-    segment_horizon,
-)
+from cloneproof.market.segments import MANY, MeanLaw, SegmentPriors, checked_segments, marginal, pooled, segment_horizon
 
 HORIZON, ORIGINALS = WholeRange(1, HORIZON_LIMIT), WholeRange(1, 10**6)
 SHARE = GAP = NumberRange(0, 1, low_open=True)
@@ -375,7 +367,7 @@ class Market:
         """
         return self.by_segment[known(name, self.segments, "segment", MarketError)]
 
-    def pooled(self, draws: int = DRAWS) -> Market:
+    def pooled(self, draws: int = MANY) -> Market:
         """Return the market that a mechanism meets which ignores segments: all rounds, and means averaged over them.
 
         This is so if users of all rounds are drawn at random. Laws of infinitely many vectors are those of as many

@@ -39,7 +39,7 @@ SPREAD = NumberRange(0, 10)  # of log-odds
 NODES = 32  # of an integral over a bin of log-odds
 TAIL = 9.0  # standard deviations; what lies beyond is below the rounding of a float
 BINS = 16  # of the integral for a mean
-DRAWS, LEAST_DRAWS = 2**16, 2**8  # of a rate averaged over segments, if its law is not finite
+MANY, FEW = 2**16, 2**8  # draws of a rate averaged over segments, if its law is not finite
 MOST_VALUES = 2**12  # of a finite one
 EVEN = 2**6  # segments and an item's level that are drawn evenly together, by Sobol's sequence
 
@@ -313,7 +313,7 @@ class SegmentAverage:
     """Law of a rate averaged over segments: what a mechanism meets that ignores them.
 
     It is that of many draws of the rates, evenly spread (Sobol's sequence) and the same each time. With two segments or
-    with ten, an expected best of 15 or 24 rates is within 3e-4 of its value; fewer draws say how far off it is.
+    with ten, an expected best of 15 or 24 rates is within 1e-4 of its value; fewer draws say how far off it is.
 
     >>> average = SegmentAverage(LogOdds(0.03, spread=0.5, by_segment=0.35), {"phone": 0.7, "desk": 0.3})
     >>> round(average.mean, 4), round(average.quantile(0.5), 4)
@@ -322,7 +322,7 @@ class SegmentAverage:
 
     law: SegmentLaw
     segments: Mapping[str, float]
-    draws: int = DRAWS
+    draws: int = MANY
 
     def __post_init__(self) -> None:
         if not hasattr(self.law, "rates"):
@@ -362,7 +362,7 @@ def _averages(law: SegmentLaw, segments: Sequence[tuple[str, float]], draws: int
     """Return draws of a rate averaged over segments, in increasing order; fewer where segments are many."""
     from scipy.stats.qmc import Sobol  # slow to import
 
-    count = max(LEAST_DRAWS, draws >> max(0, (len(segments) // EVEN).bit_length()))
+    count = max(FEW, draws >> max(0, (len(segments) // EVEN).bit_length()))
     even = Sobol(min(len(segments) + 1, EVEN), scramble=False).random(count) + 0.5 / count
 
     def level(k: int) -> Any:  # noqa: ANN401 (an array)
@@ -376,10 +376,12 @@ def _quantiles(prior: Prior, level: Any) -> Any:  # noqa: ANN401 (a number, or a
     return np.array([prior.quantile(float(u)) for u in level]) if np.ndim(level) else prior.quantile(level)
 
 
-def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = DRAWS) -> Prior:
+def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = MANY) -> Prior:
     """Return the law of an item's rate averaged over segments: exact if it is finite, else a `SegmentAverage`."""
-    if not hasattr(law, "rates") or getattr(law, "by_segment", None) == 0.0:
-        return law  # type: ignore[return-value]
+    if not hasattr(law, "rates"):
+        return law
+    if isinstance(law, LogOdds) and law.by_segment == 0.0:
+        return law
     if isinstance(law, SegmentVectors):
         averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
         return discrete_from(averages, law.weights)
@@ -392,15 +394,12 @@ def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = DRAWS) -> P
     return discrete_from(averages, [math.prod(weight for _, weight in each) for each in joint])
 
 
-JOINT_FORMS: Mapping[type[SegmentLaw], Mapping[str, Any]] = {  # as a market file writes them
+LAW_FORMS: dict[Any, Mapping[str, Any]] = {  # as a market file writes them
     LogOdds: {"log_odds": Either([(MEDIAN, SPREAD), (MEDIAN, SPREAD, SPREAD)])},
     SegmentVectors: {"vectors": [{...: MEAN}], "weights": [WEIGHT]},
     SegmentPriors: {"segment_priors": {...: Either(PRIOR_FORMS.values())}},
 }
-LAW_FORMS: Mapping[Any, Mapping[str, Any]] = {
-    **JOINT_FORMS,
-    SegmentAverage: {"average": Either(JOINT_FORMS.values()), "over": {...: FRACTION}},
-}
+LAW_FORMS |= {SegmentAverage: {"average": Either(list(LAW_FORMS.values())), "over": {...: FRACTION}}}
 
 
 def law_from_dict(data: object) -> MeanLaw:

@@ -220,7 +220,9 @@ def _question(found: Recommendation) -> str:
     market = found.market
     given = {law for agent in market.agents for law in agent.laws}
     priors = {prior for own in market.by_segment.values() for agent in own.agents for prior in agent.priors}
-    same = given if all(hasattr(law, "quantile") for law in given) else priors  # as declared, if it has quantiles
+    same: set[Any] = (
+        given if all(hasattr(law, "quantile") for law in given) else priors
+    )  # as declared, if it has quantiles
     rates = f", {rates_words(same.pop())}" if len(same) == 1 else ""
     rates += f", {len(market.segments):,} segments" if market.segments else ""
     rounds = market.horizon if found.seasons is None else found.seasons.rounds
