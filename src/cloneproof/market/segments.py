@@ -378,17 +378,15 @@ def _quantiles(prior: Prior, level: Any) -> Any:  # noqa: ANN401 (a number, or a
 
 def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = MANY) -> Prior:
     """Return the law of an item's rate averaged over segments: exact if it is finite, else a `SegmentAverage`."""
-    if not hasattr(law, "rates"):
-        return law
-    if isinstance(law, LogOdds) and law.by_segment == 0.0:
+    if not hasattr(law, "rates") or (isinstance(law, LogOdds) and law.by_segment == 0.0):
         return law
     if isinstance(law, SegmentVectors):
         averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
         return discrete_from(averages, law.weights)
-    atoms = [law.marginal(name).atoms for name in segments]
+    atoms = [marginal(law, name).atoms for name in segments]
     known = [own for own in atoms if own is not None]
     if len(known) < len(atoms) or math.prod(map(len, known)) > MOST_VALUES:
-        return SegmentAverage(law, segments, draws)
+        return SegmentAverage(law, segments, draws)  # type: ignore[arg-type]
     parts, joint = list(segments.values()), list(product(*known))
     averages = [math.fsum(part * value for part, (value, _) in zip(parts, each, strict=True)) for each in joint]
     return discrete_from(averages, [math.prod(weight for _, weight in each) for each in joint])
