@@ -424,6 +424,9 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
     assert not any(isinstance(part, Facts) for part in first.parts)  # what the choice costs in large type
     assert second.title == "reservoir-contest, the cheapest as far as is known"
     assert repr(open_question) == "Recommendation(not settled: 'reservoir-contest' or 'reservoir' or 'mine', fits=True)"
+    unknown = replace(open_question, ranked=(), fits=False)
+    assert str(unknown).startswith("Not settled: reservoir-contest or reservoir or mine\n")
+    assert "Nothing clone-proof" not in str(unknown)
     assert replace(open_question, fits=False).unsettled  # what mine costs is not known, so it may fit
     assert not replace(open_question, fits=False, candidates=("reservoir-contest", "reservoir")).unsettled
 

@@ -177,8 +177,8 @@ def recommend(
     search : Search, optional
         Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
         cores. Its `seconds` are of wall-clock time, besides what the first call on a machine takes to compile. Nothing
-        starts once they are over, but what has begun is finished, which may take as long again; the answer may be
-        unsettled. Its `seed` is used where something is sampled.
+        starts once they are over, but what has begun is finished, which may take as long again or, if they are few,
+        longer; the answer may be unsettled. Its `seed` is used where something is sampled.
     seconds : float, optional
         Short for `search=cp.Search(seconds=seconds)`.
     progress : callable, optional
@@ -266,7 +266,8 @@ def _judged_fit(found: Recommendation, clock: Deadline) -> Recommendation:
     """Return the recommendation with whether it fits and, if not, with advice."""
     at_random = found.cost_of(Estimate(found.random_regret, 0.0, "estimated", "")).value
     fits = bool(found.ranked) and found.cost.value <= LEARNED * at_random
-    advice = "" if fits else _advice(found.market, found.ranked, found.random_regret, clock)
+    unknown = not found.ranked and found.candidates
+    advice = "" if fits or unknown else _advice(found.market, found.ranked, found.random_regret, clock)
     return replace(found, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
@@ -379,14 +380,14 @@ class _Stages:
                 gain = second_account_gain(self.market, each.mechanism, self._accounts) if self.cheap_accounts else None
                 known.append(replace(each, regret=regret, account_gain=gain))
         so_far = _sorted(replace(so_far, others=others), known)
+        late = [name for name, why in others.items() if why in (TOO_LATE, TOO_SLOW)]
         if not so_far.ranked:
-            return so_far
+            return replace(so_far, candidates=tuple(late))
         first = [each.mechanism for each in judged].index(so_far.choice.mechanism)
         rivals = [judged[k].name for k in ranking.rivals(first)]
         if self.cheap_accounts:
             rivals = _dearer_rivals(so_far) + [name for name in rivals if name in others]
-        late = [name for name, why in others.items() if why == TOO_LATE]
-        rivals = [name for name in (*rivals, *late) if self._is_rival(so_far, name)]
+        rivals = [name for name in dict.fromkeys((*rivals, *late)) if self._is_rival(so_far, name)]
         return replace(so_far, settled=not rivals, candidates=(so_far.choice.name, *rivals))
 
     @property

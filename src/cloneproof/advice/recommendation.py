@@ -212,7 +212,7 @@ class Recommendation(Tabular):
     settled : bool
         Whether the choice costs, at 99 %, at most 5 % more than any other mechanism that could be chosen.
     candidates : tuple of str
-        The choice and, if it is not settled, the mechanisms that may cost less.
+        The choice and, if it is not settled, the mechanisms that may cost less, or of which no cost is known.
     options : tuple of PlatformOption
         What else the platform can choose, and what the best mechanism costs then.
     price : PriceOfHonesty or None
@@ -268,10 +268,10 @@ class Recommendation(Tabular):
     pooled: AssessedMechanism | None = None
 
     def __repr__(self) -> str:
-        if not self.ranked:
-            return f"Recommendation(nothing, {self.advice!r})"
         if self.unsettled:
             return f"Recommendation(not settled: {' or '.join(map(repr, self.candidates))}, fits={self.fits})"
+        if not self.ranked:
+            return f"Recommendation(nothing, {self.advice!r})"
         numbers = ", ".join(f"{key}={value}" for key, value in self.choice.parameters.items())
         return (
             f"Recommendation({self.choice.name!r}, {numbers},\n"
@@ -287,7 +287,7 @@ class Recommendation(Tabular):
     def unsettled(self) -> bool:
         """Whether another candidate may be the one to run: something fits, or the cost of one is not known."""
         known = {each.name for each in self.ranked}
-        return bool(self.ranked) and not self.settled and (self.fits or not known.issuperset(self.candidates))
+        return not self.settled and (self.fits or not known.issuperset(self.candidates))
 
     @property
     def cost(self) -> Estimate:

@@ -40,7 +40,7 @@ def starts_words(each: AssessedMechanism) -> str:
 
 def choice_sentence(found: Recommendation) -> str:
     """Describe what to run in a sentence."""
-    if not found.ranked:
+    if not found.ranked and not found.unsettled:
         return "Nothing clone-proof was found for this market."
     if not found.settled:
         return unsettled_sentence(found)

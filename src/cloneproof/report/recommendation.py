@@ -39,10 +39,11 @@ def sections(found: Recommendation) -> Iterable[Section]:
     """Return what the recommendation says."""
     choice = found.choice if found.ranked else None
     crowned, details = found.fits and found.settled, _details(found, choice)
-    if choice is not None and found.unsettled:  # the first line says so
+    if found.unsettled:  # the first line says so
         asked = Paragraph(_question(found), role="note")
         yield Section(_title(found), [*_answer(found), asked], tone="undecided")
-        yield Section(f"{choice.name}, the cheapest as far as is known", details)
+        if choice is not None:
+            yield Section(f"{choice.name}, the cheapest as far as is known", details)
     else:
         answer = [*_answer(found), *details]
         yield Section(_title(found), answer, _question(found), "clone-proof" if crowned else "undecided")
