@@ -9,12 +9,15 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import Refused
+from cloneproof.mechanisms.online.segment import Segment
+from cloneproof.serve.http.monitoring import _segment_rounds
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Known
 from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec, complete
+from cloneproof.serve.market.unverified import UnverifiedSession
 from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.offline import read_rows, replay_all
 from cloneproof.serve.writer.commands import Decide
@@ -323,3 +326,60 @@ def test_many_segments_are_served_snapshotted_and_replayed():
     assert replay(entered(lines), MarketDice(SECRET)).market.session.to_json() == market.session.to_json()
     assert replay(entered(lines)).unverified_from is not None
     assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
+
+
+class Counted(dict):
+    """A mapping that counts how often it is gone through."""
+
+    passes = 0
+
+    def items(self):
+        self.passes += 1
+        return super().items()
+
+
+def many(number, **more):
+    """A market with so many segments, which count."""
+    names = [f"s{k}" for k in range(number)]
+    own = {"segments": dict.fromkeys(names, 1 / number)} | more
+    terms = complete(spec(seed=None, mechanism="reservoir", parameters={"rounds": 2, "draws": 3}, **own))
+    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), ARMS)
+    market.start(1000)
+    counted = {key: Counted(getattr(terms, key)) for key in own}
+    market.spec = msgspec.structs.replace(terms, **counted)
+    return market, counted
+
+
+def test_metrics_and_replays_go_through_the_segments_once():
+    """Once for each segment would hold every market: 10,000 of them took 24 s."""
+    market, counted = many(40)
+    assert len(list(_segment_rounds(market))) == 11
+    UnverifiedSession(market, ARMS)
+    assert counted["segments"].passes <= 2
+    market, counted = many(40, positions={f"s{k}": 2 for k in range(40)})
+    UnverifiedSession(market, ARMS)
+    for number in range(40):
+        market.decide(f"r{number}", 2000, f"s{number}")
+    assert counted["segments"].passes <= 2
+    assert counted["positions"].passes <= 2
+
+
+def test_joining_and_withdrawing_cost_the_same_however_many_segments_have_begun(monkeypatch):
+    """Each segment hears of it when it is needed next: thousands at once held every market for seconds."""
+    market, _ = many(40)
+    for number in range(40):
+        market.decide(f"r{number}", 2000, f"s{number}")
+    told = []
+    monkeypatch.setattr(
+        Segment, "join", lambda self, *args, join=Segment.join: (told.append(self.name), join(self, *args))
+    )
+    with_arms(market, {"eve": 1, "fay": 1})
+    market.join("eve", 2000)
+    market.withdraw_arm("eve", "eve-0", 2000)
+    market.join("fay", 2000)
+    assert told == []
+    market.decide("next", 2000, "s3")
+    assert told == ["s3", "s3"]
+    found = restore(take_snapshot(market), SECRET)
+    assert len(told) == 2 * 40
+    assert found.session.to_json() == market.session.to_json()

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import MechanismError, SessionError
+from cloneproof.errors import MechanismError, NobodyLeftError, SessionError
 from cloneproof.mechanisms.online.falling import FallingLevel
 from support.late_by_hand import Script
 from support.sizes import LONG
@@ -339,3 +339,49 @@ def test_who_cannot_join(agent, arms, weights):
     with pytest.raises(SessionError, match="expected"):
         live.join(agent, arms, weights)
     assert live.to_json() == before
+
+
+@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, FRESH_DRAW, INDEX, BARS])
+@pytest.mark.parametrize("uniform", [0.0, 0.3])
+def test_segments_that_hear_later_of_joiners_and_withdrawals_decide_as_if_at_once(mechanism, uniform):
+    """`to_json` tells them all; one session is asked for it after each step, the other never."""
+    for seed in range(6):
+        prompt, late = (
+            cp.session(
+                mechanism, {"ana": 2, "bo": 3}, 300, seed=seed, ends="at-random", uniform_traffic=uniform,
+                segments={"code": 0.3, "writing": 0.6, "rest": 0.1},
+            )
+            for _ in range(2)
+        )  # fmt: skip
+        dice = random.Random(seed)
+        for number in range(40):
+            step = dice.random()
+            for live in (prompt, late):
+                dice_here = random.Random(1000 * seed + number)
+                try:
+                    if number % 9 == 8 and not live.decided and len(live.registration.names) < 2 + number // 9:
+                        live.join(f"late{number}", 2, mixed=bytes([number]))
+                    elif step < 0.1:
+                        live.withdraw(dice_here.choice(live.registration.names), dice_here.randrange(2))
+                    else:
+                        made = live.decide(dice_here.choice(list(live.segments)))
+                        live.reward(made.id, float(dice_here.random() < 0.3))
+                except SessionError:
+                    pass
+            prompt.to_json()
+            assert (prompt.round, prompt.last, prompt.payoff) == (late.round, late.last, late.payoff)
+        assert prompt.to_json() == late.to_json()
+
+
+def test_a_segment_where_nobody_was_left_stays_so_for_who_joins():
+    live = cp.session(FIRST_PASS, {"ana": 1}, 100, segments={"code": 0.5, "writing": 0.5})
+    live.decide("code")
+    live.withdraw("ana", 0)
+    for _ in range(2):
+        with pytest.raises(NobodyLeftError):
+            live.decide("code")
+    live.join("eve", 1)
+    for session in (live, cp.Session.from_json(live.to_json())):
+        with pytest.raises(NobodyLeftError):
+            session.decide("code")
+        assert session.decide("writing").agent == "eve"

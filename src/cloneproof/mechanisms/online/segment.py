@@ -75,12 +75,13 @@ class Segment:
 
     registration   as the session's, with the passes in which agents joined here
     round          decisions so far
+    changes        of the session, withdrawals and joiners, that it has heard of
     allocations    as the session keeps each, once, however many decisions await a reward
     """
 
     __slots__ = (
-        "allocations", "coins", "last", "mechanism", "name", "number", "places", "registration", "round", "state",
-        "withdrawals",
+        "allocations", "changes", "coins", "last", "mechanism", "name", "number", "places", "registration", "round",
+        "state", "withdrawals",
     )  # fmt: skip
 
     def __init__(
@@ -92,7 +93,7 @@ class Segment:
         uniform_traffic: float,
     ) -> None:
         self.name, self.number, self.mechanism, horizon, self.last, self.places = terms
-        self.registration, self.round = registration, 0
+        self.registration, self.round, self.changes = registration, 0, 0
         self.allocations: dict[Allocation, Allocation] = {}
         own = segment_stream(stream, self.number)
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
@@ -121,12 +122,18 @@ class Segment:
         self.last = self.round
 
     def join(self, registration: Registration) -> None:
-        """Go on with the last agent of this registration too, which has no slots if a champion has all later rounds."""
+        """Go on with the last agent of this registration too.
+
+        It has no slots if a champion has all later rounds, and is out where nobody was left.
+        """
+        ended = self.nobody_left
         turn = None if self.state.decided else self.state.turn
         self.registration = replace(registration, joined=(*self.registration.joined, turn))
         self.state.join(self.registration)
         if self.coins is not None:
             self.coins.agent_keys = self.registration.agent_keys
+        if ended:
+            self.end()
 
     def to_data(self) -> dict[str, Any]:
         """Return what changes as it runs; all but `round` and `joined` are as in the file of a session without any."""

@@ -121,6 +121,7 @@ class Session:
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         self._withdrawn: set[tuple[int, int]] = set()
+        self._changes = 0  # withdrawals and joiners, which segments hear of when they are needed next
         self.begun: dict[str | None, Segment] = {}
         if not self.segments:
             self._begin(None)
@@ -153,6 +154,7 @@ class Session:
         terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
         made = Segment(terms, here, self._stream, self._withdrawn, self.uniform_traffic)
+        made.changes = self._changes
         self.begun[name] = self._current = made
         return made
 
@@ -179,6 +181,8 @@ class Session:
             part = self.begun[segment]
         except (KeyError, TypeError):
             part = self._begin(segment)
+        if part.changes != self._changes:
+            self._catch_up(part)
         if self.round >= self.last or part.round >= part.last:
             raise self._end_of(part)
         if type(most) is not int or most < 1:
@@ -218,6 +222,7 @@ class Session:
         if self.positions is None:
             raise SessionError("expected a session with positions, got one without; call decide()")
         part = self.begun[segment] if segment in self.begun else self._begin(segment)
+        self._catch_up(part)
         if self.pages >= self.last or part.round >= part.last:
             raise self._end_of(part)
         if self.window is not None:
@@ -286,8 +291,7 @@ class Session:
         number = count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError)
         if (i, number) not in self._withdrawn:
             self._withdrawn.add((i, number))
-            for part in self.begun.values():
-                part.state.leave_out()
+            self._changes += 1
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         """Let an agent that is not in the session join it, with arms that then stay as they are.
@@ -319,11 +323,23 @@ class Session:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
         self.registration = with_joiner(self.registration, joiner, mixed)
-        for part in self.begun.values():
-            part.join(self.registration)
+        self._changes += 1
         if not self.segments:
+            self._catch_up(self._current)
             self.registration = self._current.registration
         self.sums.append(0)
+
+    def _catch_up(self, part: Segment) -> None:
+        """Tell a segment what was withdrawn and who joined since it was needed last.
+
+        Nothing has happened in it meanwhile, so that this is as if it had heard at once. Telling thousands of segments
+        at once would hold everybody else's decisions.
+        """
+        if part.changes != self._changes:
+            part.state.leave_out()
+            for agents in range(len(part.registration.names), len(self.registration.names)):
+                part.join(self.registration.of_first(agents + 1))
+            part.changes = self._changes
 
     @property
     def decided(self) -> bool:
@@ -403,6 +419,8 @@ class Session:
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
             part = self.begun[allocation.segment]
+            if part.changes != self._changes:
+                self._catch_up(part)
             coins = part.coins if counts else None
             coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0
             part.state.add(allocation, worth, coin)
@@ -463,6 +481,8 @@ class Session:
 
     def to_json(self) -> str:
         """Return the whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
+        for part in self.begun.values():
+            self._catch_up(part)
         parts = {name: part.to_data() for name, part in self.begun.items()}
         return sealed(
             {

@@ -9,6 +9,7 @@ from registrations, which an agent could manipulate.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -77,8 +78,11 @@ Places = (
 Beacon = Annotated[str, Meta(min_length=1, max_length=256, description="the public value that each start mixes in")]
 
 
-class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A market as the platform declares it: public, except for the seed, and fixed."""
+class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
+    """A market as the platform declares it: public, except for the seed, and fixed.
+
+    What follows from all segments is computed once, as a decision must not cost more where there are many.
+    """
 
     market: Name
     mechanism: Annotated[str, Meta(max_length=64, description="a name of `cloneproof mechanisms`, or of a rule")]
@@ -115,17 +119,17 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Reward family, which says which rewards are possible."""
         return BOUNDED if self.rewards is None else reward_family(self.rewards)
 
-    @property
+    @cached_property
     def fractions(self) -> dict[str, float]:
         """Fraction of the rounds in each segment."""
         return {name: own.fraction if isinstance(own, SegmentSpec) else own for name, own in self.segments.items()}
 
-    @property
+    @cached_property
     def places(self) -> int | dict[str, int]:
         """How many places a page has, or one in each segment; 0 if a round shows one arm."""
         return 0 if self.positions is None else checked_places(self.positions, self.segments)
 
-    @property
+    @cached_property
     def most_places(self) -> int:
         """Number of decisions that a round makes at most."""
         places = self.places
