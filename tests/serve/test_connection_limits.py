@@ -1,10 +1,12 @@
 """Limits without a key: what is too large, too slow or never read is refused or closed; the rest is served."""
 
 import asyncio
+import logging
 import resource
 import socket
 import struct
 import time
+from contextlib import suppress
 
 import httpx
 import msgspec
@@ -256,6 +258,61 @@ def test_a_connection_whose_last_call_had_no_key_makes_room():
         return first.transport.closed, second.transport.closed, new.transport.closed
 
     assert asyncio.run(run()) == (True, False, False)
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_who_does_not_read_its_answers_makes_room_at_once(closing):
+    """Also where uvicorn is about to close it; else it would be counted for ten more seconds."""
+
+    async def run():
+        bench = Bench(most=2)
+        unread = [bench.connect() for _ in range(2)]
+        for connection in unread:
+            await answered(connection, GET)
+            connection.transport.unread = 5000
+            connection.transport.closed = closing
+        new = [bench.connect() for _ in range(2)]
+        return [one.transport.aborted for one in unread], new == list(bench.limits.open), new[0].transport.closed
+
+    assert asyncio.run(run()) == ([True, True], True, False)
+
+
+def test_a_refusal_that_is_not_read_is_dropped_a_second_later():
+    async def run():
+        bench, delays = Bench(most=1), []
+        first = bench.connect()
+        first.loop = type("Loop", (), {"call_later": lambda self, seconds, call: (delays.append(seconds), call())})()
+        bench.connect()
+        return first.transport, delays, first in bench.limits.open
+
+    transport, delays, counted = asyncio.run(run())
+    assert (status(transport.written), transport.aborted, delays, counted) == (503, True, [1], False)
+
+
+def test_a_refusal_amid_several_requests_leaves_no_error_line(caplog):
+    """The one that is being answered is the first of them, not the last."""
+
+    async def cut_short(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await gone.wait()
+        with suppress(RuntimeError):
+            raise RuntimeError("uvloop's transport is closed")
+
+    async def run():
+        bench = Bench(most=1)
+        log.setLevel(logging.ERROR)
+        log.addHandler(caplog.handler)
+        bench.config.loaded_app = cut_short
+        connection = bench.connect()
+        await answered(connection, GET * 3)
+        bench.connect()
+        gone.set()
+        await answered(connection)
+
+    gone, log = asyncio.Event(), logging.getLogger("uvicorn.error")
+    asyncio.run(run())
+    log.removeHandler(caplog.handler)
+    assert [record.getMessage() for record in caplog.records] == []
 
 
 def test_connections_fit_the_descriptors_of_the_process():

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httptools
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from cloneproof.serve.http.service import MOST_BYTES
 from cloneproof.serve.messages import ItemError
@@ -66,7 +66,6 @@ class ConnectionLimits:
             while self.keyless and (oldest := next(iter(self.keyless))).has_key:
                 del self.keyless[oldest]  # its key was found valid after it had been entered here
             oldest.refuse(503, "overloaded", "too many connections; try again a little later")
-            self.keyless.pop(oldest, None)
 
     def leave(self, connection: LimitedProtocol) -> None:
         """Remove a closed connection."""
@@ -89,8 +88,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """
 
     __slots__ = (
-        "_body_bytes", "_chunks", "_due", "_messages", "_received", "_refusal", "_refused", "_stage", "_stuck",
-        "_unread",
+        "_answering", "_body_bytes", "_chunks", "_due", "_messages", "_received", "_refusal", "_refused", "_stage",
+        "_stuck", "_unread",
     )  # fmt: skip
     limits: ConnectionLimits
 
@@ -100,6 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._messages = self._received = self._body_bytes = self._chunks = 0
         self._refusal: tuple[int, str, str] | None = None
         self._refused = False
+        self._answering: RequestResponseCycle | None = None  # the first of the requests that were sent without waiting
         self._unread = self._stuck = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -109,6 +109,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.limits.leave(self)
         self.pipeline.clear()  # waiting requests need no answer any more
+        self._stop_answering()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -166,6 +167,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop(431, "too_large", f"expected at most {LIMITS.head} bytes of headers; send less")
         self._stage, self._due, self._received = _BODY, self.limits.now + self.limits.body + 1, 0
         super().on_headers_complete()
+        if not self.pipeline:
+            self._answering = self.cycle
 
     def on_body(self, body: bytes) -> None:
         self._chunks += 1
@@ -178,6 +181,17 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stage = _DONE
         super().on_message_complete()
 
+    def on_response_complete(self) -> None:
+        if self.pipeline:
+            self._answering = self.pipeline[-1][0]
+        super().on_response_complete()
+
+    def _stop_answering(self) -> None:
+        """Let the answer under way, if any, end where it is; uvicorn would log an error for it."""
+        if self._answering is not None and not self._answering.response_complete:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
+
     def check_time(self) -> None:
         """Close a connection that takes too long to send a request, to read an answer or to close."""
         transport = self.transport
@@ -187,7 +201,7 @@ class LimitedProtocol(HttpToolsProtocol):
                 transport.abort()
         elif self._refused:
             if self.limits.now >= self._due:
-                transport.close()
+                self._close(1)
         elif self.flow.read_paused:  # its data waits here behind an earlier request
             self._due = self.limits.now + self.limits.body
         elif self._stage != _DONE and self.limits.now >= self._due:
@@ -205,28 +219,35 @@ class LimitedProtocol(HttpToolsProtocol):
         raise ValueError(message)
 
     def refuse(self, status: int, code: str, message: str, linger: bool = False) -> None:
-        """Send the refusal, if no answer has begun, and close.
+        """Send the refusal, if no answer has begun, and close; at once where earlier answers are not read.
 
         With `linger` the connection closes a second later and reads nothing until then, which slows repeated attempts.
         """
-        if self.transport.is_closing():
-            return
-        if self._refused:
-            self.transport.close()
+        unread, cycle = self.transport.get_write_buffer_size() > 0, self._answering
+        if not linger and (unread or self._refused or self.transport.is_closing()):
+            self._close(0)
             return
         self._refused = True
-        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+        if not unread and (cycle is None or cycle.response_complete or not cycle.response_started):
             text = msgspec.json.encode(ItemError(status, code, message))
             head = b"content-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(text)
             self.transport.write(STATUS_LINE[status] + head + text)
-        if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._stop_answering()
         if linger:
             self.flow.pause_reading()
             self._due = self.limits.now + 2
         else:
+            self._close(1)
+
+    def _close(self, seconds: int) -> None:
+        """Close, also if nothing is read within so many seconds; it takes nobody's place from now on."""
+        self.limits.leave(self)
+        self._stop_answering()
+        if seconds:
             self.transport.close()
+            self.loop.call_later(seconds, self.transport.abort)
+        else:
+            self.transport.abort()
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[LimitedProtocol]:
