@@ -21,7 +21,7 @@ from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
 from support.disk import full_disk
 from support.postgres import emptied
-from support.service import Desk, open_market, spec, sqlite, with_arms
+from support.service import TERMS, Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
 
@@ -426,3 +426,29 @@ def test_a_start_that_needs_a_damaged_block_is_refused_in_a_sentence(tmp_path, d
     with pytest.raises(ServeError, match="the hash chain is broken in entries"):
         ServedMarkets.recover(storage)
     storage.close()
+
+
+def test_one_damaged_market_is_named_and_the_others_are_served(kept, caplog):
+    """After a repair it goes on, with all that it had answered."""
+    with Desk(kept.storage(10**6)) as desk:
+        open_market(desk, {"ana": 2, "bo": 1})
+        desk.play(f"r{n}" for n in range(8))
+        open_market(desk, {"ana": 1}, market="small")
+        desk.crash()
+    change = f"UPDATE ledger SET lines = replace(lines, ?, ?) WHERE place < {2 << 40}"
+    kept.edit(change, '"r3"', '"x3"')
+    with Desk(kept.storage(10**6)) as desk:
+        for reply in (
+            desk.get("progress"), desk.post("decisions", {"request_id": "r3"}), desk.post("/v1/markets", TERMS),
+        ):  # fmt: skip
+            assert (reply.status_code, reply.json()["error"]) == (503, "storage")
+            assert reply.json()["message"].startswith("market 'feed' cannot be read: the hash chain is broken in entr")
+        open_market(desk, {"ana": 1}, market="third")
+        for market in ("small", "third"):
+            assert desk.post(f"/v1/markets/{market}/decisions", {"request_id": "a"}).json()["decision"] == 1
+    assert "market 'feed' cannot be read: the hash chain is broken in entries" in caplog.text
+    kept.edit(change, '"x3"', '"r3"')
+    with Desk(kept.storage(10**6)) as desk:
+        assert (desk.decide("r3")["duplicate"], desk.decide("new")["duplicate"]) == (True, False)
+        assert desk.post("/v1/markets/third/decisions", {"request_id": "a"}).json()["duplicate"]
+    assert [found.fits for found in replay_all(kept.place)] == [True] * 3

@@ -18,8 +18,9 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from hashlib import blake2b
 from struct import unpack
 from typing import Any, ClassVar, Final, NamedTuple
@@ -45,11 +46,11 @@ _BLOCK_OF: Final = "SELECT coalesce(max(place), 0) FROM ledger WHERE place > ? A
 
 
 class StoredMarket(NamedTuple):
-    """A market at the start: its last snapshot, the lines after it, and the secret of its dice."""
+    """A market at the start: what reads its last snapshot and the lines after it, and the secret of its dice."""
 
     number: int
-    snapshot: bytes | None
-    lines: Iterable[bytes]
+    name: str
+    read: Callable[[], tuple[bytes | None, Iterable[bytes]]]
     secret: bytes | None
 
 
@@ -208,12 +209,21 @@ class Storage(ABC):
             "SELECT number, name, entry, body, secret FROM markets"
             " LEFT JOIN snapshots ON market = number ORDER BY number"
         )
-        markets = []
-        for number, name, entry, body, secret in rows:
-            head = EMPTY if body is None else self._head_of_snapshot(number, name, entry, body)
-            self._heads[number] = head.n
-            markets.append(StoredMarket(number, None if head is EMPTY else body, self._tail(number, head), secret))
-        return markets
+        return [
+            StoredMarket(number, name, partial(self._snapshot_and_tail, number, name, entry, body), secret)
+            for number, name, entry, body, secret in rows
+        ]
+
+    def _snapshot_and_tail(
+        self, market: int, name: str, entry: int, body: bytes | None
+    ) -> tuple[bytes | None, Iterable[bytes]]:
+        head = EMPTY if body is None else self._head_of_snapshot(market, name, entry, body)
+        self._heads[market] = head.n
+        return None if head is EMPTY else body, self._tail(market, head)
+
+    def set_aside(self, market: int) -> None:
+        """Forget the head of a market that cannot be read, so that ids of it do not pass for known."""
+        self._heads.pop(market, None)
 
     def _head_of_snapshot(self, market: int, name: str, entry: int, body: object) -> Head:
         """Return the head of an intact snapshot, else that of an empty ledger; its entry is the last of a block."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from cloneproof.errors import Refused
+import msgspec
+
+from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.dice import make_secret
 from cloneproof.serve.market.entries import Appended, Known
 from cloneproof.serve.market.limits import declared_market
@@ -15,6 +18,7 @@ from cloneproof.serve.market.replay import recover, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.storage.storage import Storage
 
+log = logging.getLogger("cloneproof.serve")
 KnownEntries = defaultdict[int, Known]  # by the number of a market
 
 
@@ -27,6 +31,7 @@ class ServedMarkets:
         self.names: dict[int, str] = {}  # by number
         self.out_of_time: Callable[[], bool] | None = None  # whether the running command has used up its time
         self.stored: set[str] = set()  # those whose opening is stored
+        self.unreadable: dict[str, Refused] = {}  # those whose ledger is damaged
         self.held: set[str] = set()  # those that are being read back or copied, and must not change
         self.changed: set[str] = set()  # since their last snapshot
         self._touched: set[str] = set()  # since entries were taken
@@ -34,9 +39,19 @@ class ServedMarkets:
 
     @classmethod
     def recover(cls, storage: Storage) -> ServedMarkets:
+        """Read all markets back; one that is damaged is set aside, unless no other is left to serve."""
         markets = cls()
-        for number, snapshot, lines, secret in storage.markets():
-            markets.enter(number, recover(snapshot, lines, secret))
+        for number, name, read, secret in storage.markets():
+            try:
+                markets.enter(number, recover(*read(), secret))
+            except (ServeError, msgspec.MsgspecError) as damage:
+                storage.set_aside(number)
+                markets.numbers[name], markets.names[number] = number, name
+                markets.unreadable[name] = Refused(503, "storage", f"market {name!r} cannot be read: {damage}")
+        for refusal in markets.unreadable.values():
+            if not markets.by_name:
+                raise ServeError(refusal.message)
+            log.error(refusal.message)
         return markets
 
     def enter(self, number: int, market: LiveMarket) -> None:
@@ -52,6 +67,8 @@ class ServedMarkets:
     def market(self, name: str, agent: str | None = None) -> LiveMarket:
         """Find a market by name, which the caller may change; an agent's key only where the agent is registered."""
         market = self.by_name.get(name)
+        if name in self.unreadable:
+            raise self.unreadable[name]
         if market is None or (agent is not None and agent not in market.registry):
             raise Refused(
                 404, "unknown_market", f"expected a market of this service, got {name[:64]!r}; create it first"
@@ -68,6 +85,8 @@ class ServedMarkets:
 
         `declared` is the result of `declared_market` for the spec.
         """
+        if spec.market in self.unreadable:
+            raise self.unreadable[spec.market]
         known = self.by_name.get(spec.market)
         market = declared or declared_market(spec)
         if known is not None:

@@ -59,9 +59,10 @@ class SharedWriter(Writer):
         """Apply what others wrote since the last turn; later for a market that is being read back."""
         blocks = self.storage.begin()
         for block in blocks:
-            if self.markets.names.get(block.market) in self.markets.held:
+            name = self.markets.names.get(block.market)
+            if name in self.markets.held:
                 self._missed.append(block)
-            else:
+            elif name not in self.markets.unreadable:
                 apply_block(self.markets, block)
         return blocks
 

@@ -128,8 +128,9 @@ class Writer:
         """Return the old entries that commands need, and the markets whose entries cannot be read."""
         wanted: defaultdict[int, Wanted] = defaultdict(Wanted)
         for command in commands:
-            number, asked = self.markets.numbers.get(command.market), command.wanted(self.markets)
-            if number is not None and asked is not None:
+            asked = command.wanted(self.markets)
+            if command.market in self.markets.by_name and asked is not None:
+                number = self.markets.numbers[command.market]
                 wanted[number].requests += asked.requests
                 wanted[number].events += asked.events
                 wanted[number].decisions += asked.decisions
