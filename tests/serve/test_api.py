@@ -97,6 +97,7 @@ def bodies():
         "StartRequest": {},
         "JoinRequest": {},
         "SettleRequest": {},
+        "WithdrawalRequest": {"reason": "sold out"},
         "DecisionRequest": {"request_id": "q"},
         "DecisionBatch": {"items": [{"request_id": "q"}]},
         "SlateBatch": {"items": [{"request_id": "q"}]},

@@ -113,6 +113,7 @@ def test_who_cannot_join(desk):
     assert refusal(join(desk, body={"beacon": "second"})) == (409, "no_arms")
     register(desk, "eve", "e")
     assert refusal(join(desk)) == (422, "beacon")
+    assert refusal(join(desk, body={"beacon": "first"})) == (422, "beacon")  # known when she registered
     assert refusal(join(desk, key=desk.make_key("agent", "eve"))) == (403, "forbidden")
     assert join(desk, body={"beacon": "second"}).status_code == 201
     desk.post("settle", {"reason": "a test"})
@@ -178,6 +179,22 @@ def test_the_draws_of_who_joins_follow_from_all_that_came_before():
         held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
         assert market.session.registration.agent_keys[2] >= 1 << 31
     assert held[0] == held[2] != held[1]
+
+
+def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_joins():
+    """Not the order of rewards that it holds, say: the key, the registration and the beacon's value alone."""
+    held = []
+    for order, value in (([0, 1], "second"), ([1, 0], "second"), ([], "second"), ([0, 1], "third")):
+        market = LiveMarket.open(complete(spec(seed=None, beacon="drand", **SLOTS)), 0, MarketDice(SECRET))
+        with_arms(market, {"ana": 2, "bo": 1}).start(1000, "first")
+        made = [market.decide(f"r{number}", 1000) for number in range(2)]
+        with_arms(market, {"eve": 50}, 1500)
+        for number in order:
+            market.reward(f"e{number}", made[number].id, float(number), 1500, None)
+        market.join("eve", 2000, value)
+        held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
+        replay(listed(market.chain.take().lines), MarketDice(SECRET))
+    assert held[0] == held[1] == held[2] != held[3]
 
 
 @pytest.mark.parametrize("terms", [SLOTS, INDEX, BARS])

@@ -103,7 +103,7 @@ def killed_under_load(place, services, pause=0.0):
             service.kill()
             back.append(service.start())
             with service.client(patience=120.0) as api:  # while the workers go on
-                api.send(calls.withdraw_arm(markets[-1], "ana", "ana-1"))
+                api.send(calls.withdraw_arm(markets[-1], "ana", "ana-1", "sold out"))
     finally:
         for worker in workers:
             worker.stop.set()

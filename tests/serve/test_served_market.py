@@ -233,6 +233,15 @@ def test_one_reward_kept_back_does_not_lift_its_agent(mechanism, parameters, las
     assert rounds_of_bo(mechanism, parameters, last, wait_rounds=None) <= prompt + 30 / 2
 
 
+def test_who_declares_no_window_is_told_which_it_is():
+    """Clicks that an hourly batch brings would be zeros, without a word."""
+    terms = {"market": "feed", "mechanism": "ucb1", "horizon": 10_000}
+    with Desk() as desk:
+        note = desk.post("/v1/markets", terms).json()["note"]
+        assert note.startswith("a reward counts as 0 if it comes after 100 further rounds; if yours come in batches")
+        assert desk.post("/v1/markets", terms | {"market": "own", "wait_rounds": 100}).json()["note"] is None
+
+
 def test_settlement_pays_the_default_for_what_still_waits():
     market = market_of(rewards=GAUSSIAN, default_reward=0.5)  # which have no least one, so that this is the least
     market.start(1000)

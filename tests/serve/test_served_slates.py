@@ -258,6 +258,54 @@ def test_nobody_is_left_on_a_page():
         assert replay(entered(lines), dice).market.session.nobody_left
 
 
+@pytest.mark.parametrize(
+    "terms",
+    [PAGES, DEVICES, PAGES | {"uniform_traffic": 0.3}, PAGES | {"ends": "at-random"}, PAGES | {"positions": 5}],
+)
+def test_honest_pages_after_withdrawals_are_possible_whatever_the_dice(terms):
+    """Turns fill the last place for the tests of who is out, and may show somebody who stands in front, too."""
+    repeated = 0
+    for seed in range(4):
+        market, dice = started(terms), random.Random(seed)
+        left = [(agent, f"{agent}-{arm}") for agent, arms in ARMS.items() for arm in range(arms)]
+        for page in range(40):
+            segment = dice.choice(list(market.spec.segments) or [None])
+            decided, refusal = market.decide_many((f"r{page}",), 2000, segments=(segment,))
+            if refusal is not None:
+                continue
+            agents = [one.agent for one in decided[0].shown]
+            repeated += len(set(agents)) < len(agents) and decided[0].shown[-1].phase == "waiting"
+            for decision in decided[0].rounds:
+                market.reward(f"e{decision}", decision, float(dice.random() < 0.4), 2000, None)
+            if page in (5, 12, 20):
+                market.withdraw_arm(*left.pop(dice.randrange(len(left))), 2000)
+        lines = market.chain.take().lines
+        assert replay(entered(lines)).unverified_from is not None
+        assert replay(entered(lines), MarketDice(SECRET)).unverified_from is None
+    assert repeated
+
+
+def test_after_withdrawals_nobody_stands_twice_in_front():
+    market = started(PAGES)
+    play(market, 30)
+    market.withdraw_arm("bo", "bo-0", 3000)
+    market.decide("last", 3000)
+    *lines, last = market.chain.take().lines
+    page = json.loads(last)
+    page["shown"][1] |= {part: page["shown"][0][part] for part in ("agent", "arm")}
+    with pytest.raises(Misfit, match="shows nobody twice"):
+        replay(entered([*lines, json.dumps(page, separators=(",", ":")).encode()]))
+
+
+def test_two_pages_for_one_request_do_not_fit():
+    market = started(PAGES)
+    for _ in range(2):
+        market.decide("the same", 2000)
+    for dice in (MarketDice(SECRET), None):
+        with pytest.raises(Misfit, match="'request the same' occurs for the second time"):
+            replay(entered(market.chain._lines), dice)
+
+
 def test_a_batch_of_pages_is_its_items_one_by_one():
     for seed in range(6):
         dice, made = random.Random(seed), []
@@ -314,6 +362,7 @@ def test_a_restart_goes_on_with_the_next_page(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        ({"positions": {}}, "the attention of each place, got {}"),
         ({"positions": [0.5, 1.0]}, "whose attention does not rise"),
         ({"positions": [1.0, -0.5]}, "positions, the attention of each place"),
         ({"positions": {"phone": 2}}, "expected positions for each segment"),

@@ -130,7 +130,8 @@ class Market(RuleBasedStateMachine):
     @precondition(lambda self: self.withdraws)
     @rule(agent=names, arm=st.sampled_from("wxyz"))
     def withdraw_arm(self, agent, arm):
-        reply, known = self.desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}"), self.known(agent, arm)
+        path, known = f"{FEED}/agents/{agent}/arms/{arm}", self.known(agent, arm)
+        reply = self.desk.call("DELETE", path, {"reason": "sold out"})
         if known is None:
             assert reply.status_code == 404
             return

@@ -25,8 +25,8 @@ def desk():
         yield made
 
 
-def withdraw(desk, agent, arm, key=None):
-    return desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}", key=key)
+def withdraw(desk, agent, arm, key=None, reason="sold out"):
+    return desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}", {"reason": reason}, key)
 
 
 def register(desk, agent, arm):
@@ -81,8 +81,11 @@ def test_a_withdrawn_arm_is_shown_no_more_and_its_agent_is_out_once_it_is_reache
     assert kinds.count("withdrawn") == 1
     own = desk.call("GET", f"{FEED}/ledger", key=desk.make_key("agent", mine)).json()["lines"]
     assert [line["entry"] for line in own if line["entry"]["kind"] == "withdrawn"] == [
-        {"kind": "withdrawn", "at": own[-1]["entry"]["at"], "agent": mine, "arm": f"{mine}-0", "season": 1}
-    ]
+        {
+            "kind": "withdrawn", "at": own[-1]["entry"]["at"], "agent": mine, "arm": f"{mine}-0", "season": 1,
+            "by": "platform", "reason": "sold out",
+        }
+    ]  # fmt: skip
 
 
 def test_without_slots_the_arm_is_skipped_and_the_reply_says_that_nothing_is_promised(desk):
@@ -105,6 +108,39 @@ def test_who_may_withdraw_what(desk):
     ):
         reply = withdraw(desk, agent, arm, key)
         assert (reply.status_code, reply.json()["error"]) == (status, error)
+
+
+def test_the_platform_says_why_it_withdraws_and_a_replay_counts_it(tmp_path):
+    """Withdrawing whoever leads would be a way to choose who is paid; by an agent it needs no reason."""
+    path = str(tmp_path / "market.db")
+    with Desk(sqlite(path)) as desk:
+        open_market(desk, {"ana": 2, "bo": 2, "cy": 1}, **SLOTS)
+        ana = desk.make_key("agent", "ana")
+        refused = withdraw(desk, "bo", "bo-0", reason=None)
+        assert (refused.status_code, refused.json()["error"]) == (422, "no_reason")
+        assert withdraw(desk, "ana", "ana-0", ana, reason=None).status_code == 200
+        for arm in ("bo-0", "bo-1"):
+            assert withdraw(desk, "bo", arm, reason="a complaint").status_code == 200
+        assert withdraw(desk, "bo", "bo-1", reason=None).json()["duplicate"]
+        shown(desk, 4)
+        lines = [line["entry"] for line in desk.get("ledger?limit=100").json()["lines"]]
+    told = [(line["agent"], line["by"], line.get("reason")) for line in lines if line["kind"] == "withdrawn"]
+    assert told == [("ana", "agent", None), ("bo", "platform", "a complaint"), ("bo", "platform", "a complaint")]
+    (found,) = replay_all(path)
+    words = "arms that the platform withdrew: 2, the first in season 1, 'bo-0' of 'bo': 'a complaint'"
+    assert found.fits
+    assert words in found.statement
+    assert [(one["agent"], one["arm"], one["reason"]) for one in found.forced] == [
+        ("bo", "bo-0", "a complaint"), ("bo", "bo-1", "a complaint"),
+    ]  # fmt: skip
+
+
+def test_a_replay_refuses_a_withdrawal_by_the_platform_without_a_reason():
+    *_, lines = played()
+    at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
+    forced = [*lines[:at], changed(lines[at], at + 1, by="platform")]
+    with pytest.raises(Misfit, match="expected a reason"):
+        told(forced)
 
 
 def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(desk):

@@ -46,6 +46,8 @@ def places_by_segment(given: object, segments: Iterable[str], error: type[Clonep
     names = list(segments)
     if not isinstance(given, Mapping):
         return checked_positions(given, error)
+    if not given and not names:
+        raise error("expected positions, the attention of each place, got {}; give e.g. [1, 0.5]")
     if set(given) != set(names):
         odd = next(iter(set(given) ^ set(names)))
         wrong = f"none for {brief(odd)}" if odd in names else f"some for {brief(odd)}, which is no segment"

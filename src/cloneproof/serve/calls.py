@@ -62,9 +62,10 @@ def join(name: str, agent: str, beacon: str | None = None) -> Call[m.Registered]
     return Call("POST", _market(name, "agents", agent, "join"), m.Registered, m.JoinRequest(beacon))
 
 
-def withdraw_arm(name: str, agent: str, arm: str) -> Call[m.WithdrawalReply]:
-    """Show an arm no more."""
-    return Call("DELETE", _market(name, "agents", agent, "arms", arm), m.WithdrawalReply)
+def withdraw_arm(name: str, agent: str, arm: str, reason: str | None = None) -> Call[m.WithdrawalReply]:
+    """Show an arm no more; with a platform's key for a reason that its agent can read."""
+    body = m.WithdrawalRequest(reason)
+    return Call("DELETE", _market(name, "agents", agent, "arms", arm), m.WithdrawalReply, body)
 
 
 def agent(name: str, agent_name: str) -> Call[m.AgentView]:

@@ -85,6 +85,12 @@ class SettleRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
 
 
+class WithdrawalRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Withdraw an arm; with a platform's key for a reason, which its agent and auditors can read."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
+
+
 class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Open a season: the number of the next one; with all segments from then on, if some are added."""
 
@@ -197,7 +203,10 @@ class DiceView(msgspec.Struct):
 
 
 class MarketView(msgspec.Struct):
-    """Public view of a market: its terms (without the seed), its state, and the dice of each season."""
+    """Public view of a market: its terms (without the seed), its state, and the dice of each season.
+
+    `note` is what the platform should know of terms that it left out, in the reply to their declaration.
+    """
 
     market: str
     season: int
@@ -205,6 +214,7 @@ class MarketView(msgspec.Struct):
     terms: MarketSpec
     mechanism: str
     dice: list[DiceView]
+    note: str | None = None
 
 
 class ArmView(msgspec.Struct):

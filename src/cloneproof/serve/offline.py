@@ -64,7 +64,8 @@ class ReplayResult:
     """Result of replaying one market's ledger.
 
     `unchecked` has a sentence for each thing that the ledger cannot show yet or never will, and `seasons` the rounds
-    of each settled season (`rounds` of `last`), with the reason if it was ended before its last one.
+    of each settled season (`rounds` of `last`), with the reason if it was ended before its last one. `forced` has the
+    arms that the platform withdrew, with its reasons.
     """
 
     market: str
@@ -75,6 +76,7 @@ class ReplayResult:
     balances: dict[str, int] = field(default_factory=dict)
     seasons: list[dict[str, Any]] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
+    forced: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -122,7 +124,13 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
     if problems:
         words = f"entry {at}: the ledger fits, its snapshot does not: {problems[0]}; restart the service"
         return ReplayResult(name, False, entries, words, None, balances)
-    early = [_early_end(one) for one in found.seasons if one.rounds < one.last]
+    told = [_early_end(one) for one in found.seasons if one.rounds < one.last]
+    if found.forced:
+        first = found.forced[0]
+        told.append(
+            f"arms that the platform withdrew: {len(found.forced)}, the first in season {first.season}, {first.arm!r} "
+            f"of {first.agent!r}: {first.reason!r}"
+        )
     unchecked = [
         f"whether season {one.season} was cut short at will: a ledger of format 1 has no reasons"
         for one in found.seasons
@@ -134,9 +142,10 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
             f"season {season}, from entry {found.unverified_from} on: its {rounds:,} decisions are possible, but "
             "whether its dice made them, and when it ends, shows when it is settled and its key published"
         )
-    words = "; ".join([f"{entries} entries fit, head {head}", *early, *(f"not checked: {one}" for one in unchecked)])
+    words = "; ".join([f"{entries} entries fit, head {head}", *told, *(f"not checked: {one}" for one in unchecked)])
     seasons = [one._asdict() for one in found.seasons]
-    return ReplayResult(name, True, entries, words, head, balances, seasons, unchecked)
+    forced = [{key: getattr(one, key) for key in ("n", "season", "agent", "arm", "reason")} for one in found.forced]
+    return ReplayResult(name, True, entries, words, head, balances, seasons, unchecked, forced)
 
 
 def _early_end(one: SettledSeason) -> str:

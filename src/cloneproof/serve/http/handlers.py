@@ -22,7 +22,7 @@ from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits
 from cloneproof.serve.market.dice import season_keys
-from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, decode
+from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, Withdrawer, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
@@ -115,7 +115,11 @@ async def create_market(service: Service, caller: KeyRecord, params: Params, bod
 
     def work(markets: ServedMarkets, now: int) -> tuple[m.MarketView, bool]:
         market, fresh = markets.create(body, now, declared)
-        return market_view(market), fresh
+        view = market_view(market)
+        if body.wait_rounds is None:
+            most = f"a reward counts as {market.least:g} if it comes after {market.spec.wait_rounds:,} further rounds"
+            view.note = f"{most}; if yours come in batches, declare more wait_rounds than pass between two of them"
+        return view, fresh
 
     view, fresh = await service.writer.submit(Do(body.market, work))
     return 201 if fresh else 200, view
@@ -248,12 +252,13 @@ async def join(service: Service, caller: KeyRecord, params: Params, body: m.Join
     return 200 if reply.duplicate else 201, reply
 
 
-async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
+async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: m.WithdrawalRequest) -> HttpAnswer:
     """Show an arm no more; decisions that await a reward still get it. The arm is in no later season."""
     agent, arm = params["agent"], params["arm"]
+    by: Withdrawer = "agent" if caller.role == "agent" else "platform"
 
     def work(market: LiveMarket, now: int) -> m.WithdrawalReply:
-        entry, drawn = market.withdraw_arm(agent, arm, now), market.mechanism.arm.draws > 0
+        entry, drawn = market.withdraw_arm(agent, arm, now, by, body.reason), market.mechanism.arm.draws > 0
         effect = f"season {market.next_registration} starts without it"
         if market.state == "running":
             where = " in that segment" if drawn and market.spec.segments else ""

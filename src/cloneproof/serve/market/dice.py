@@ -5,7 +5,8 @@ key is the key of the previous season, and that of season 1's key is the commitm
 The platform is thus bound to the keys of all seasons before anybody registers. A key is published when its season is
 settled and reveals nothing about later ones. A session draws from a hash, under its season's key, of the registrations
 and of a public beacon's value if the terms name one. Neither is known before registration closes. The draws of an agent
-that joins later follow from a hash, under the same key, of its registration, of the whole ledger, and of a new value.
+that joins later follow from a hash, under the same key, of its registration and of a new value of the beacon; without
+a beacon, of its registration and of the whole ledger.
 """
 
 from __future__ import annotations

@@ -68,12 +68,17 @@ class ArmRegistered(_Entry, tag="arm", omit_defaults=True):
     weight: Weight | None = None
 
 
-class ArmWithdrawn(_Entry, tag="withdrawn"):
-    """An arm that is shown no more, from this season on."""
+Withdrawer = Literal["agent", "platform"]
+
+
+class ArmWithdrawn(_Entry, tag="withdrawn", omit_defaults=True):
+    """An arm that is shown no more, from this season on: who withdrew it, and why if it was the platform."""
 
     agent: str
     arm: str
     season: int
+    by: Withdrawer
+    reason: str | None = None
 
 
 class Started(_Entry, tag="started", omit_defaults=True):
@@ -85,7 +90,10 @@ class Started(_Entry, tag="started", omit_defaults=True):
 
 
 class AgentJoined(_Entry, tag="joined", omit_defaults=True):
-    """An agent that joins the season that runs, with this digest of its arms; the hash before is part of its dice."""
+    """An agent that joins the season that runs, with this digest of its arms.
+
+    The beacon's value is part of its dice; without one the hash before is.
+    """
 
     agent: str
     season: int

@@ -156,18 +156,22 @@ class LiveMarket:
         except MechanismError as problem:
             raise invalid(str(problem)) from None
 
-    def withdraw_arm(self, agent: str, arm: str, at: int) -> ledger.ArmWithdrawn | None:
+    def withdraw_arm(
+        self, agent: str, arm: str, at: int, by: ledger.Withdrawer = "agent", reason: str | None = None
+    ) -> ledger.ArmWithdrawn | None:
         """Show an arm no more, from the next decision on and in later seasons; None if it is withdrawn already."""
         if self.format == 1:
             raise Refused(409, "old_format", "a ledger of format 1 has no withdrawals; declare a new market for them")
         record = self.registry.arm(agent, arm)
         if record.until is not None:
             return None
+        if by == "platform" and reason is None:  # it could withdraw whoever leads
+            raise Refused(422, "no_reason", f"expected a reason, which {agent!r} can read, got none; say why")
         number = self.registry.number(agent, record)
         if self.session is not None and number is not None:
             self.session.withdraw(agent, number)
         record.until = self.next_registration - 1
-        return self._append(ledger.ArmWithdrawn, at, agent, arm, self.season)
+        return self._append(ledger.ArmWithdrawn, at, agent, arm, self.season, by, reason)
 
     def _season_key(self) -> bytes:
         key = self.dice.key(self.season)
@@ -236,8 +240,8 @@ class LiveMarket:
     ) -> ledger.AgentJoined | None:
         """Let a registered agent join the season that runs, with the arms that it has now; None if it takes part.
 
-        Its draws mix in the hash of the whole ledger, and the beacon's value if the terms name one. `digest` is that of
-        what it registered, if the key that it needs is not known.
+        Its draws mix in the beacon's value; the hash of the whole ledger only if the terms name none, as the platform
+        chooses it by the order of rewards. `digest` is that of what the agent registered, if its key is not known.
         """
         arms, live = len(self.registry.arms(agent)), self.session
         if live is None or self.state != "running":
@@ -254,11 +258,13 @@ class LiveMarket:
         if not any(arm.weight for arm in self.registry.arms(agent)):
             raise Refused(409, "no_arms", f"expected an arm of {agent!r}, got none; register arms first")
         self._check_beacon(beacon)
+        if beacon is not None and beacon == self.starts[-1][1]:
+            raise Refused(422, "beacon", f"expected a value newer than the start's, got {beacon!r}; send a later one")
         mixed = b""
         if digest is None:
             digest = self._digest({agent: arms})
-            before = digest + self.chain.hash.hex()
-            mixed = session_key(self._season_key(), self.spec.market, self.season, before, beacon)
+            before = self.chain.hash.hex() if beacon is None else ""
+            mixed = session_key(self._season_key(), self.spec.market, self.season, digest + before, beacon)
         live.join(agent, arms, self.registry.weights({agent: arms}).get(agent), mixed)
         self.registry.join(agent, self.season)
         return self._append(ledger.AgentJoined, at, agent, self.season, digest, beacon)

@@ -46,10 +46,14 @@ class SettledSeason(NamedTuple):
 
 
 class ReplayedLedger(NamedTuple):
-    """A ledger that fits: its market, its settled seasons, and the first entry of an unverified season, if any."""
+    """A ledger that fits: its market, its settled seasons, and the first entry of an unverified season, if any.
+
+    `forced` has the withdrawals by the platform.
+    """
 
     market: LiveMarket
     seasons: list[SettledSeason]
+    forced: list[ledger.ArmWithdrawn]
     unverified_from: int | None = None
 
 
@@ -99,7 +103,9 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Opened: lambda market, entry: None,  # a second opening
     ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
     ledger.ArmRegistered: lambda market, entry: market.register_arm(entry.agent, entry.arm, entry.at, entry.weight),
-    ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(entry.agent, entry.arm, entry.at),
+    ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(
+        entry.agent, entry.arm, entry.at, entry.by, entry.reason
+    ),
     ledger.Started: _start,
     ledger.AgentJoined: _join,
     ledger.Decided: _decide,
@@ -180,7 +186,8 @@ def replay(
 
     If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger if they
     are possible (`unverified.py`). Nothing may be entered while a window is over, except for defaults. A season is
-    settled after its last round, or after an entry that says why it ends before. `check` is called after every entry.
+    settled after its last round, or after an entry that says why it ends before; a withdrawal by the platform says why,
+    too. `check` is called after every entry.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
@@ -189,6 +196,7 @@ def replay(
     number, unverified_from = 0, None
     seen: set[bytes] = set()
     seasons: list[SettledSeason] = []
+    forced: list[ledger.ArmWithdrawn] = []
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
@@ -198,6 +206,8 @@ def replay(
             if isinstance(entry, ledger.Settled):
                 seasons.append(_checked_end(market, number))
             _check_answer(market, entry, line, number)
+        if isinstance(entry, ledger.ArmWithdrawn) and entry.by == "platform":
+            forced.append(entry)
         if isinstance(market.session, UnverifiedSession):
             unverified_from = unverified_from or number
         _check_keys(entry, seen, number)
@@ -206,7 +216,7 @@ def replay(
             check(market)
     if market is None:
         raise ServeError("expected a ledger with at least its opening entry, got an empty one; name another market")
-    return ReplayedLedger(market, seasons, unverified_from)
+    return ReplayedLedger(market, seasons, forced, unverified_from)
 
 
 def published_dice(lines: Iterable[tuple[bytes, bytes | None]]) -> MarketDice:
@@ -298,7 +308,7 @@ def _check_keys(entry: ledger.Entry, seen: set[bytes], number: int) -> None:
 
 def _key_conditions(entry: ledger.Entry) -> Iterator[tuple[str, bool]]:
     """Yield the keys of this entry that must be new (False) or must have occurred (True)."""
-    if isinstance(entry, ledger.Decided):
+    if isinstance(entry, ledger.Made):
         yield f"request {entry.request}", False
     elif isinstance(entry, ledger.Rewarded | ledger.Late):
         yield f"event {entry.event}", False

@@ -188,7 +188,9 @@ class UnverifiedSegment:
     def take_page(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
         """Enter a page; of each place the slot that is tested there, else -1."""
         found, places = [agent for agent, _ in arms] if self._one_each else arms, [each.place for each in shown]
-        if len(set(found)) < len(found) - (self._one_each and any(each.phase == "trial" for each in shown)):
+        tests = {"trial", "waiting"} if self.phases is None else {"trial"}  # turns stand in for the tests of who is out
+        front = found[:-1] if self._one_each and shown and shown[-1].phase in tests else found
+        if len(set(front)) < len(front):
             raise _impossible("a page shows nobody twice, but for a test")
         if places != sorted(set(places)) or not all(1 <= place <= self.places for place in places):
             raise _impossible(f"a page has the places 1 to {self.places}")
