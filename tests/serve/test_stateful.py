@@ -359,7 +359,7 @@ def test_a_planted_fault_is_caught(fault, monkeypatch):
     monkeypatch.setattr(Market, "withdraws", False)  # where other faults are rarer
     machine = MarketOnSqlite if "snapshots" in fault else Market
     quick = settings(
-        max_examples=60, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
+        max_examples=200, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
     )
     with pytest.raises((AssertionError, Misfit)):
         run_state_machine_as_test(machine, settings=quick)
