@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -8,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
+from cloneproof.advice.assumptions import market_of_bests, true_markets
+from cloneproof.advice.recommend import realised_markets
+from cloneproof.analysis.audit.other_deviations import Split, split_market
 from cloneproof.market import family_names, market_from_toml, market_to_toml, reward_family
 from support.strategies import markets
 
@@ -168,3 +172,40 @@ def test_the_spread_is_a_sub_gaussian_standard_deviation(name):
         deviations = np.array([family.sample(mean, u) for u in fine]) - mean
         for x in (-4.0, -1.0, 1.0, 4.0):
             assert np.mean(np.exp(x * deviations)) <= math.exp(x * x * family.spread**2 / 2) * 1.001
+
+
+DECLARED = cp.Market(
+    [cp.Agent("ana", 2, BERN), cp.Agent("bo", 2, cp.Point(0.6))],
+    horizon=50,
+    gap=0.2,
+    agent_gap=0.1,
+    max_originals=3,
+    delays="independent",
+    ends="at-random",
+    positions=(1.0, 0.5),
+)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda market: market.with_agents([cp.Agent("cy", 1, cp.Point(0.5))]),
+        lambda market: split_market(market, "ana", Split((1, 2))),
+        market_of_bests,
+        lambda market: realised_markets(market, seed=0)[0],
+        lambda market: dict(true_markets(market))["items differ half as much"],
+    ],
+    ids=["with_agents", "accounts", "best items", "realised", "other items"],
+)
+def test_a_market_with_other_agents_keeps_what_was_declared(other):
+    made = other(DECLARED)
+    assert made.agents != DECLARED.agents
+    assert replace(made, agents=DECLARED.agents) == DECLARED
+    assert made.declared == DECLARED.declared
+
+
+def test_a_declared_number_of_originals_grows_with_the_agents():
+    (more,) = [made for what, made in true_markets(DECLARED) if what == "twice as many items"]
+    assert (more.max_originals, more.gap, more.delays) == (4, 0.2, "independent")
+    with pytest.raises(cp.errors.MarketError, match="a list of at least one agent"):
+        DECLARED.with_agents(5)

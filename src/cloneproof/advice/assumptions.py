@@ -178,9 +178,7 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
 
     def changed(change: Callable[[Prior], Prior]) -> Market:
         agents = [Agent(agent.name, prior=[change(prior) for prior in agent.priors]) for agent in market.agents]
-        return Market(
-            agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions
-        )
+        return market.with_agents(agents)
 
     highest = max(_highest(prior) for agent in market.agents for prior in agent.priors)
     for words, factor in SCALES.items():
@@ -189,10 +187,7 @@ def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
     if any(agent.support is not None and len(agent.support) > 1 for agent in market.agents):
         yield "items differ half as much", changed(_half_as_far)
     more = [Agent(agent.name, prior=agent.priors * 2) for agent in market.agents]
-    yield (
-        "twice as many items",
-        Market(more, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions),
-    )
+    yield "twice as many items", market.with_agents(more)
     if market.horizon >= 2 * len(market.agents):
         yield "half the traffic", market.with_horizon(market.horizon // 2)
 
@@ -291,7 +286,7 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
             if agent.count == 1:
                 continue
             alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
-            knowing = evaluate(replace(market, agents=alone), made, engine="closed-form").payoff[agent.name]
+            knowing = evaluate(market.with_agents(alone), made, engine="closed-form").payoff[agent.name]
             own = honest.payoff[agent.name]
             gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
     except CloneproofError:
@@ -331,7 +326,7 @@ def market_of_bests(market: Market) -> Market:
     Different continuous priors of one agent are replaced by the means of a few equally likely parts.
     """
     agents = [Agent(agent.name, 1, _best_of(agent)) for agent in market.agents]
-    return Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
+    return market.with_agents(agents)
 
 
 def _best_of(agent: Agent) -> Prior:

@@ -118,9 +118,7 @@ def realised_markets(market: Market, seed: int) -> list[Market]:
             Agent(agent.name, prior=[Point(float(prior.quantile(generator.random()))) for prior in agent.priors])
             for agent in market.agents
         ]
-        drawn.append(
-            Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
-        )
+        drawn.append(market.with_agents(agents))
     return drawn
 
 

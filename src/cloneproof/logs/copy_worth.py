@@ -84,8 +84,7 @@ def posterior_market(owners: Sequence[LogOwner], fits: Mapping[str, FittedPriors
         return by_segment({name: condense(row, grid, LEVELS, ".5g") for name, (row, grid) in rows.items()})
 
     agents = [Agent(owner.name, prior=[law(owner, k) for k in range(len(owner.originals))]) for owner in owners]
-    terms: dict[str, Any] = {"segments": market.segments, "positions": market.positions}
-    return Market(agents, market.horizon, market.share, ends=market.ends, **terms)
+    return market.with_agents(agents)
 
 
 def worth_of_copies(

@@ -394,6 +394,19 @@ class Market:
         """
         return self._remade(horizon=horizon, ends=ends or self.ends)
 
+    def with_agents(self, agents: Sequence[Agent]) -> Market:
+        """Return the same market with other agents; a declared `max_originals` grows with them.
+
+        >>> from cloneproof import Agent, Market, Point
+        >>> market = Market([Agent("ana", 1, Point(0.5))], horizon=100, gap=0.1, delays="independent")
+        >>> other = market.with_agents([Agent("bo", 2, Point(0.6))])
+        >>> other.gap, other.delays, other.max_originals
+        (0.1, 'independent', 2)
+        """
+        made = self._remade(agents=agents, max_originals=None)
+        most = self.declared.get("max_originals", 0)
+        return made if most <= made.most_originals else made._remade(max_originals=most)
+
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """Return the market of fully informed agents with exactly these means.
 

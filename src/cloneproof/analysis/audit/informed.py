@@ -222,10 +222,8 @@ def exact_naming(case: AuditCase, engine: ExactEngine) -> tuple[Estimate, tuple[
         agents = [
             Agent(each.name, 1, named_prior(each, accuracy)) if each.name in namers else each for each in market.agents
         ]
-        named = Market(
-            agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions
-        )
-        evaluations, _ = exact_evaluations([(named, case.mechanism)], full_copies(agents, None), engine)
+        named = market.with_agents(agents), case.mechanism
+        evaluations, _ = exact_evaluations([named], full_copies(agents, None), engine)
         return evaluations[case.horizon]
 
     def regret(named: Evaluation) -> Estimate:

@@ -111,15 +111,7 @@ def split_market(market: Market, agent: str, split: Split) -> Market:
             continue
         for number, name in enumerate(account_names(agent, split.accounts)):
             agents.append(Agent(name, prior=[each.laws[k] for k in split.of(1 << number)]))
-    return Market(
-        agents,
-        market.horizon,
-        market.share,
-        market.rewards,
-        ends=market.ends,
-        segments=market.segments,
-        positions=market.positions,
-    )
+    return market.with_agents(agents)
 
 
 def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:

@@ -30,7 +30,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.statistics import Bounds
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Agent, Market, full_copies
+from cloneproof.market.market import Agent, full_copies
 from cloneproof.market.priors import Prior
 
 
@@ -47,10 +47,9 @@ def variant_gain(case: AuditCase, search: Search, clock: Deadline) -> NearCopyGa
         return np.concatenate([drawn[:, :begin], made, drawn[:, own.stop :]], axis=1)
 
     agents = [listed if each.name == case.name else each for each in market.agents]
-    copied = Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions)
     worlds = [
         World(market, full_copies(market.agents, None), lambda drawn, _: drawn),
-        World(copied, full_copies(agents, None), varied),
+        World(market.with_agents(agents), full_copies(agents, None), varied),
     ]
     bounded = search.new is None and not market.places and _distance_counts(case)
 
@@ -121,10 +120,7 @@ def _novelty_ceiling(case: AuditCase, number: int, new: float) -> Estimate | Non
     for more in range(agent.count * number + 1):
         larger = Agent(agent.name, agent.count + more, agent.priors[0])
         agents = [larger if each.name == agent.name else each for each in market.agents]
-        world = (
-            Market(agents, market.horizon, market.share, market.rewards, ends=market.ends, positions=market.positions),
-            case.mechanism,
-        )
+        world = (market.with_agents(agents), case.mechanism)
         try:
             evaluations, _ = exact_evaluations([world], full_copies(agents, None), "closed-form")
         except EngineError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cloneproof.market import Agent, Discrete, Market
+from cloneproof.market import Agent, Discrete
 from cloneproof.reproduce.findings import Findings, FindingsTable, Row, Setting, claim, detail, ours, table
 from cloneproof.reproduce.trp import AGENT, COPIES, HORIZON, RULES, Necessity, Trial, necessity, trial, trials
 
@@ -50,8 +50,7 @@ def _on_its_own_support(violating: Trial) -> Trial:
     """Repeat the trial with a prior on the two means that violate TRP most."""
     (means, _), _ = min(violating.margins.items(), key=lambda pair: pair[1].value)
     prior = Discrete(list(means), [0.5, 0.5])
-    market = Market([Agent(AGENT, 2, prior)], horizon=violating.market.horizon, rewards=violating.market.rewards)
-    return trial(violating.mechanism, market)
+    return trial(violating.mechanism, violating.market.with_agents([Agent(AGENT, 2, prior)]))
 
 
 def _evidence(name: str, rule: Necessity) -> tuple[tuple[str, str | int], ...]:
