@@ -170,13 +170,6 @@ def test_a_snapshot_keeps_weights_declared_and_running():
     assert played(again, 1) == played(market, 1)
 
 
-def test_a_ledger_of_the_first_format_has_no_weights():
-    market = LiveMarket.open(TERMS, 0, MarketDice(SECRET), 1)
-    market.register_agent("ana", 1000)
-    with pytest.raises(Refused, match="format 1 has no weights; declare a new market"):
-        market.register_arm("ana", "hit", 1000, 2)
-
-
 def served(desk):
     """Weights through the whole service: replies, refusals, a restart, and the next season."""
     arm = "agents/ana/arms"

@@ -5,7 +5,6 @@ from itertools import count
 
 import pytest
 
-from cloneproof.errors import Refused
 from cloneproof.serve.market.dice import MarketDice, season_keys
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, recover, replay, restore, snapshot_difference, take_snapshot
@@ -238,11 +237,3 @@ def test_a_replay_without_the_dice_refuses_who_joins_after_the_award():
     joined = {"kind": "joined", "n": len(lines) + 1, "at": 2000, "agent": "eve", "season": 1, "registered": "0" * 64}
     with pytest.raises(Misfit, match="season 1 is decided"):
         replay(listed([*lines, json.dumps(joined, separators=(",", ":")).encode()]))
-
-
-def test_a_ledger_of_the_first_format_has_no_joiners():
-    market = with_arms(LiveMarket.open(complete(spec(seed=None, **SLOTS)), 0, MarketDice(SECRET), 1), {"ana": 2})
-    market.start(1000)
-    with_arms(market, {"eve": 1}, 1500)
-    with pytest.raises(Refused, match="format 1 has no joiners; declare a new market"):
-        market.join("eve", 2000)

@@ -175,9 +175,9 @@ def test_the_command_says_what_is_not_checked(tmp_path):
     assert "not checked: season 1, from entry" in run("replay", path).stdout
 
 
-def ended(reason, ledger_format=ledger.FORMAT, rounds=7):
+def ended(reason, rounds=7):
     """A season that could have 60 rounds, settled after a few."""
-    market = with_arms(LiveMarket.open(terms("reservoir"), 0, MarketDice(make_secret(SEED)), ledger_format), ARMS)
+    market = with_arms(LiveMarket.open(terms("reservoir"), 0, MarketDice(make_secret(SEED))), ARMS)
     market.start(1000)
     market.decide_in_windows([f"r{number}" for number in range(rounds)], 2000)
     if reason is not None:
@@ -194,8 +194,6 @@ def test_a_season_that_was_cut_short_is_told_with_its_reason_or_refused():
     assert (said.fits, said.exit_code) == (True, 0)
     assert "season 1 was ended early, after 7 of 60 rounds: 'the shop closes'" in said.statement
     assert said.seasons == [{"season": 1, "rounds": 7, "last": 60, "reason": "the shop closes"}]
-    old = replay_alone(ended(None, 1))
-    assert (old.fits, old.exit_code, "a ledger of format 1 has no reasons" in old.statement) == (True, 3, True)
     whole = replay_alone(ended(None, rounds=60))
     assert (whole.exit_code, whole.seasons[0]["reason"], "early" in whole.statement) == (0, None, False)
 

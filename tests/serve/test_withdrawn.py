@@ -5,7 +5,6 @@ from itertools import count
 
 import pytest
 
-from cloneproof.errors import Refused
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, replay
@@ -260,9 +259,3 @@ def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     market.start(2000, None, prepared)
     market.decide("r", 2000)
     replay([(line, None) for line in market.chain.take().lines], MarketDice(SECRET))
-
-
-def test_a_ledger_of_the_first_format_has_no_withdrawals():
-    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET), 1), {"ana": 2})
-    with pytest.raises(Refused, match="format 1 has no withdrawals; declare a new market"):
-        market.withdraw_arm("ana", "ana-0", 1000)

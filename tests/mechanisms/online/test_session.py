@@ -227,7 +227,7 @@ def test_damaged_files_are_refused():
         (text[: len(text) // 2], "ends early"),
         ("", "ends early"),
         ("[]", "other JSON"),
-        (json.dumps({**outer, "version": 99}), "version 7 or earlier, got version 99"),
+        (json.dumps({**outer, "version": 99}), "expected a session file of version 8, got version 99"),
         (json.dumps({**outer, "body": outer["body"].replace('"seed":0', '"seed":1')}), "altered"),
     ]:
         with pytest.raises(cp.errors.SessionError, match=words):

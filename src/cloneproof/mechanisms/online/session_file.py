@@ -18,18 +18,14 @@ from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, mecha
 from cloneproof.mechanisms.online.registration import Allocation
 
 FORMAT: Final = "cloneproof session"
-VERSIONS: Final = (2, 3, 4, 5, 6, 7)
-"""With withdrawals 3, weights 4, joiners 5, segments 6, positions 7: nothing older ignores them."""
+VERSION: Final = 8  # below 8: before the first release
 _AT_ONCE: Final = 20_000  # decisions that are written by one call
 
 
 def sealed(body: Mapping[str, Any]) -> str:
     """Return the body as one JSON object; the digest detects damage, not forgery."""
     text = "{" + ",".join(f"{json.dumps(key)}:{_text(value)}" for key, value in body.items()) + "}"
-    known = body["registration"]
-    marks = ("withdrawn" in body, "weights" in known, "joined" in known, "segments" in body, "positions" in body)
-    version = VERSIONS[max((k + 1 for k, there in enumerate(marks) if there), default=0)]
-    return json.dumps({"format": FORMAT, "version": version, "digest": _digest(text), "body": text})
+    return json.dumps({"format": FORMAT, "version": VERSION, "digest": _digest(text), "body": text})
 
 
 def _text(value: Any) -> str:  # noqa: ANN401
@@ -49,9 +45,9 @@ def opened(text: str) -> dict[str, Any]:
         ) from None
     if not isinstance(outer, dict) or outer.get("format") != FORMAT:
         raise SessionError("expected a session file, got other JSON; give the text that to_json returned")
-    if outer.get("version") not in VERSIONS:
+    if outer.get("version") != VERSION:
         raise SessionError(
-            f"expected a session file of version {VERSIONS[-1]} or earlier, got version {outer.get('version')!r}; "
+            f"expected a session file of version {VERSION}, got version {outer.get('version')!r}; "
             "open it with the cloneproof that wrote it"
         )
     if not isinstance(outer.get("body"), str) or _digest(outer["body"]) != outer.get("digest"):

@@ -21,16 +21,10 @@ from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Weight
 
 FORMAT: Final = 2
-"""The format of new ledgers. A ledger has that of its opening to its end, and every format up to this one is read:
-
-1. `registered` at a season's start is the plain hash of the participants' and their arms' names.
-2. It is a hash under the season's key of everything that they declared. A season that is settled before its last round
-   has an entry that says why. Arms can be withdrawn and have weights, agents can join a season that runs, and markets
-   can have segments, or pages of several places.
-"""
+"""The format of ledgers, which the opening names; one of another format is refused."""
 GENESIS: Final = sha256(b"cloneproof ledger 1").digest()
 _HALF: Final = 1 << (TICK_BITS - 1)
-SNAPSHOT: Final = 3
+SNAPSHOT: Final = 4
 """The version of new snapshots. One of another version is left aside, and its market rebuilt from the ledger."""
 
 
@@ -49,7 +43,7 @@ class Opened(_Entry, tag="opened", omit_defaults=True):
 
     spec: MarketSpec
     commitment: Digest
-    format: Annotated[int, Meta(ge=1, le=FORMAT)] = 1
+    format: Literal[2]  # FORMAT
 
 
 class AgentRegistered(_Entry, tag="agent"):
@@ -224,8 +218,9 @@ encode = _encoder.encode
 
 
 class _Versioned(msgspec.Struct):
-    """Field with the version of an opening (`format`) or of a snapshot."""
+    """Kind of an entry, the format that an opening names, and the version of a snapshot."""
 
+    kind: str = ""
     format: int = 1
     version: int = 0
 
@@ -238,14 +233,15 @@ def _version_of(text: str | bytes) -> _Versioned:
 
 
 def decode(line: str | bytes) -> Entry:
-    """Return the entry of a line; an error that says so if its ledger has a later format."""
+    """Return the entry of a line; an error that says so if its ledger has another format."""
     try:
         entry: Entry = _decoder.decode(line)
         return entry
     except msgspec.MsgspecError:
-        if (found := _version_of(line).format) > FORMAT:
+        found = _version_of(line)
+        if found.kind == "opened" and found.format != FORMAT:
             raise ServeError(
-                f"expected a ledger of format {FORMAT} or earlier, got format {found}; use the cloneproof that wrote it"
+                f"expected a ledger of format {FORMAT}, got format {found.format}; use the cloneproof that wrote it"
             ) from None
         raise
 

@@ -37,14 +37,8 @@ Named = Sequence[str | None]
 class LiveMarket:
     """State of one market and the moves that are possible in it."""
 
-    def __init__(
-        self,
-        spec: MarketSpec,
-        chain: ledger.Chain | None = None,
-        dice: MarketDice | None = None,
-        ledger_format: int = ledger.FORMAT,
-    ) -> None:
-        self.spec, self.mechanism, self.format = spec, build_mechanism(spec), ledger_format
+    def __init__(self, spec: MarketSpec, chain: ledger.Chain | None = None, dice: MarketDice | None = None) -> None:
+        self.spec, self.mechanism = spec, build_mechanism(spec)
         self.dice = dice or MarketDice()
         self.chain = chain or ledger.Chain()
         self.registry = Registry(spec.max_agents, spec.max_arms)
@@ -68,17 +62,15 @@ class LiveMarket:
     state: SeasonState
 
     @classmethod
-    def open(
-        cls, spec: MarketSpec, at: int, dice: MarketDice | None = None, ledger_format: int = ledger.FORMAT
-    ) -> LiveMarket:
-        market = cls(spec, None, dice, ledger_format)
+    def open(cls, spec: MarketSpec, at: int, dice: MarketDice | None = None) -> LiveMarket:
+        market = cls(spec, None, dice)
         market.enter_opening(at)
         return market
 
     def enter_opening(self, at: int) -> None:
         commitment = self.dice.key(0)
         assert commitment is not None
-        self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex(), self.format))
+        self.chain.append(ledger.Opened(1, self._now(at), self.spec, commitment.hex(), ledger.FORMAT))
 
     def follow(self, steady: int, wall: int | None) -> None:
         """Set the ledger's time by two clocks of the caller: a steady one, and a wall clock that may jump.
@@ -149,8 +141,6 @@ class LiveMarket:
         return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration, weight)
 
     def _check_takes_weights(self) -> None:
-        if self.format == 1:
-            raise Refused(409, "old_format", "a ledger of format 1 has no weights; declare a new market for them")
         try:
             check_takes_weights(self.mechanism)
         except MechanismError as problem:
@@ -160,8 +150,6 @@ class LiveMarket:
         self, agent: str, arm: str, at: int, by: ledger.Withdrawer = "agent", reason: str | None = None
     ) -> ledger.ArmWithdrawn | None:
         """Show an arm no more, from the next decision on and in later seasons; None if it is withdrawn already."""
-        if self.format == 1:
-            raise Refused(409, "old_format", "a ledger of format 1 has no withdrawals; declare a new market for them")
         record = self.registry.arm(agent, arm)
         if record.until is not None:
             return None
@@ -181,8 +169,6 @@ class LiveMarket:
 
     def _digest(self, registered: dict[str, int]) -> str:
         """Return the hash of what is registered that the season's start makes public and mixes into the dice."""
-        if self.format == 1:
-            return self.registry.names_digest(registered)
         return registration_digest(self._season_key(), self.registry.declared(registered))
 
     def open_session(self, registered: dict[str, int], beacon: str | None = None) -> Session:
@@ -221,7 +207,7 @@ class LiveMarket:
             raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
         self._check_beacon(beacon)
         fits = prepared is not None and prepared[:2] == (self.season, registered)
-        if prepared is not None and digest is None and self.format > 1:  # other arms, as many, may be registered now
+        if prepared is not None and digest is None:  # other arms, as many, may be registered now
             fits = fits and prepared[2].seed == self._seed(registered, beacon)
         digest = digest or self._digest(registered)
         self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
@@ -253,8 +239,6 @@ class LiveMarket:
             raise Refused(409, "no_joiners", refusal)
         if live.decided or self.over:
             raise Refused(409, "decided", f"season {self.season} is decided; {agent!r} takes part in the next one")
-        if self.format == 1:
-            raise Refused(409, "old_format", "a ledger of format 1 has no joiners; declare a new market for them")
         if not any(arm.weight for arm in self.registry.arms(agent)):
             raise Refused(409, "no_arms", f"expected an arm of {agent!r}, got none; register arms first")
         self._check_beacon(beacon)
@@ -529,8 +513,6 @@ class LiveMarket:
             if spec != self.spec:
                 raise Refused(409, "running", f"season {season} is {self.state} with other segments, which are fixed")
             return None
-        if segments is not None and self.format == 1:
-            raise Refused(409, "old_format", "a ledger of format 1 has no segments; declare a new market for them")
         if self.state != "settled" or season != self.season + 1:
             raise Refused(
                 409, "season_order", f"season {self.season} is {self.state}; season {season} cannot be opened now"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Sequence
-from hashlib import sha256
 from heapq import nsmallest
 from itertools import islice
 from typing import Any, Final
@@ -183,11 +182,6 @@ class Registry:
     def arms(self, name: str, count: int | None = None) -> list[RegistryArm]:
         """Return the `count` arms with which a participant takes part; all that are not withdrawn if left out."""
         return [arm for arm in self.agent(name).arms if arm.until is None][:count]
-
-    def names_digest(self, registered: dict[str, int]) -> str:
-        """Hash the participants' and their arms' names (SHA-256), in the order of registration."""
-        rows = [[name, [arm.arm for arm in self.arms(name, count)]] for name, count in registered.items()]
-        return sha256(msgspec.json.encode(rows)).hexdigest()
 
     def declared(self, registered: dict[str, int]) -> list[dict[str, Any]]:
         """Return what the participants declared of themselves and their arms, in the order of registration."""

@@ -88,10 +88,8 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
     if market.dice.key(market.season) is not None:
         return market.start(entry.at, entry.beacon)
     registered = market.registry.participants(market.season)
-    registration_hash = entry.registered if market.format > 1 else None  # under a key that is not known
-    return market.start(
-        entry.at, entry.beacon, (market.season, registered, UnverifiedSession(market, registered)), registration_hash
-    )
+    prepared = market.season, registered, UnverifiedSession(market, registered)
+    return market.start(entry.at, entry.beacon, prepared, entry.registered)  # a hash under a key that is not known
 
 
 def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
@@ -171,7 +169,7 @@ def go_on(market: LiveMarket | None, entries: Sequence[ledger.Entry], secret: by
         commitment = dice.key(0)
         if commitment is None or commitment.hex() != opening.commitment:
             raise _other_secret(opening.spec.market)
-        market = LiveMarket.open(opening.spec, opening.at, dice, opening.format)
+        market = LiveMarket.open(opening.spec, opening.at, dice)
     advance(market, entries)
     market.chain.take()
     return market
@@ -260,7 +258,7 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
     if terms != entry.spec:
         raise Misfit(1, "entry 1: the terms are not complete, as a service would have entered them")
     dice = dice or MarketDice(None, [bytes.fromhex(entry.commitment)])
-    market = LiveMarket.open(entry.spec, entry.at, dice, entry.format)
+    market = LiveMarket.open(entry.spec, entry.at, dice)
     again = market.chain.take()
     assert again is not None
     if again.lines != [line]:
@@ -269,10 +267,10 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
 
 
 def _checked_end(market: LiveMarket, number: int) -> SettledSeason:
-    """Return the season settled now; its last round, or a reason, must be in the ledger, except in format 1."""
+    """Return the season settled now; its last round, or a reason, must be in the ledger."""
     season, rounds = market.season, market.played
     end = SettledSeason(season, rounds, market.session.last if market.session else rounds, market.reasons.get(season))
-    if end.rounds < end.last and end.reason is None and market.format > 1:
+    if end.rounds < end.last and end.reason is None:
         raise Misfit(
             number,
             f"entry {number}: season {season} is settled after {rounds:,} of {end.last:,} rounds, and no entry says "
@@ -322,7 +320,6 @@ def take_snapshot(market: LiveMarket) -> bytes:
     """Return the state of a market as text."""
     body: dict[str, Any] = {
         "version": ledger.SNAPSHOT,
-        "format": market.format,
         "secret": _secret_digest(market.dice.secret),
         "spec": msgspec.to_builtins(market.spec),
         "season": market.season,
@@ -368,7 +365,7 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
     spec = msgspec.convert(body["spec"], MarketSpec)
     if secret is not None and body["secret"] != _secret_digest(secret):
         raise _other_secret(spec.market)
-    market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret), body["format"])
+    market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret))
     market.season, market.state, market.at = body["season"], body["state"], body["at"]
     market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
     market.reasons = dict(body["reasons"])
