@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar, Literal
 
+from cloneproof._data import Data
+
 
 @dataclass(frozen=True)
 class Paragraph:
@@ -120,7 +122,7 @@ def report(module: str) -> Any:  # noqa: ANN401 (a module)
     return import_module(f"cloneproof.report.{module}")
 
 
-class Result:
+class Result(Data):
     """What a question returns: `sections()` says it in English, `print` and notebooks show those."""
 
     said_in: ClassVar[str] = "tables"  # the module of `report` whose function `sections` says it

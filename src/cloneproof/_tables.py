@@ -21,26 +21,6 @@ LATEX = {
 }  # fmt: skip
 
 
-def to_data(value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to JSON: a result to its `to_dict()`, a tuple to a list, an infinity to None.
-
-    >>> to_data({"copies": (2, 1), "gain": float("inf")})
-    {'copies': [2, 1], 'gain': None}
-    """
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if isinstance(value, dict):
-        return {key: to_data(each) for key, each in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_data(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def fields_of(result: object, *names: str) -> dict[str, Any]:
-    """These attributes of a result, as JSON."""
-    return {name: to_data(getattr(result, name)) for name in names}
-
-
 class Tabular(Result):
     """A result with columns of equal length, each with a name."""
 

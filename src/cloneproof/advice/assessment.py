@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cloneproof.advice.recommendation import UNKNOWN, AssessedMechanism
+from cloneproof.advice.recommendation import UNKNOWN, AssessedMechanism, AwardStart
 from cloneproof.advice.regret import SamplingBudget, numbers_of
 from cloneproof.analysis.audit.audit import answer, audit
 from cloneproof.analysis.audit.question import audit_case, checked_question
@@ -106,24 +106,24 @@ def relative_gain(audited: Audit) -> float:
     return min(most_allowed, max(0.0, most / worst.honest.value))
 
 
-def exploration(market: Market, made: Mechanism) -> tuple[float | None, tuple[float, float] | None]:
+def exploration(market: Market, made: Mechanism) -> tuple[float | None, AwardStart | None]:
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
     if market.places and running.arm.draws:
         tests = float(min(horizon, running.arm.draws * running.arm.explore * agents))
-        return tests / horizon, (tests, tests)
+        return tests / horizon, AwardStart(tests, tests)
     if running.arm.draws and running.agent is None and running.arm.explore:
         latest = running.arm.draws * running.arm.explore * agents
         priors = [agent.priors for agent in market.agents]
         share = reservoir_market(priors, horizon).exploration(numbers_of(running.arm))
-        return share, (share * horizon, float(min(latest, horizon)))
+        return share, AwardStart(share * horizon, float(min(latest, horizon)))
     if running.agent is None and running.arm.commits:
         rounds = float(min(horizon, running.arm.explore * market.originals))
-        return rounds / horizon, (rounds, rounds)
+        return rounds / horizon, AwardStart(rounds, rounds)
     if running.agent is not None and running.agent.explore > 1:
         rounds = float(min(horizon, running.agent.explore * agents))
-        return rounds / horizon, (rounds, rounds)
+        return rounds / horizon, AwardStart(rounds, rounds)
     return None, None
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import COMPILATION, budget_clock, now
-from cloneproof._tables import Tabular, fields_of
+from cloneproof._data import Data
+from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.gained import NearCopyGain
 from cloneproof.analysis.audit.question import audit_case
@@ -39,7 +40,7 @@ NEEDS_GAP = "its promise needs a gap between rates, and continuous priors have n
 
 
 @dataclass(frozen=True)
-class ComparedMechanism:
+class ComparedMechanism(Data):
     """A line of the comparison.
 
     name        the mechanism
@@ -53,6 +54,11 @@ class ComparedMechanism:
     seconds     how long it took, without compiling, or its counted work where time is that
     variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
     """
+
+    keys_of_data = (
+        "mechanism=name", "verdict", "state", "agent", "copies", "relative_gain=known_gain", "gain", "regret",
+        "attacked", "exact", "variants", "tried", "remark",
+    )  # fmt: skip
 
     name: str
     verdict: Verdict | None
@@ -69,12 +75,10 @@ class ComparedMechanism:
     seconds: float
     variants: NearCopyGain | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        known = fields_of(
-            self, "verdict", "state", "agent", "copies", "relative_gain", "gain", "regret", "attacked", "exact",
-            "variants", "tried", "remark",
-        )  # fmt: skip
-        return {"mechanism": self.name, **known, **({} if self.gain else {"relative_gain": None})}
+    @property
+    def known_gain(self) -> float | None:
+        """Relative gain; None if no gain is known."""
+        return self.relative_gain if self.gain else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,6 +100,8 @@ class Comparison(Tabular):
     horizon : int
         The rounds over which they are compared.
     """
+
+    keys_of_data = ("mechanisms=rows", "tolerance", "interrupted")
 
     said_in = "comparison"
     rows: tuple[ComparedMechanism, ...]
@@ -121,11 +127,6 @@ class Comparison(Tabular):
     def __repr__(self) -> str:
         said = ", ".join(f"{row.name}: {row.verdict or 'not audited'}" for row in self.rows)
         return f"Comparison({said})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the comparison as data for JSON."""
-        mechanisms = [row.to_dict() for row in self.rows]
-        return {"mechanisms": mechanisms, "tolerance": self.tolerance, "interrupted": self.interrupted}
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism."""

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import tomli_w
 
-from cloneproof._tables import Tabular, fields_of, to_data
+from cloneproof._data import Data
+from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.bounds import season_cost
 from cloneproof.engines.estimate import Estimate
@@ -23,6 +24,18 @@ Accounts = Literal["checked", "cheap"]
 LEAST = 1e-9  # A regret that is not below 0.
 UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
+
+
+def given_parameters(mechanism: Mechanism) -> dict[str, Any]:
+    """Return the parameters of a mechanism that have a value."""
+    return {key: value for key, value in mechanism.parameters.items() if value is not None}
+
+
+class AwardStart(NamedTuple):
+    """Rounds before the award or the contest."""
+
+    expected: float
+    latest: float
 
 
 class CoursePoint(NamedTuple):
@@ -53,12 +66,9 @@ class WrongDeclaration:
     why: str
     usual: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "what", "regret", "gain", "why", "usual")
-
 
 @dataclass(frozen=True)
-class AssessedMechanism:
+class AssessedMechanism(Data):
     """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores.
 
     mechanism      with its parameters
@@ -74,12 +84,17 @@ class AssessedMechanism:
     account_gain   what a second account with the same items gains, in rewards; None if it was not computed
     """
 
+    keys_of_data = (
+        "mechanism=name", "parameters", "regret", "verdict", "gain", "exploring", "starts", "promise", "needs",
+        "seen", "over_time", "wrong", "account_gain",
+    )  # fmt: skip
+
     mechanism: Mechanism
     regret: Estimate
     verdict: Verdict
     gain: float
     exploring: float | None
-    starts: tuple[float, float] | None
+    starts: AwardStart | None
     promise: str
     needs: str = ""
     seen: str = ""
@@ -94,22 +109,11 @@ class AssessedMechanism:
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters to copy; those without a value are left out."""
-        return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "mechanism": self.name,
-            **fields_of(self, "parameters", "regret", "verdict", "gain", "exploring"),
-            "starts": None if self.starts is None else {"expected": self.starts[0], "latest": self.starts[1]},
-            **fields_of(self, "promise", "needs", "seen"),
-            "over_time": [to_data(point._asdict()) for point in self.over_time],
-            "wrong": to_data(self.wrong),
-            **fields_of(self, "account_gain"),
-        }
+        return given_parameters(self.mechanism)
 
 
 @dataclass(frozen=True)
-class PriceOfHonesty:
+class PriceOfHonesty(Data):
     """Mechanism that is best with honest agents, and its cost if all agents play best responses.
 
     mechanism          the mechanism of the smallest honest regret
@@ -119,6 +123,10 @@ class PriceOfHonesty:
     over_time          the regret at best responses up to some rounds
     """
 
+    keys_of_data = (
+        "mechanism=mechanism.name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
+    )  # fmt: skip
+
     mechanism: Mechanism
     honest: Estimate
     at_best_responses: Estimate
@@ -127,13 +135,13 @@ class PriceOfHonesty:
     over_time: tuple[CoursePoint, ...] = ()
 
     @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters, without those that have no value."""
+        return given_parameters(self.mechanism)
+
+    @property
     def ratio(self) -> float:
         return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
-
-    def to_dict(self) -> dict[str, Any]:
-        parameters = {key: value for key, value in self.mechanism.parameters.items() if value is not None}
-        known = fields_of(self, "honest", "at_best_responses", "ratio", "copies", "how")
-        return {"mechanism": self.mechanism.name, "parameters": parameters, **known}
 
 
 @dataclass(frozen=True)
@@ -154,9 +162,6 @@ class PlatformOption:
     regret: Estimate
     gain: float | None
     asked: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "choice", "option", "mechanism", "regret", "gain", "asked")
 
 
 @dataclass(frozen=True)
@@ -187,9 +192,6 @@ class CheapestSeasons:
         seasons = self.rounds / self.length
         value = self.rounds * season_cost(self.length, max(LEAST, regret.value), self.gap, self.lifetime, self.waiting)
         return Estimate(value, seasons * regret.error, regret.kind, f"{regret.method}, and a model of seasons")
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "lifetime", "rounds", "length", "gap", "one_season", "arrivals", "waiting")
 
 
 @dataclass(frozen=True, repr=False)
@@ -245,6 +247,13 @@ class Recommendation(Tabular):
         The best mechanism of one market for all segments, with its regret against the best original of each.
     """
 
+    keys_of_data = (
+        "market=market_file", "choice=_if_ranked.choice.name", "cost=_if_ranked.cost",
+        "cost_range=_if_ranked.cost_range", "cheaper=_if_ranked.cheaper.name", "providers", "ranked", "others",
+        "price", "random_regret", "fits", "advice", "notes", "interrupted", "accounts", "account_floor", "seasons",
+        "left", "settled", "candidates", "options", "by_segment?", "pooled?by_segment",
+    )  # fmt: skip
+
     said_in = "recommendation"
     market: Market
     providers: Providers
@@ -277,6 +286,15 @@ class Recommendation(Tabular):
             f"Recommendation({self.choice.name!r}, {numbers},\n"
             f"               regret {self.choice.regret.value:,.6g}, fits={self.fits}, providers={self.providers!r})"
         )
+
+    @property
+    def market_file(self) -> str:
+        """Market as the text of a market file."""
+        return market_to_toml(self.market)
+
+    @property
+    def _if_ranked(self) -> Recommendation | None:
+        return self if self.ranked else None
 
     @property
     def choice(self) -> AssessedMechanism:
@@ -316,21 +334,6 @@ class Recommendation(Tabular):
         """Cheapest mechanism that costs less than the choice, if the declaration its promise depends on is right."""
         below = [each for each in self.ranked[1:] if each.needs and each.regret.value < self.choice.regret.value]
         return min(below, key=lambda each: each.regret.value, default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the recommendation as data for JSON; the market as the text of a market file."""
-        return {
-            "market": market_to_toml(self.market),
-            "choice": self.choice.name if self.ranked else None,
-            "cost": self.cost.to_dict() if self.ranked else None,
-            "cost_range": self.cost_range if self.ranked else None,
-            "cheaper": self.cheaper.name if self.ranked and self.cheaper is not None else None,
-            **fields_of(
-                self, "providers", "ranked", "others", "price", "random_regret", "fits", "advice", "notes",
-                "interrupted", "accounts", "account_floor", "seasons", "left", "settled", "candidates", "options",
-                *(("by_segment", "pooled") if self.by_segment else ()),
-            ),
-        }  # fmt: skip
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism that is clone-proof here, the smallest regret first."""

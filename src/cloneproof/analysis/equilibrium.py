@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cloneproof._checks import count, number_in, whole
-from cloneproof._tables import Tabular, fields_of
+from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.analysis.gain import PairedSampling, draw_pairs
@@ -265,6 +265,12 @@ class Equilibrium(Tabular):
         What was tried and how it was computed.
     """
 
+    keys_of_data = (
+        "status", "mechanism", "copies", "incentives", "responses", "largest_incentive",
+        "honest_regret=honest.regret", "regret=evaluation.regret", "payoff=evaluation.payoff", "cycle", "path",
+        "at_cap", "max_copies", "scope",
+    )  # fmt: skip
+
     said_in = "answers"
     market: Market
     mechanism: Mechanism
@@ -307,15 +313,6 @@ class Equilibrium(Tabular):
         """Regret divided by that of honest agents: what the copies cost the platform."""
         honest = self.honest.regret.value
         return self.evaluation.regret.value / honest if honest > 0 else float("inf")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the equilibrium as data for JSON."""
-        return {
-            **fields_of(self, "status", "mechanism", "copies", "incentives", "responses", "largest_incentive"),
-            "honest_regret": self.honest.regret.to_dict(),
-            **fields_of(self.evaluation, "regret", "payoff"),
-            **fields_of(self, "cycle", "path", "at_cap", "max_copies", "scope"),
-        }
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each agent."""

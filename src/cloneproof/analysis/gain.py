@@ -14,7 +14,6 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
 from cloneproof._sections import Result
-from cloneproof._tables import fields_of
 from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob
@@ -170,6 +169,11 @@ class Gain(Result):
         The gain in each segment, each at `confidence` by itself; empty in a market without segments.
     """
 
+    keys_of_data = (
+        "agent", "copies", "gain=estimate", "honest", "copied", "decided", "confidence", "runs", "stopped",
+        "partial", "by_segment?",
+    )  # fmt: skip
+
     said_in = "answers"
     agent: str
     copies: FullCopies
@@ -199,14 +203,6 @@ class Gain(Result):
     def partial(self) -> bool:
         """Whether it stopped before reaching what was asked for."""
         return self.stopped in ("budget", "interrupted")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the gain as data for JSON."""
-        parts = ("honest", "copied", "decided", "confidence", "runs", "stopped", "partial")
-        segments = fields_of(self, "by_segment") if self.by_segment else {}
-        return (
-            fields_of(self, "agent", "copies") | {"gain": self.estimate.to_dict()} | fields_of(self, *parts) | segments
-        )
 
 
 def gain(

@@ -16,7 +16,7 @@ import numpy as np
 
 from cloneproof._checks import count
 from cloneproof._clock import check_time
-from cloneproof._tables import fields_of, to_data
+from cloneproof._data import Data
 from cloneproof.boards.board import Board
 from cloneproof.boards.listing import (
     BestListing,
@@ -41,17 +41,15 @@ SHOWN: Final = 5  # variants in the comparison of rules
 
 
 @dataclass(frozen=True)
-class RuleRow:
+class RuleRow(Data):
     """One rule on this board: its accuracy, and what five variants gain under it on average."""
+
+    keys_of_data = ("rule=rule.name", "proven=rule.proven", "wrong_pairs", "gain_best", "gain_random")
 
     rule: ListingRule
     wrong_pairs: Estimate
     gain_best: Estimate
     gain_random: Estimate
-
-    def to_dict(self) -> dict[str, object]:
-        estimates = fields_of(self, "wrong_pairs", "gain_best", "gain_random")
-        return {"rule": self.rule.name, "proven": self.rule.proven, **estimates}
 
 
 @dataclass(frozen=True)
@@ -66,13 +64,15 @@ class NamingRow:
     half_named: Estimate
     """The recommended board, half of the draws going to what the producer named, the rest to its other models."""
 
-    def to_dict(self) -> dict[str, object]:
-        return fields_of(self, "noise", "self_ranked", "named", "half_named")
-
 
 @dataclass(frozen=True)
-class BoardAdvice:
+class BoardAdvice(Data):
     """Recommended rule and the usual ones, all with the same total number of battles and the same opponents."""
+
+    keys_of_data = (
+        "slots=rule.slots", "tests=rule.tests", "fresh=rule.fresh", "weight=rule.weight", "balanced=rule.balanced",
+        "battles", "pairs", "opponents", "missed", "promise", "price", "rules=rows", "naming",
+    )  # fmt: skip
 
     rule: ReservoirBoard
     rows: tuple[RuleRow, ...]
@@ -125,11 +125,6 @@ class BoardAdvice:
             "withholding can pay elsewhere. The proof is worth it where producers can list many models and do not know "
             f"the best. If all know it and name it, {self.naming[0].named.value:.1f} pairs are wrong."
         )
-
-    def to_dict(self) -> dict[str, object]:
-        numbers = fields_of(self.rule, "slots", "tests", "fresh", "weight", "balanced")
-        more = fields_of(self, "battles", "pairs", "opponents", "missed", "promise", "price")
-        return {**numbers, **more, "rules": to_data(self.rows), "naming": to_data(self.naming)}
 
 
 @one_thread

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Literal, NamedTuple
 
@@ -25,8 +25,8 @@ from scipy.special import logsumexp, ndtri
 from scipy.stats import rankdata
 
 from cloneproof._checks import number_in
+from cloneproof._data import fields_of
 from cloneproof._sections import Result
-from cloneproof._tables import fields_of, to_data
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.power import estimated_power
@@ -112,9 +112,7 @@ class BoardCopies(Result):
 
     def to_dict(self) -> dict[str, object]:
         table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
-        found = {"pairs": [asdict(pair) for pair in self.pairs], "groups": [asdict(group) for group in self.groups],
-                 "power": None if self.power is None else asdict(self.power)}  # fmt: skip
-        return {**table, **fields_of(self, "level", "hypotheses"), **to_data(found)}
+        return {**table, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
 
 
 @dataclass(frozen=True)

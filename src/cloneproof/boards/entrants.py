@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from cloneproof._checks import count, one_of
 from cloneproof._clock import check_time
-from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.rating import fitted, one_thread
 from cloneproof.engines.estimate import Estimate
@@ -59,9 +58,6 @@ class EntrantGain:
     """Change of the producer's share of all battles."""
     wrong_pairs: Estimate
     """Pairs of producers that the scores put in the wrong order, everybody honest."""
-
-    def to_dict(self) -> dict[str, object]:
-        return fields_of(self, *(field.name for field in fields(self)))
 
 
 class Entrants(NamedTuple):

@@ -15,14 +15,14 @@ that there can be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from cloneproof._checks import count, number_in
-from cloneproof._tables import fields_of
+from cloneproof._data import Data
 from cloneproof.boards.board import ELO, Floats
 from cloneproof.boards.laws import best_of, binomial_law
 from cloneproof.boards.listing import ReservoirBoard
@@ -39,8 +39,10 @@ DEVIATIONS: Final = 2.58  # standard errors on each side: 99 %
 
 
 @dataclass(frozen=True)
-class PrivateSelection:
+class PrivateSelection(Data):
     """Best of `variants` private variants, listed after `votes` votes each."""
+
+    keys_of_data = ("variants", "votes", "inflation", "explained", "fresh_votes=_fresh_votes")
 
     variants: int
     votes: int
@@ -49,14 +51,14 @@ class PrivateSelection:
     explained: float | None = None
     """Chance that selection alone lifts a score by the lead that was asked about."""
 
+    @property
+    def _fresh_votes(self) -> dict[str, int]:
+        return {str(points): self.fresh_votes(points) for points in (1, 2, 5)}
+
     def fresh_votes(self, points: float) -> int:
         """Return how many fresh votes, pooled with the old ones, bring the inflation down to `points` Elo points."""
         number_in(points, "the Elo points that may be left", 0, error=BoardError, low_open=True)
         return max(0, math.ceil(self.votes * (self.inflation / points - 1)))
-
-    def to_dict(self) -> dict[str, object]:
-        fresh = {str(points): self.fresh_votes(points) for points in (1, 2, 5)}
-        return fields_of(self, "variants", "votes", "inflation", "explained") | {"fresh_votes": fresh}
 
 
 def private_selection(variants: int, votes: int, lead: float | None = None) -> PrivateSelection:
@@ -103,9 +105,6 @@ class VariantInflation:
     """Lead in true strength of its champion over the model."""
     ceiling: float
     """Proven bound on what such variants, however many, add on the reservoir board."""
-
-    def to_dict(self) -> dict[str, object]:
-        return fields_of(self, *(field.name for field in fields(self)))
 
 
 def variant_inflation(

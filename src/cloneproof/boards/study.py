@@ -10,8 +10,8 @@ from typing import Final
 
 from cloneproof._checks import count, number_in
 from cloneproof._clock import check_time
+from cloneproof._data import fields_of, to_data
 from cloneproof._sections import Result
-from cloneproof._tables import fields_of, to_data
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
 from cloneproof.boards.copies import BoardCopies, find_copies

@@ -6,14 +6,13 @@ Errors bound the mass outside the windows and, for the probability to be first, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
 
 from cloneproof._checks import count, one_of
 from cloneproof._clock import check_time
-from cloneproof._tables import fields_of
 from cloneproof.boards.board import ELO
 from cloneproof.boards.laws import CountLaw, Field
 from cloneproof.boards.listing import ListingRule, Panel
@@ -38,9 +37,6 @@ class VariantGain:
     first: Estimate
     battles: float
     """Factor by which the number of the producer's battles grows."""
-
-    def to_dict(self) -> dict[str, object]:
-        return fields_of(self, *(field.name for field in fields(self)))
 
 
 def signed(gain: float) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from itertools import starmap
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from cloneproof._data import to_data
 from cloneproof.analysis.audit.question import checked_horizons
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
@@ -85,7 +87,7 @@ def evaluate(
             found = evaluate_horizons(market, made, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
     if as_json:
-        print_json(evaluation_data(name, full, found))
+        print_json(to_data(PrintedEvaluation(name, full, tuple(starmap(HorizonEvaluation, found.items())))))
     else:
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
         question = f"{name} on {market_file} (copies: {copied})"
@@ -97,10 +99,21 @@ def evaluate(
         raise typer.Exit(UNANSWERED)
 
 
-def evaluation_data(name: str, copies: FullCopies, found: dict[int, Evaluation]) -> dict[str, Any]:
-    """Return what `--json` prints: the evaluation at each horizon."""
-    rows = [{"horizon": horizon} | evaluation.to_dict() for horizon, evaluation in found.items()]
-    return {"mechanism": name, "copies": copies, "horizons": rows}
+class HorizonEvaluation(NamedTuple):
+    """An evaluation, and the horizon that it is for."""
+
+    keys_of_data = ("horizon", *(f"{key.rstrip('?')}=evaluation.{key}" for key in Evaluation.keys_of_data))
+
+    horizon: int
+    evaluation: Evaluation
+
+
+class PrintedEvaluation(NamedTuple):
+    """What `--json` prints: the evaluation at each horizon."""
+
+    mechanism: str
+    copies: FullCopies
+    horizons: tuple[HorizonEvaluation, ...]
 
 
 def simulate(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -34,26 +33,25 @@ def schema_of(what: str) -> dict[str, Any]:
     known(what, ("market", *results), "schema")
     if what == "market":
         return {"$schema": DRAFT, "title": "A market file of cloneproof", **form_schema(MARKET_FORM)}
-    made, found = Definitions(), results[what]
-    own = made.of_call(found) if inspect.isfunction(found) else made.of_type(found)
-    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **own, "$defs": made}
+    made = Definitions()
+    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **made.of_type(results[what]), "$defs": made}
 
 
-def printed_results() -> Mapping[str, Callable[..., Any] | Any]:
-    """Return what each command prints with --json: the type of its result, or the function that makes the data."""
+def printed_results() -> Mapping[str, Any]:
+    """Return the type of what each command prints with --json."""
     from cloneproof.advice.comparison import ComparedMechanism
     from cloneproof.advice.recommendation import Recommendation
     from cloneproof.analysis.audit.result import Audit
     from cloneproof.analysis.certificate.verification import Verification
-    from cloneproof.cli.evaluate import evaluation_data
+    from cloneproof.cli.evaluate import PrintedEvaluation
     from cloneproof.sweeps.table import SweepTable
 
     return {
         "audit": Audit,
         "compare": tuple[ComparedMechanism, ...],
-        "evaluate": evaluation_data,
+        "evaluate": PrintedEvaluation,
         "recommend": Recommendation,
-        "simulate": evaluation_data,
+        "simulate": PrintedEvaluation,
         "sweep": SweepTable,
         "verify": Verification,
     }

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from cloneproof._checks import known, one_of, toml_tables
+from cloneproof._data import to_data
 from cloneproof.cli.options import AsJson, option
 from cloneproof.cli.output import note, print_json
 from cloneproof.errors import CloneproofError, FileError, brief
@@ -184,7 +185,7 @@ def replay(
 
     results = replay_all(place, market)
     if as_json:
-        print_json([result.to_dict() for result in results])
+        print_json(to_data(results))
     else:
         for result in results:
             print(printable(str(result)))

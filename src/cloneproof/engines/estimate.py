@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from cloneproof._data import Data
 from cloneproof._tables import Tabular
 
 ErrorKind = Literal["proven", "confidence", "asymptotic", "estimated"]
@@ -15,7 +16,7 @@ _ORDER: Final[tuple[ErrorKind, ...]] = ("proven", "confidence", "asymptotic", "e
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Data):
     """A number, the half-width of its error, and what the error means.
 
     Attributes
@@ -39,7 +40,11 @@ class Estimate:
     --------
     >>> Estimate(2.0, 0.5, "proven", "by hand") - Estimate(1.0, 0.25, "proven", "by hand")
     Estimate(value=1.0, error=0.7500000000000001, kind='proven', method='by hand')
+    >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
+    {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
     """
+
+    keys_of_data = ("value", "error", "kind", "method", "heuristic?")
 
     value: float
     error: float
@@ -64,16 +69,6 @@ class Estimate:
         rounding = abs(self.value - other.value) * 2.0**-53
         heuristic = self.heuristic or other.heuristic
         return Estimate(self.value - other.value, self.error + other.error + rounding, kind, method, heuristic)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as data for JSON; an infinite error becomes None, and `heuristic` is there if true.
-
-        >>> Estimate(1.0, float("inf"), "confidence", "one run").to_dict()
-        {'value': 1.0, 'error': None, 'kind': 'confidence', 'method': 'one run'}
-        """
-        error = self.error if math.isfinite(self.error) else None
-        data = {"value": self.value, "error": error, "kind": self.kind, "method": self.method}
-        return data | {"heuristic": True} if self.heuristic else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Estimate:
@@ -117,6 +112,8 @@ class Evaluation(Tabular):
         The same in each segment, of which these are the sums; empty in a market without segments.
     """
 
+    keys_of_data = ("engine", "payoff", "regret", "notes", "partial", "by_segment?")
+
     said_in = "answers"
     payoff: dict[str, Estimate]
     regret: Estimate
@@ -124,18 +121,6 @@ class Evaluation(Tabular):
     notes: tuple[str, ...] = field(default=())
     partial: bool = False
     by_segment: dict[str, Evaluation] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as data for JSON; `by_segment` is there if the market has segments."""
-        data = {
-            "engine": self.engine,
-            "payoff": {name: payoff.to_dict() for name, payoff in self.payoff.items()},
-            "regret": self.regret.to_dict(),
-            "notes": list(self.notes),
-            "partial": self.partial,
-        }
-        parts = {name: own.to_dict() for name, own in self.by_segment.items()}
-        return data | {"by_segment": parts} if parts else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Evaluation:

@@ -20,12 +20,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from cloneproof._clock import count_work
-from cloneproof._tables import fields_of
+from cloneproof._data import Data
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
@@ -48,8 +48,13 @@ ADAPTIVE: Final = 60_000  # rounds times arms of a simulated policy that compare
 
 
 @dataclass(frozen=True)
-class BacktestRow:
+class BacktestRow(Data):
     """A policy on the log: mean rewards a round with bounds, and the rows that are left of it."""
+
+    keys_of_data = (
+        "policy=name", "ips", "snips", "doubly_robust", "effective_rows=effective", "overlap_too_thin=thin",
+        "replayed", "replayed_rounds",
+    )  # fmt: skip
 
     name: str
     ips: Estimate
@@ -60,11 +65,6 @@ class BacktestRow:
     replayed: Estimate | None
     replayed_rounds: int
 
-    def to_dict(self) -> dict[str, Any]:
-        left = {"effective_rows": self.effective, "overlap_too_thin": self.thin}
-        numbers = fields_of(self, "ips", "snips", "doubly_robust")
-        return {"policy": self.name, **numbers, **left, **fields_of(self, "replayed", "replayed_rounds")}
-
 
 @dataclass(frozen=True)
 class Backtest:
@@ -73,9 +73,6 @@ class Backtest:
     logged: Estimate
     uniform: bool
     rows: tuple[BacktestRow, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "logged", "uniform", "rows")
 
 
 def backtest(

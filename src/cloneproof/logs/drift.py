@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -63,9 +63,6 @@ class Drift:
     @property
     def moves(self) -> bool:
         return min(self.together, self.alone) < LEVEL / 2
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def fitted_drift(log: Log, owners: Sequence[LogOwner]) -> Drift | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from cloneproof._checks import known
-from cloneproof._tables import Tabular, fields_of
+from cloneproof._data import fields_of, to_data
+from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.records import Feature
 from cloneproof.errors import LogError
 from cloneproof.logs.attention import PlaceAttention
@@ -167,11 +168,11 @@ class Log(Tabular):
             "range": [float(self.low), float(self.high)],
             "columns": self.columns.to_dict(),
             "exact": self.exact,
-            "faults": [asdict(fault) for fault in self.faults],
+            "faults": to_data(self.faults),
             "notes": list(self.notes),
             "arms": [_as_data(arm) for arm in self.arms],
             "segments": {name: [_as_data(arm) for arm in arms] for name, arms in self.segments.items()},
-            "attention": [asdict(each) for each in self.attention],
+            "attention": to_data(self.attention),
         }
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from cloneproof._clock import now
-from cloneproof._tables import fields_of
+from cloneproof._data import Data
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.result import Audit, Verdict, Witness
 from cloneproof.analysis.evaluate import evaluate
@@ -45,8 +45,13 @@ AuditedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 
 @dataclass(frozen=True)
-class PolicyAudit:
+class PolicyAudit(Data):
     """Audit of a policy in the fitted market, the deviation with its figures (gain by segment too), and the scope."""
+
+    keys_of_data = (
+        "verdict", "scope", "horizon=worst.horizon", "agent=worst.agent", "copies=worst.copies",
+        "honest=worst.honest", "copied=worst.copied", "gain=worst.gain", "by_segment?", "audit",
+    )  # fmt: skip
 
     audit: Audit
     worst: Witness
@@ -56,11 +61,6 @@ class PolicyAudit:
     @property
     def verdict(self) -> Verdict:
         return self.audit.verdict
-
-    def to_dict(self) -> dict[str, Any]:
-        worst = fields_of(self.worst, "horizon", "agent", "copies", "honest", "copied", "gain")
-        parts = fields_of(self, "by_segment") if self.by_segment else {}
-        return fields_of(self, "verdict", "scope") | worst | parts | fields_of(self, "audit")
 
 
 def audit_policy(

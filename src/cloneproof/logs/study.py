@@ -12,14 +12,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
 from cloneproof._clock import budget_clock
+from cloneproof._data import Data, fields_of, to_data
 from cloneproof._sections import Result
-from cloneproof._tables import fields_of, to_data
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
@@ -69,7 +69,7 @@ LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
 @dataclass(frozen=True)
-class OwnTraffic:
+class OwnTraffic(Data):
     """Cost of the policy over the log's traffic, against the best item in every round, beside the advice.
 
     rounds     the rounds of the owners studied
@@ -78,18 +78,14 @@ class OwnTraffic:
     advised    the recommended mechanism's
     """
 
+    keys_of_data = (
+        "rounds", "policy_regret=honest", "policy_regret_with_the_copies=as_logged", "advised_regret=advised",
+    )  # fmt: skip
+
     rounds: int
     honest: Estimate
     as_logged: Estimate | None
     advised: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rounds": self.rounds,
-            "policy_regret": self.honest.to_dict(),
-            "policy_regret_with_the_copies": to_data(self.as_logged),
-            "advised_regret": self.advised.to_dict(),
-        }
 
 
 @dataclass(frozen=True)
@@ -152,8 +148,8 @@ class LogStudy(Result):
         columns = ("account", "owner", "rounds", "paid")
         return {
             "log": self.log.to_dict(),
-            "copies": self.findings.to_dict(),
-            "alike": [asdict(each) for each in self.alike],
+            "copies": to_data(self.findings),
+            "alike": to_data(self.alike),
             **(fields_of(self, "by_segment") | fields_of(self.market, "segments") if self.by_segment else {}),
             **fields_of(self.market, "horizon", "share"),
             "priors": {agent.name: agent.laws[0].to_dict() for agent in self.market.agents},

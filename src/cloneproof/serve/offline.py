@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from sys import intern
@@ -77,9 +77,6 @@ class ReplayResult:
     seasons: list[dict[str, Any]] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     forced: list[dict[str, Any]] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
     @property
     def exit_code(self) -> int:

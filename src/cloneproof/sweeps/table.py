@@ -20,7 +20,7 @@ import numpy as np
 from cloneproof._checks import one_of
 from cloneproof._files import check_place, write_whole
 from cloneproof._sections import Paragraph, Section, Table
-from cloneproof._tables import Tabular, fields_of
+from cloneproof._tables import Tabular
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -148,9 +148,6 @@ class EstimateSummary:
     seconds: float
     busy_seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "points", "reused", "computed", "runs", "damaged", "seconds", "busy_seconds")
-
 
 class SweepTable(Mapping[str, list[Any]], Tabular):
     """Table of a sweep, a mapping of column names to lists. The result of `cp.sweep`.
@@ -166,6 +163,8 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
     >>> table["value"], len(table.rows), table.where(quantity="regret").rows
     ([3.0, 1.0], 2, [{'quantity': 'regret', 'value': 1.0}])
     """
+
+    keys_of_data = ("rows", "summary")
 
     summary: EstimateSummary | None
 
@@ -210,10 +209,6 @@ class SweepTable(Mapping[str, list[Any]], Tabular):
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the table as columns by name."""
         return dict(self._columns)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows and the summary as data for JSON, which has no infinity: None stands in its place."""
-        return fields_of(self, "rows", "summary")
 
     def to_csv(self) -> str:
         """Return the table as CSV; numbers are written so that reading them gives the same bits.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
-from cloneproof._tables import fields_of, to_data
+from cloneproof._data import Data
 from cloneproof.engines.estimate import Estimate
 
 
-class Gained:
+class Gained(Data):
     """What is compared with honesty: the honest payoff, and a gain."""
 
     honest: Estimate
@@ -40,6 +39,11 @@ class CopyLimit(Gained):
         Its payoff when honest, the payoff that copies tend to, and the difference: no gain of any number of copies.
     """
 
+    keys_of_data = (
+        "agent", "original", "horizon", "honest", "limit_payoff=copied", "limit_of_gain=gain",
+        "limit_of_relative_gain=relative_gain",
+    )  # fmt: skip
+
     agent: str
     original: int
     horizon: int
@@ -54,14 +58,6 @@ class CopyLimit(Gained):
             f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
             f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the limit as data for JSON; a relative gain over nothing is None."""
-        return fields_of(self, "agent", "original", "horizon", "honest") | {
-            "limit_payoff": self.copied.to_dict(),
-            "limit_of_gain": self.gain.to_dict(),
-            "limit_of_relative_gain": to_data(self.relative_gain),
-        }
 
 
 @dataclass(frozen=True)
@@ -86,9 +82,6 @@ class InformedResponse:
     honest: Estimate
     best: Estimate
 
-    def to_dict(self) -> dict[str, Any]:
-        return fields_of(self, "means", "chance", "copies", "honest", "best")
-
 
 @dataclass(frozen=True)
 class Naming(Gained):
@@ -104,15 +97,13 @@ class Naming(Gained):
         The platform's regret if the agent names, and if everybody does, each right with this chance.
     """
 
+    keys_of_data = ("accuracy", "honest", "gain", "relative_gain", "regret_if_one", "regret_if_all")
+
     accuracy: float
     honest: Estimate
     gain: Estimate
     regret_if_one: Estimate
     regret_if_all: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the naming as data for JSON; a relative gain over nothing is None."""
-        return fields_of(self, "accuracy", "honest", "gain", "relative_gain", "regret_if_one", "regret_if_all")
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,6 +133,11 @@ class InformedGain(Gained):
         What the agent gains and the platform loses if agents name their best original, right with several chances.
     """
 
+    keys_of_data = (
+        "agent", "horizon", "honest", "informed", "gain", "relative_gain", "complete", "regret", "naming",
+        "responses",
+    )  # fmt: skip
+
     agent: str
     horizon: int
     honest: Estimate
@@ -158,11 +154,6 @@ class InformedGain(Gained):
             f"InformedGain(agent={self.agent!r}, horizon={self.horizon}, gain={self.gain.value:.6g} ± "
             f"{self.gain.error:.2g} ({self.relative_gain:+.2%}, {self.gain.kind}), {best})"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the gain as data for JSON; a relative gain over nothing is None."""
-        parts = ("honest", "informed", "gain", "relative_gain", "complete", "regret", "naming", "responses")
-        return fields_of(self, "agent", "horizon", *parts)
 
 
 @dataclass(frozen=True)
@@ -185,6 +176,10 @@ class NearCopyGain(Gained):
         The most that a theorem lets them gain; None if none applies or no engine could compute it.
     """
 
+    keys_of_data = (
+        "agent", "horizon", "variants", "spread", "new", "honest", "copied", "gain", "relative_gain", "ceiling",
+    )  # fmt: skip
+
     agent: str
     horizon: int
     variants: int
@@ -194,8 +189,3 @@ class NearCopyGain(Gained):
     copied: Estimate
     gain: Estimate
     ceiling: Estimate | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the gain as data for JSON; a relative gain over nothing is None."""
-        parts = ("variants", "spread", "new", "honest", "copied", "gain", "relative_gain", "ceiling")
-        return fields_of(self, "agent", "horizon", *parts)

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from cloneproof._sections import report
-from cloneproof._tables import Tabular, fields_of, to_data
+from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain, NearCopyGain
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
@@ -27,6 +27,13 @@ NEARLY = 0.01  # Of gains that differ by a smaller part the simpler one is shown
 
 Verdict = Literal["exploitable", "clone-proof", "undecided"]
 ThresholdGains = tuple[tuple[float, Estimate], ...]  # a score that must be beaten, and the largest gain at it
+
+
+class ScoreGain(NamedTuple):
+    """A score that must be beaten, or a word for an infinite one, and the largest gain at it."""
+
+    score: float | str
+    gain: Estimate
 
 
 class AuditState(StrEnum):
@@ -67,6 +74,10 @@ class Witness(Gained):
         Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
     """
 
+    keys_of_data = (
+        "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies", "argued?",
+    )  # fmt: skip
+
     agent: str
     copies: tuple[int, ...]
     honest: Estimate
@@ -96,11 +107,6 @@ class Witness(Gained):
     def gain_at_most(self) -> float:
         """Upper end of the gain, and no more than the agent can earn."""
         return min(self.gain.high, max(0.0, most_earned(self.market, self.agent) - max(0.0, self.honest.low)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the deviation as data for JSON; a relative gain over nothing is None, `argued` is there if true."""
-        data = fields_of(self, "agent", "copies", "horizon", "honest", "copied", "gain", "relative_gain", "all_copies")
-        return data | {"argued": True} if self.argued else data
 
 
 @dataclass(frozen=True)
@@ -239,6 +245,12 @@ class Audit(Tabular):
         `worst`, and each interval holds by itself.
     """
 
+    keys_of_data = (
+        "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
+        "tried=_tried", "by_horizon=_by_horizon", "thresholds=_thresholds", "also", "limits", "informed",
+        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "by_segment?",
+    )  # fmt: skip
+
     said_in = "audit"
     mechanism: Mechanism
     market: Market
@@ -297,28 +309,22 @@ class Audit(Tabular):
         sampled = not kinds.isdisjoint(("confidence", "asymptotic"))
         return f"none of the {len(self.tried)} deviations tried {what}{sure if sampled else ''}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the audit as data for JSON; over several horizons, `tried` is at the horizon of `worst`."""
-        shown = ("verdict", "state", "tried_at_most", "about_tried")
-        further = (
-            "also",
-            "limits",
-            "informed",
-            "variants",
-            "not_computed",
-            "notes",
-            "interrupted",
-            "gain_at_most",
-        )
-        return {
-            **fields_of(self, *shown),
-            "scope": str(self.scope),
-            **fields_of(self, "tolerance", "mechanism", "worst"),
-            "tried": [witness.to_dict() for witness in self.tried if witness.horizon == self.worst.horizon],
-            "by_horizon": to_data(list(self.by_horizon.values())),
-            "thresholds": [{"score": _score(score), "gain": gain.to_dict()} for score, gain in self.thresholds],
-            **fields_of(self, *further, *(("by_segment",) if self.by_segment else ())),
-        }
+    @property
+    def _scope(self) -> str:
+        return str(self.scope)
+
+    @property
+    def _tried(self) -> tuple[Witness, ...]:
+        """Deviations at the horizon of `worst`."""
+        return tuple(witness for witness in self.tried if witness.horizon == self.worst.horizon)
+
+    @property
+    def _by_horizon(self) -> tuple[Witness, ...]:
+        return tuple(self.by_horizon.values())
+
+    @property
+    def _thresholds(self) -> tuple[ScoreGain, ...]:
+        return tuple(ScoreGain(_score(score), gain) for score, gain in self.thresholds)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each deviation tried; `error` and `kind` are those of the gain."""

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from flint import ctx
 
 from cloneproof._sections import Result
-from cloneproof._tables import fields_of
 from cloneproof.analysis.certificate.bars_checker import bars_honesty, bars_numbers
 from cloneproof.analysis.certificate.checker import attack, honesty, scan_honesty
 from cloneproof.analysis.certificate.document import (
@@ -53,6 +52,10 @@ class Verification(Result):
         Whether the time for a record was over before all of it was drawn; `statement` says what was checked by then.
     """
 
+    keys_of_data = (
+        "kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds", "about=_about",
+    )  # fmt: skip
+
     said_in = "answers"
     accepted: bool
     statement: str
@@ -68,6 +71,10 @@ class Verification(Result):
         return self.accepted or self.replayed
 
     @property
+    def _about(self) -> dict[str, str]:
+        return dict(self.about)
+
+    @property
     def outcome(self) -> str:
         """Outcome in one word."""
         if self.kind == "certificate":
@@ -75,11 +82,6 @@ class Verification(Result):
         if self.out_of_time:
             return "undecided"
         return "replayed" if self.replayed else "not reproduced"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the outcome as data for JSON."""
-        names = ("kind", "outcome", "accepted", "replayed", "out_of_time", "statement", "seconds")
-        return fields_of(self, *names) | {"about": dict(self.about)}
 
 
 def check(data: dict[str, Any]) -> Verification:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 from cloneproof._arrays import FloatArray
 
@@ -137,6 +137,3 @@ class CopyFindings:
     @property
     def found(self) -> tuple[CopyGroup, ...]:
         return tuple(group for group in self.groups if group.found)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
