@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import reduce
 from typing import Any, ClassVar, NamedTuple
@@ -33,17 +33,25 @@ class DataKey(NamedTuple):
     path: tuple[str, ...]
     condition: tuple[str, ...] = ()
 
+    @classmethod
+    def parsed(cls, text: str) -> DataKey:
+        """Return the key that a text stands for, as `Data` has it.
+
+        >>> DataKey.parsed("rule=made.rule.name?")
+        DataKey(name='rule', path=('made', 'rule', 'name'), condition=('made', 'rule', 'name'))
+        """
+        named, asked, condition = text.partition("?")
+        name, _, attribute = named.partition("=")
+        path = tuple((attribute or name).split("."))
+        return cls(name, path, (tuple(condition.split(".")) if condition else path) if asked else ())
+
 
 def data_keys(kind: type[Any]) -> Iterator[DataKey]:
     """Yield the keys of a result's data: those that it declares, or all fields of a dataclass or a named tuple."""
     declared = getattr(kind, "keys_of_data", ())
     if not declared:
         declared = kind._fields if hasattr(kind, "_fields") else [field.name for field in fields(kind)]
-    for key in declared:
-        named, asked, condition = key.partition("?")
-        name, _, path = named.partition("=")
-        attribute, needed = path or name, (condition or path or name) if asked else ""
-        yield DataKey(name, tuple(attribute.split(".")), tuple(needed.split(".")) if needed else ())
+    return map(DataKey.parsed, declared)
 
 
 class Data:
@@ -71,6 +79,16 @@ def data_of(result: object) -> dict[str, Any]:
 
 def _attribute(owner: object, name: str) -> Any:  # noqa: ANN401
     return None if owner is None else getattr(owner, name)
+
+
+def columns_of(rows: Iterable[object], *keys: str) -> dict[str, list[Any]]:
+    """Return attributes of rows as columns, as they are; keys are written as those of `Data`.
+
+    >>> columns_of([1 + 2j, 3 + 4j], "imag", "turned=real.imag")
+    {'imag': [2.0, 4.0], 'turned': [0.0, 0.0]}
+    """
+    listed = list(rows)
+    return {key.name: [reduce(_attribute, key.path, row) for row in listed] for key in map(DataKey.parsed, keys)}
 
 
 def fields_of(result: object, *names: str) -> dict[str, Any]:

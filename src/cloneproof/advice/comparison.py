@@ -13,7 +13,7 @@ from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import COMPILATION, budget_clock, now
-from cloneproof._data import Data
+from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.gained import NearCopyGain
@@ -130,18 +130,11 @@ class Comparison(Tabular):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism."""
-        return {
-            "mechanism": [row.name for row in self.rows],
-            "verdict": [row.verdict or "not audited" for row in self.rows],
-            "agent": [row.agent for row in self.rows],
-            "copies": [row.copies for row in self.rows],
-            "relative_gain": [row.relative_gain for row in self.rows],
-            "regret": [None if row.regret is None else row.regret.value for row in self.rows],
-            "regret_error": [None if row.regret is None else row.regret.error for row in self.rows],
-            "attacked": [None if row.attacked is None else row.attacked.value for row in self.rows],
-            "variants": [None if row.variants is None else row.variants.relative_gain for row in self.rows],
-            "seconds": [row.seconds for row in self.rows],
-        }
+        columns = columns_of(
+            self.rows, "mechanism=name", "verdict", "agent", "copies", "relative_gain", "regret=regret.value",
+            "regret_error=regret.error", "attacked=attacked.value", "variants=variants.relative_gain", "seconds",
+        )  # fmt: skip
+        return columns | {"verdict": [verdict or "not audited" for verdict in columns["verdict"]]}
 
 
 def compare(

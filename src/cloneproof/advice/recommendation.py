@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import tomli_w
 
-from cloneproof._data import Data
+from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.bounds import season_cost
@@ -337,13 +337,8 @@ class Recommendation(Tabular):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism that is clone-proof here, the smallest regret first."""
-        columns: dict[str, list[Any]] = {
-            "mechanism": [each.name for each in self.ranked],
-            "regret": [each.regret.value for each in self.ranked],
-            "error": [each.regret.error for each in self.ranked],
-        }
-        names = ("verdict", "exploring", "promise", "needs")
-        return columns | {name: [getattr(each, name) for each in self.ranked] for name in names}
+        numbers = ("regret=regret.value", "error=regret.error")
+        return columns_of(self.ranked, "mechanism=name", *numbers, "verdict", "exploring", "promise", "needs")
 
 
 def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") -> str:

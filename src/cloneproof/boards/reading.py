@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cloneproof.boards.board import ELO, MOST_MODELS, Battles, Board, Floats, Scores, votes_information
 from cloneproof.boards.rating import rate
 from cloneproof.errors import BoardError, brief
+from cloneproof.logs.columns import guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
 
 MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, the likeliest first
@@ -203,23 +204,16 @@ def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each meaning: as given, else the first with a matching name, ignoring case and blanks."""
-    known = {_plain(name): name for name in table.columns}
-    found = {}
+    known, found = list(table.columns), {}
     for meaning, column in wanted.items():
         if meaning not in MEANINGS:
             raise BoardError(f"expected a meaning of {', '.join(MEANINGS)}, got {brief(meaning)}; choose one of them")
-        if column not in table.columns:
-            raise BoardError(f"expected the column {brief(column)} for {meaning}, got none of that name; check it")
-        found[meaning] = column
+        found[meaning] = named_column(known, meaning, column, BoardError)
     for meaning, names in MEANINGS.items():
-        place = next((known[name] for name in names if name in known), None)
-        if meaning not in found and place is not None and place not in found.values():
+        free = [name for name in known if name not in found.values()]
+        if meaning not in found and (place := guessed_column(names, free)) is not None:
             found[meaning] = place
     return found
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"\s+", " ", name.strip().lower())
 
 
 def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from cloneproof.errors import LogError, brief, did_you_mean
+from cloneproof.errors import CloneproofError, LogError, brief, did_you_mean
 from cloneproof.logs.formats import SERVED_WEIGHT, SIGNALS
 
 TAGS: Final = ("c._multi._tag", "c._multi.id", "c._multi.i.id")  # of the action that a row of Vowpal Wabbit takes
@@ -130,8 +130,7 @@ def chosen_columns(
     free = [name for name in known if name not in chosen.values()]
 
     def guess(role: str) -> str | None:
-        lower = {name.lower(): name for name in reversed(free)}
-        found = next((lower[name.lower()] for name in GUESSES[role] if name.lower() in lower), None)
+        found = guessed_column(GUESSES[role], free)
         if found is not None:
             chosen[role] = found
             free.remove(found)
@@ -153,16 +152,26 @@ def chosen_columns(
         if role not in chosen:
             guess(role)
     for name in segment:
-        if _given(known, "segment", name) in chosen.values():
+        if named_column(known, ROLES["segment"], name) in chosen.values():
             raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")
     if not segment:
         segment = [name for name in [guess("segment")] if name is not None]
     chosen.pop("segment", None)
     for name in same:
-        _given(known, "what is compared", name)
+        named_column(known, "what is compared", name)
     if owners:
         chosen.pop("agent", None)
     return LogColumns(**chosen, segment=tuple(dict.fromkeys(segment)), same=tuple(same), notes=tuple(notes))
+
+
+def guessed_column(usual: Sequence[str], known: Sequence[str]) -> str | None:
+    """Return the column with the first of these usual names, ignoring case and blanks; None if there is none.
+
+    >>> guessed_column(("arena_score", "elo rating"), ["model", "Elo  Rating"])
+    'Elo  Rating'
+    """
+    plain = {" ".join(name.lower().split()): name for name in reversed(known)}
+    return next((plain[name.lower()] for name in usual if name.lower() in plain), None)
 
 
 def _refuse_positions(known: Sequence[str], arm: str | None) -> None:
@@ -178,7 +187,7 @@ def _refuse_positions(known: Sequence[str], arm: str | None) -> None:
 
 def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
     """Return the columns that the caller named, if they make sense together."""
-    chosen = {role: _given(known, role, name) for role, name in given.items() if name is not None}
+    chosen = {role: named_column(known, ROLES[role], name) for role, name in given.items() if name is not None}
     if len(set(chosen.values())) < len(chosen):
         twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)
         raise LogError(f"expected a column for each meaning, got {brief(twice)} for two of them; name another one")
@@ -191,12 +200,12 @@ def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, s
     return chosen
 
 
-def _given(known: Sequence[str], role: str, name: str) -> str:
+def named_column(known: Sequence[str], meaning: str, name: str, error: type[CloneproofError] = LogError) -> str:
+    """Return the name of a column, or raise an error if there is none of that name."""
     if name in known:
         return name
-    meant = ROLES.get(role, role)
     near = did_you_mean(str(name), known)
-    raise LogError(f"expected the column {brief(name)} for {meant}, got none of that name; {near}{_listed(known)}")
+    raise error(f"expected the column {brief(name)} for {meaning}, got none of that name; {near}{_listed(known)}")
 
 
 def _nothing_for(role: str, known: Sequence[str]) -> str:

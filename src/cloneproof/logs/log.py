@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from cloneproof._checks import known
-from cloneproof._data import fields_of, to_data
+from cloneproof._data import columns_of, fields_of, to_data
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.records import Feature
 from cloneproof.errors import LogError
@@ -156,8 +156,7 @@ class Log(Tabular):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return one row for each arm: agent, arm, rounds, total, mean, first, last."""
-        names = ("agent", "arm", "rounds", "total", "mean", "first", "last")
-        columns: dict[str, list[Any]] = {name: [getattr(arm, name) for arm in self.arms] for name in names}
+        columns = columns_of(self.arms, "agent", "arm", "rounds", "total", "mean", "first", "last")
         return columns | {"total": [float(total) for total in columns["total"]]}
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
+from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain, NearCopyGain
@@ -328,15 +329,9 @@ class Audit(Tabular):
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each deviation tried; `error` and `kind` are those of the gain."""
-        rows = [
-            (
-                *(one.agent, one.copies, one.horizon, one.honest.value, one.copied.value),
-                *(one.gain.value, one.gain.error, one.gain.kind, one.relative_gain),
-            )
-            for one in self.tried
-        ]
-        columns = ("agent", "copies", "horizon", "honest", "copied", "gain", "error", "kind", "relative_gain")
-        return {name: [row[number] for row in rows] for number, name in enumerate(columns)}
+        gains = ("gain=gain.value", "error=gain.error", "kind=gain.kind", "relative_gain")
+        payoffs = ("honest=honest.value", "copied=copied.value")
+        return columns_of(self.tried, "agent", "copies", "horizon", *payoffs, *gains)
 
 
 def _score(threshold: float) -> float | str:
