@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import starmap
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cloneproof._data import to_data
+from cloneproof._data import Data, to_data
 from cloneproof.analysis.audit.question import checked_horizons
 from cloneproof.analysis.evaluate import evaluate as evaluate_once
 from cloneproof.analysis.evaluate import evaluate_horizons
@@ -99,7 +100,8 @@ def evaluate(
         raise typer.Exit(UNANSWERED)
 
 
-class HorizonEvaluation(NamedTuple):
+@dataclass(frozen=True)
+class HorizonEvaluation(Data):
     """An evaluation, and the horizon that it is for."""
 
     keys_of_data = ("horizon", *(f"{key.rstrip('?')}=evaluation.{key}" for key in Evaluation.keys_of_data))
