@@ -228,6 +228,7 @@ def test_damaged_files_are_refused():
         ("", "ends early"),
         ("[]", "other JSON"),
         (json.dumps({**outer, "version": 99}), "expected a session file of version 8, got version 99"),
+        (json.dumps({**outer, "version": 7}), "expected a session file of version 8, got version 7"),
         (json.dumps({**outer, "body": outer["body"].replace('"seed":0', '"seed":1')}), "altered"),
     ]:
         with pytest.raises(cp.errors.SessionError, match=words):
