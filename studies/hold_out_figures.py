@@ -18,8 +18,10 @@ from matplotlib.figure import Figure
 
 import cloneproof as cp
 from cloneproof._files import write_whole
-from cloneproof.engines.closed_form.commitment import CopiedOriginal, Phases, agent_score
-from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
+from cloneproof.engines.closed_form.commitment import Phases, agent_score
+from cloneproof.engines.closed_form.rewards import Bernoulli
+from cloneproof.laws.arithmetic import FLOATS
+from cloneproof.laws.means import CopiedOriginal
 from cloneproof.report.style import INK, MUTED, STYLE, look
 
 HORIZON = 4000

@@ -22,7 +22,7 @@ import numpy as np
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, TwoPhaseGame, two_phase_game
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS
+from cloneproof.laws.arithmetic import BALLS, FLOATS
 from resumable_rows import resume_rows
 
 PAIRS, EACH = 1000, 12  # deviations of a block, and at most so many of one market

@@ -27,7 +27,7 @@ import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.theorems import elementary
-from cloneproof.engines.closed_form.laws import BALLS
+from cloneproof.laws.arithmetic import BALLS
 from resumable_rows import resume_rows
 
 DEVIATIONS = 4  # of each market

@@ -18,8 +18,10 @@ from exact_contests import Contest, elimination_rounds, rounds_of_first
 
 from cloneproof._arrays import FloatArray
 from cloneproof.bounds.rounds import smallest
-from cloneproof.engines.closed_form.commitment import EqualArms, commitment
-from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
+from cloneproof.engines.closed_form.commitment import commitment
+from cloneproof.engines.closed_form.rewards import Bernoulli
+from cloneproof.laws.arithmetic import FLOATS
+from cloneproof.laws.means import EqualArms
 
 Copies = tuple[int, ...]
 

@@ -27,7 +27,7 @@ def reference_board(weights=None):
 
 def masses(law):
     whole = np.zeros(SCORES)
-    whole[law.low : law.low + len(law.mass)] = law.mass
+    whole[law.low : law.low + len(law.weights)] = law.weights
     return whole
 
 
@@ -119,7 +119,7 @@ def test_names_with_errors_have_the_law_of_a_simulation():
         scores = rule.weight * counts.max(axis=1) + rng.binomial(rule.fresh, champion)
         law = boards.NamedFlagships(rule, noise, share).law(panel, (0, 1, 2), (1, 1, 1))
         assert abs(scores.mean() - law.mean) < 5 * scores.std() / np.sqrt(runs)  # one in a million
-        assert law.mass.sum() == pytest.approx(1, abs=1e-9)
+        assert law.weights.sum() == pytest.approx(1, abs=1e-9)
 
 
 def test_named_flagships_put_fewer_pairs_in_the_wrong_order_than_self_rankings_with_the_same_errors():

@@ -14,9 +14,9 @@ import pytest
 from cloneproof import boards
 from cloneproof.boards.board import win_chance
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
-from cloneproof.boards.laws import binomial_law as law_of
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
+from cloneproof.laws.counts import binomial_floats as law_of
 from cloneproof.report.page import html_page
 from support.board_by_hand import expected_prize, listed_best
 from support.command import run as run_command
@@ -83,7 +83,7 @@ def test_laws_of_a_reservoir_board_are_those_of_the_enumeration():
         prize = [Fraction(int(k == at)) for k in range(weight * tests + fresh + 1)]
         exact = expected_prize(MEANS, weights, slots, tests, fresh, weight, prize)
         place = at - score.low
-        found = score.mass[place] if 0 <= place < len(score.mass) else 0.0
+        found = score.weights[place] if 0 <= place < len(score.weights) else 0.0
         assert found == pytest.approx(float(exact), abs=1e-12)
 
 
@@ -96,17 +96,17 @@ def test_a_balanced_schedule_is_the_convolution_of_its_coins():
         for _ in range(often):
             exact = np.convolve(exact, [1 - chance, chance])
     whole = np.zeros(8)
-    whole[law.low : law.low + len(law.mass)] = law.mass
+    whole[law.low : law.low + len(law.weights)] = law.weights
     assert whole == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_lot_decides_between_equal_champions_and_no_mass_is_lost():
     champions = champion_of_all([law_of(1, 0.5), law_of(1, 0.5)])  # models come best first: order must not matter
-    assert [float(each.mass.sum()) for each in champions] == pytest.approx([0.5, 0.5])
+    assert [float(each.weights.sum()) for each in champions] == pytest.approx([0.5, 0.5])
     means, tests = (Fraction(1, 4), Fraction(1, 2), Fraction(1, 2)), 2
     found = champion_of_all([law_of(tests, float(mean)) for mean in means])
     exact = [fresh_champion(means, tests, [Fraction(int(i == j)) for j in range(3)]) for i in range(3)]
-    assert [float(each.mass.sum()) for each in found] == pytest.approx([float(each) for each in exact], abs=1e-12)
+    assert [float(each.weights.sum()) for each in found] == pytest.approx([float(each) for each in exact], abs=1e-12)
 
 
 def fresh_champion(means, tests, worth):

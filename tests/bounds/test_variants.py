@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 import cloneproof as cp
-from cloneproof.bounds.scan import powers, scan_law
+from cloneproof.laws.scan import powers, scan_law
 
 CASES = 60  # of each theorem
 

@@ -13,7 +13,7 @@ import pytest
 
 import cloneproof as cp
 import reservoir_cases
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from support.reservoir_by_hand import expected_rewards
 from support.scans import Scan, averaged, best_of, dot, falls, likelihood_ratio_laws, scan
 from support.sizes import LONG

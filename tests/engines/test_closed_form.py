@@ -11,8 +11,10 @@ from flint import ctx
 
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, committed_sums, expected_minimum, tie_nodes
+from cloneproof.engines.closed_form.rewards import committed_sums
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, tie_nodes
+from cloneproof.laws.counts import expected_minimum
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
 from cloneproof.mechanisms.rules.etc import etc

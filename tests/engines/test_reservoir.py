@@ -7,10 +7,10 @@ import pytest
 from flint import ctx
 
 import cloneproof as cp
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.engines.closed_form.commitment import CopiedOriginal
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, ball
 from cloneproof.engines.closed_form.reservoir import reservoir_rewards
+from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, ball
+from cloneproof.laws.means import CopiedOriginal
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from support.reservoir_by_hand import averaged
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.closed_form.commitment import CopiedOriginal
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from cloneproof.engines.closed_form.slates import slate_rewards
 from cloneproof.errors import EngineError, MechanismError
+from cloneproof.laws.arithmetic import BALLS, FLOATS
+from cloneproof.laws.means import CopiedOriginal
 from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
 from support.slates_by_hand import laboratory_payoffs
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.closed_form.quadrature import best_mean
 from cloneproof.engines.reference import simulate_run
 from cloneproof.engines.tree.choice import best, exceeds
 from cloneproof.engines.tree.shape import belief_of
 from cloneproof.engines.tree.state_tree import samples, tree
 from cloneproof.errors import EngineError
+from cloneproof.laws.best import best_mean
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy
 from cloneproof.mechanisms.rules.etc import etc

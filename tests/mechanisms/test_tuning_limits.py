@@ -9,10 +9,10 @@ import tracemalloc
 import pytest
 
 import cloneproof as cp
-from cloneproof.bounds.reservoir import ReservoirNumbers
-from cloneproof.bounds.reservoir_tuning import tune_reservoir
+from cloneproof.laws.reservoir import ReservoirNumbers
 from cloneproof.mechanisms.catalogue import _THEOREMS as TUNED
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
+from cloneproof.mechanisms.parameters.reservoir_tuning import tune_reservoir
 from support import tuning_fuzz
 from support.sizes import LONG
 

@@ -20,7 +20,6 @@ from cloneproof.advice.regret import (
     SamplingBudget,
     expected_surplus,
     is_listed,
-    prior_points,
     random_regret,
     regret_of,
     seconds_of_run,
@@ -35,10 +34,10 @@ from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.strategies import payoffs, witnesses
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.bounds import season_cost, season_length, second_account_floor
-from cloneproof.bounds.reservoir import quadrature
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CloneproofError
+from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, Means, full_copies
 from cloneproof.market.priors import Beta, Discrete, Point, Prior, Uniform, discrete_from
 from cloneproof.mechanisms.catalogue import mechanism
@@ -49,6 +48,7 @@ FEWEST, MOST = 20, 4000  # Fewest and most worlds that are played, each with and
 SHORTER, SEASONS_TUNED = 16, 5  # Seasons are tuned at this many horizons, each that many times shorter.
 LEVELS = 24  # A continuous prior whose rates are scaled and that stays in no family has this many values,
 FEW_LEVELS = 12  # and this many if the best of several items of different priors counts.
+NODES = 160  # Nodes of a quadrature over the best of several items.
 LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
 
@@ -203,7 +203,7 @@ def _scaled(prior: Prior, factor: float) -> Prior:
         return Beta(prior.a, prior.a * (1 / (factor * prior.mean) - 1))
     if isinstance(prior, Uniform):
         return Uniform(factor * prior.low, min(1.0, factor * prior.high))
-    atoms = prior_points(prior, LEVELS)
+    atoms = points(prior, LEVELS, "even")
     if len(atoms) == 1:
         return Point(factor * atoms[0][0])
     return Discrete([factor * value for value, _ in atoms], [weight for _, weight in atoms])
@@ -303,7 +303,7 @@ class BestOf:
 
     @cached_property
     def mean(self) -> float:
-        return math.fsum(value * weight for value, weight in quadrature(self.quantile))
+        return math.fsum(value * weight for value, weight in points(self, NODES))
 
     @property
     def atoms(self) -> None:
@@ -314,7 +314,7 @@ class BestOf:
 
     def discretised(self, n: int) -> Discrete:
         """Return n equally likely quantiles, as market files have no such law."""
-        return discrete_from(*zip(*prior_points(self, n), strict=True))
+        return discrete_from(*zip(*points(self, n, "even"), strict=True))
 
     def to_dict(self) -> dict[str, object]:
         return self.discretised(LEVELS).to_dict()

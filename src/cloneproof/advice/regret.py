@@ -15,17 +15,17 @@ from cloneproof._clock import count_work
 from cloneproof.advice.recommendation import CoursePoint
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
-from cloneproof.bounds.bars import bars_regret
-from cloneproof.bounds.bars_tuning import QUOTED
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job
 from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, kernels_installed, load_kernels
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds
 from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.laws.bars import bars_regret
+from cloneproof.laws.best import best_round
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Copies, Market, full_copies
-from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.bars_tuning import QUOTED
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market, slate_market
 from cloneproof.mechanisms.rule import Rule
 
@@ -37,7 +37,6 @@ ERRORS = 2.58  # An interval at 99 % has this many standard errors.
 POINTS = 7  # A curve over time has this many points,
 FIRST_POINT = 10**4  # the first one after this part of the rounds,
 MOST_CURVE_RUNS = 400  # and at most this many runs.
-QUANTILES = 200  # A continuous prior is replaced by this many quantiles.
 
 
 @dataclass(frozen=True)
@@ -204,17 +203,14 @@ def _computed_or_none(job: Job, copies: Copies | None) -> Estimate | None:
 
 def expected_best(market: Market) -> float:
     """Return the expected best mean of all originals, or what a page of the best slate is worth."""
-    if market.places:
-        return slate_market(market).best_page
-    return float(reservoir_market([agent.priors for agent in market.agents], market.horizon).best_mean)
+    return best_round([agent.priors for agent in market.agents], market.places)
 
 
 def expected_surplus(market: Market) -> float:
     """Return by how much a new item, of the prior of one of the originals, is better than the best: E(new - best)^+."""
-    own = [agent.priors for agent in market.agents]
-    known, best = Counter(prior for priors in own for prior in priors), expected_best(market)
-    with_one_more = (n * reservoir_market([*own, (prior,)], market.horizon).best_mean for prior, n in known.items())
-    return max(0.0, float(sum(with_one_more)) / market.originals - best)
+    own = [prior for agent in market.agents for prior in agent.priors]
+    with_one_more = (count * best_round([[*own, prior]]) for prior, count in Counter(own).items())
+    return max(0.0, sum(with_one_more) / market.originals - expected_best(market))
 
 
 def random_regret(market: Market) -> float:
@@ -226,10 +222,3 @@ def random_regret(market: Market) -> float:
         return sum(map(random_regret, market.by_segment.values()))
     average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
     return market.horizon * max(0.0, expected_best(market) - average)
-
-
-def prior_points(prior: Prior, quantiles: int = QUANTILES) -> list[tuple[float, float]]:
-    """Return the values of a prior with their weights; `quantiles` quantiles of a continuous one."""
-    if prior.atoms is not None:
-        return [(float(value), float(weight)) for value, weight in prior.atoms]
-    return [(float(prior.quantile((k + 0.5) / quantiles)), 1 / quantiles) for k in range(quantiles)]

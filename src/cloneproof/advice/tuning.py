@@ -15,6 +15,7 @@ from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 from cloneproof.mechanisms.parameters.theorems import known_gap
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
@@ -109,21 +110,19 @@ def _etc(name: str, market: Market) -> Mechanism:
 
 def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
     """Return the best of a few numbers in equal ratios, then between the neighbours of the best one."""
-    costs: dict[int, float] = {}
-    while len(costs) < (EVALUATIONS if first > 4 else first):
-        ends = max(low, 1), max(low, high)
-        if costs:
-            best = min(costs, key=lambda number: costs[number])
-            tried_yet = sorted(costs)
-            place = tried_yet.index(best)
-            ends = tried_yet[max(0, place - 1)], tried_yet[min(len(tried_yet) - 1, place + 1)]
-        count = first if not costs else 4
-        tried = {round(ends[0] * (ends[1] / ends[0]) ** (k / (count - 1))) for k in range(count)} - set(costs)
-        if not tried:
-            break
-        for number in sorted(tried):
-            costs[number] = cost_of(market, make(number))
-    return make(min(costs, key=lambda number: costs[number]))
+    search = PatternSearch[int](lambda number: cost_of(market, make(number)), most=EVALUATIONS if first > 4 else first)
+
+    def between(best: int, _: int) -> list[int]:
+        tried = sorted(search.known)
+        place = tried.index(best)
+        return _in_equal_ratios(tried[max(0, place - 1)], tried[min(len(tried) - 1, place + 1)], 4)
+
+    start = min(_in_equal_ratios(max(low, 1), max(low, high), first), key=search.cost)
+    return make(search.descend(start, between, range(EVALUATIONS), choose="best"))
+
+
+def _in_equal_ratios(low: int, high: int, count: int) -> list[int]:
+    return sorted({round(low * (high / low) ** (k / (count - 1))) for k in range(count)})
 
 
 _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {

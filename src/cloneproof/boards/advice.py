@@ -32,6 +32,7 @@ from cloneproof.boards.rating import one_thread
 from cloneproof.boards.variants import Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
+from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 
 PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
@@ -218,20 +219,17 @@ def _ladder(first: int, last: int) -> list[int]:
 
 def _best(cost: Callable[..., float], ladders: Sequence[Sequence[int]], start: Sequence[int]) -> list[int]:
     """Return the rungs of least cost: up or down one ladder at a time, in ever smaller strides, until no step helps."""
-    known: dict[tuple[int, ...], float] = {}
+    search = PatternSearch[tuple[int, ...]](
+        lambda places: cost(*(ladder[place] for ladder, place in zip(ladders, places, strict=True)))
+    )
 
-    def at(places: tuple[int, ...]) -> float:
-        if places not in known:
-            known[places] = cost(*(ladder[place] for ladder, place in zip(ladders, places, strict=True)))
-        return known[places]
+    def near(here: tuple[int, ...], stride: int) -> list[tuple[int, ...]]:
+        moved = []
+        for axis, ladder in enumerate(ladders):
+            for place in (here[axis] - stride, here[axis] + stride):
+                moved.append((*here[:axis], place, *here[axis + 1 :]) if 0 <= place < len(ladder) else here)
+        return moved
 
     here = tuple(int(np.searchsorted(ladder[:-1], first)) for ladder, first in zip(ladders, start, strict=True))
-    for stride in STRIDES:
-        moved = True
-        while moved:
-            moved = False
-            for axis, ladder in enumerate(ladders):
-                tried = [(*here[:axis], here[axis] + step, *here[axis + 1 :]) for step in (-stride, stride)]
-                best = min((here, *(each for each in tried if 0 <= each[axis] < len(ladder))), key=at)
-                moved, here = moved or best != here, best
-    return [ladder[place] for ladder, place in zip(ladders, here, strict=True)]
+    found = search.descend(here, near, STRIDES)
+    return [ladder[place] for ladder, place in zip(ladders, found, strict=True)]

@@ -24,11 +24,12 @@ from scipy.special import log_ndtr
 from cloneproof._checks import count, number_in
 from cloneproof._data import Data
 from cloneproof.boards.board import ELO, Floats
-from cloneproof.boards.laws import best_of, binomial_law
+from cloneproof.boards.laws import best_of
 from cloneproof.boards.listing import ReservoirBoard
 from cloneproof.bounds import variant_inflation_ceiling
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
+from cloneproof.laws.counts import binomial_floats
 
 STEP: Final = 1e-3  # of the integral for the expected maximum of normal numbers
 LIMIT: Final = 9.0  # its ends, in standard deviations
@@ -142,7 +143,7 @@ def variant_inflation(
 
 def _expected_score(rule: ReservoirBoard, mean: float) -> float:
     """Return the expected score of a producer with one model."""
-    return rule.weight * best_of([binomial_law(rule.tests, mean)] * rule.slots).mean + rule.fresh * mean
+    return rule.weight * best_of([binomial_floats(rule.tests, mean)] * rule.slots).mean + rule.fresh * mean
 
 
 def _points(rates: Floats) -> Estimate:

@@ -23,10 +23,8 @@ from scipy.special import ndtr
 from cloneproof._checks import count, number_in
 from cloneproof.boards.board import Board, Floats
 from cloneproof.boards.laws import (
-    CountLaw,
     balanced_law,
     best_of,
-    binomial_law,
     champion_of_all,
     champion_of_slots,
     mixture,
@@ -34,6 +32,7 @@ from cloneproof.boards.laws import (
     published,
 )
 from cloneproof.errors import BoardError
+from cloneproof.laws.counts import CountLaw, binomial_floats, scale
 
 RESOLUTION: Final = 5.0  # units of a coarse panel in a standard deviation of a count
 NODES: Final = 201  # nodes of the integral over the noise of a self-ranking
@@ -73,7 +72,7 @@ class Panel:
         if self.unit:
             variance = float(self.variances[model]) if balanced else mean * (1 - mean)
             return normal_law(battles, mean, variance, self.unit)
-        return balanced_law(battles, self.chances[model]) if balanced else binomial_law(battles, mean)
+        return balanced_law(battles, self.chances[model]) if balanced else binomial_floats(battles, mean)
 
     @cached_property
     def models(self) -> dict[str, tuple[int, ...]]:
@@ -160,7 +159,7 @@ class SelfRanked(ByListing):
         listed = _listings(models, copies)
         chosen = _ranked_first(panel.board.ratings[listed], self.noise)
         parts = zip((panel.law(model, self.votes, balanced=self.balanced) for model in listed), chosen, strict=True)
-        return mixture([CountLaw(law.low, law.mass * share, law.missing) for law, share in parts])
+        return mixture([scale(law, share) for law, share in parts])
 
 
 @dataclass(frozen=True)
@@ -290,7 +289,7 @@ class NamedFlagships:
             if chance > NEGLIGIBLE:
                 weights = np.where(np.arange(len(own)) == place, self.share, rest)
                 law = self.board.law_of_draws(panel, own, weights)
-                parts.append(CountLaw(law.low, law.mass * chance, law.missing))
+                parts.append(scale(law, chance))
         return mixture(parts)
 
     def battles(self, listed: int) -> int:

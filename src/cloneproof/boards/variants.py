@@ -14,10 +14,11 @@ import numpy as np
 from cloneproof._checks import count, one_of
 from cloneproof._clock import check_time
 from cloneproof.boards.board import ELO
-from cloneproof.boards.laws import CountLaw, Field
+from cloneproof.boards.laws import Field
 from cloneproof.boards.listing import ListingRule, Panel
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
+from cloneproof.laws.counts import CountLaw
 
 Copied = Literal["best", "random", "all"]
 COPIED: tuple[Copied, ...] = ("best", "random", "all")

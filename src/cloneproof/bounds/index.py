@@ -30,6 +30,7 @@ from cloneproof._checks import count, listed, number_in
 from cloneproof._clock import check_time
 from cloneproof._schedules import next_update
 from cloneproof.errors import MechanismError
+from cloneproof.laws.counts import binomial_floats, convolve_rows, float_window
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,6 @@ class PathGrid:
 
     levels: int = 100  # of the path, from index 1 down to half the lowest mean; as many again at each mean
     longest: int = 6  # times T: pulls after which a slot above a level counts as above it for ever, or as gone
-    far: float = 7.5  # standard deviations beyond which counts are left out
     fewest_cells: int = 30  # of a prior's rates
     most_cells: int = 250  # of a prior's rates
     fineness: float = 2.4  # cells in an angle of sqrt(s / T)
@@ -305,9 +305,11 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
         if not len(active):
             break
         more, pulls = look - pulls, look
-        law, start = _binomial_law(more, mean)
-        alive, first = _convolved(alive, law), first + start
-        alive, first = _trimmed(alive, first, pulls, mean)
+        law = binomial_floats(more, mean)
+        alive, first = convolve_rows(alive, law.weights), first + law.low
+        low, high = float_window(pulls, pulls * mean, pulls * mean * (1 - mean))
+        begin = max(0, low - first)
+        alive, first = alive[:, begin : max(begin, high - first) + 1], first + begin
         before = alive.sum(1)
         least = least_of_all[active]
         alive[np.arange(first, first + alive.shape[1]) < least[:, None]] = 0.0
@@ -321,37 +323,6 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
         active, alive = active[kept], alive[kept]
     rung[active] += alive.sum(1) * (1 - late)
     return np.array([rung, np.maximum(1 - gone, rung)])
-
-
-def _binomial_law(trials: int, chance: float) -> tuple[FloatArray, int]:
-    """Return the distribution of a count, trimmed around its mean, and its first count."""
-    if chance in (0, 1):
-        return np.ones(1), int(trials * chance)
-    centre, reach = trials * chance, GRID.far * math.sqrt(trials * chance * (1 - chance)) + 10
-    first, last = max(0, math.floor(centre - reach)), min(trials, math.ceil(centre + reach))
-    counts = np.arange(first, last)
-    logs = np.cumsum(np.log((trials - counts) / (counts + 1) * (chance / (1 - chance))))
-    law = np.exp(np.append(0.0, logs) - logs.max(initial=0.0))
-    return law / law.sum(), first
-
-
-def _convolved(rows: FloatArray, law: FloatArray) -> FloatArray:
-    size = rows.shape[1] + len(law) - 1
-    if len(law) == 2:
-        padded = np.zeros((len(rows), size))
-        padded[:, :-1] = rows * law[0]
-        padded[:, 1:] += rows * law[1]
-        return padded
-    points = scipy.fft.next_fast_len(size, real=True)
-    product = scipy.fft.rfft(rows, points) * scipy.fft.rfft(law, points)
-    return np.asarray(np.maximum(scipy.fft.irfft(product, points)[:, :size], 0.0))
-
-
-def _trimmed(rows: FloatArray, first: int, pulls: int, mean: float) -> tuple[FloatArray, int]:
-    centre, reach = pulls * mean, GRID.far * math.sqrt(pulls * mean * (1 - mean)) + 10
-    begin = max(0, math.floor(centre - reach) - first)
-    end = max(begin + 1, math.ceil(centre + reach) - first + 1)
-    return rows[:, begin:end], first + begin
 
 
 @lru_cache(maxsize=2)

@@ -16,8 +16,8 @@ from cloneproof._schedules import Bar
 from cloneproof.analysis.audit.bar_ceiling import LAST, _levels, bars_ceiling, point_loss, set_ceiling
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import random_end_ceiling
-from cloneproof.bounds.bars import point_losses
 from cloneproof.errors import CertificateError
+from cloneproof.laws.bars import point_losses
 from support.sizes import LONG
 
 CASES = 1500 if LONG else 12

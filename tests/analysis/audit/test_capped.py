@@ -13,7 +13,7 @@ from cloneproof.analysis.audit.dominance import dominance
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.audit.theorems import Basis, theorem
-from cloneproof.engines.closed_form.laws import BALLS
+from cloneproof.laws.arithmetic import BALLS
 from support.fraction_etc import binomial, etc_reward, registered
 from support.sizes import LONG
 

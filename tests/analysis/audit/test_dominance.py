@@ -11,8 +11,8 @@ from cloneproof.analysis.audit.copy_vectors import of_sum
 from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, deviations, threshold_grid, two_phase_game
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import BALLS, FLOATS
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 THREE = cp.Discrete([0, 0.5, 1], [0.25, 0.5, 0.25])

@@ -15,11 +15,8 @@ there on m falls, so that m of a later level is above V there.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement
 
 import numpy as np
 import scipy
@@ -28,9 +25,10 @@ from flint import arb, ctx
 from cloneproof._clock import check_time
 from cloneproof._randomness import substream, uniform
 from cloneproof._schedules import Bar
-from cloneproof.bounds.bars import point_losses
-from cloneproof.engines.closed_form.laws import PRECISION, Number, ball
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import PRECISION, Number, ball
+from cloneproof.laws.bars import point_losses
+from cloneproof.laws.means import exact_atoms, multisets
 from cloneproof.market.priors import Prior
 
 Levels = tuple[list[Number], list[Number]]  # of a mean, in balls: A at each level, the probability of the end there
@@ -55,14 +53,10 @@ def bars_ceiling(
     with ctx.workprec(PRECISION):
         levels = cache(lambda mean: _levels(mean, bars, horizon))
         if atoms is not None and math.comb(len(atoms) + originals - 1, originals) <= MOST_SETS:
-            total, weight_of = arb(0), {value: Fraction(weight) for value, weight in atoms}
-            whole, sets = sum(weight_of.values()), list(combinations_with_replacement(sorted(weight_of), originals))
-            for means in sets:
-                same = math.prod(map(math.factorial, Counter(means).values()))
-                chance = math.prod(
-                    (weight_of[value] / whole for value in means), start=Fraction(math.factorial(originals))
-                )
-                total += ball(chance / same) * set_ceiling(means, levels, bars, draws)
+            total, sets = arb(0), list(multisets(exact_atoms(atoms), originals))
+            for chance, counts in sets:
+                of_set = [value for value, number in counts for _ in range(number)]
+                total += ball(chance) * set_ceiling(of_set, levels, bars, draws)
             return _upper(total * horizon), len(sets), True
         found = []
         for number in range(DRAWN):

@@ -21,7 +21,6 @@ from functools import lru_cache
 from itertools import takewhile
 
 import numpy as np
-import scipy
 from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
@@ -42,10 +41,11 @@ from cloneproof.analysis.audit.search_result import DominanceResult, Evaluated, 
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
-from cloneproof.engines.closed_form.laws import BALLS, FLOATS, PRECISION, UNIT, Array, Number, ball, tie_nodes
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, OutOfTimeError
+from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, UNIT, Array, Number, ball, tie_nodes
+from cloneproof.laws.counts import binomial_rows
 from cloneproof.market.market import FullCopies, Market
 
 COARSE, FINE = 101, 21  # This many means are tried, at first and around the best.
@@ -137,13 +137,7 @@ def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Arra
     return (np.cumsum(whole, axis=1) - whole)[:, reached], whole[:, reached]
 
 
-@lru_cache(maxsize=8)
-def _binomial_laws(rounds: int, means: tuple[float, ...]) -> Array:
-    """Return the probability of every number of successes, a row for each mean."""
-    number, mean = np.arange(rounds + 1), np.array(means)[:, None]
-    of = scipy.special
-    ways = of.gammaln(rounds + 1) - of.gammaln(number + 1) - of.gammaln(rounds - number + 1)
-    return np.asarray(np.exp(ways + of.xlogy(number, mean) + of.xlog1py(rounds - number, -mean)))
+_binomial_laws = lru_cache(maxsize=8)(binomial_rows)
 
 
 def enclosed_witness(

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.statistics import gain_bounds, regret_bounds, served_bounds
 from cloneproof.errors import EngineError
+from cloneproof.laws.means import multisets
 from cloneproof.market.market import Agent, Market, full_copies
 from cloneproof.market.priors import Discrete
 
@@ -69,23 +70,13 @@ def realised_means(agent: Agent, alike: Sequence[Hashable]) -> list[tuple[float,
             f"{'a continuous one' if len(sizes) < len(atoms) else math.prod(sizes)}; use prior.discretised(3)"
         )
     found = []
-    for parts in product(*(_multisets(atoms[mark] or (), len(positions)) for mark, positions in groups.items())):
+    for parts in product(*(multisets(atoms[mark] or (), len(places)) for mark, places in groups.items())):
         means = [0.0] * agent.count
-        for positions, (_, values) in zip(groups.values(), parts, strict=True):
+        for positions, (_, counts) in zip(groups.values(), parts, strict=True):
+            values = [value for value, number in reversed(counts) for _ in range(number)]
             for position, value in zip(positions, values, strict=True):
                 means[position] = value
         found.append((math.prod(chance for chance, _ in parts), tuple(means)))
-    return found
-
-
-def _multisets(atoms: Sequence[tuple[float, float]], size: int) -> list[tuple[float, tuple[float, ...]]]:
-    """Return each multiset of `size` values, the largest first, with its multinomial probability."""
-    found = []
-    for places in combinations_with_replacement(range(len(atoms)), size):
-        chance = float(math.factorial(size))
-        for place, number in Counter(places).items():
-            chance *= atoms[place][1] ** number / math.factorial(number)
-        found.append((chance, tuple(sorted((atoms[place][0] for place in places), reverse=True))))
     return found
 
 

@@ -18,7 +18,6 @@ separate: copies change nothing there, so that their difference is exactly zero.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -31,34 +30,21 @@ from cloneproof.analysis.audit.copy_vectors import MOST_VECTORS, CopyVector, of_
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.engines.closed_form.commitment import (
     Binomial,
-    CopiedOriginal,
-    ExactAtoms,
     Fixed,
     Phases,
     Rounds,
     agent_score,
     commitment_of_types,
-    merge_equal_means,
-    prior_mean,
-    realisations,
     unfinished_trial,
 )
 from cloneproof.engines.closed_form.exact_payoffs import check_trials
-from cloneproof.engines.closed_form.laws import (
-    LOST,
-    PRECISION,
-    Arithmetic,
-    Array,
-    Bernoulli,
-    Deterministic,
-    MeanCounts,
-    Number,
-    RewardLaw,
-    ball,
-    binomial_term,
-)
-from cloneproof.engines.closed_form.quadrature import discretise
+from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import LOST, PRECISION, Arithmetic, Array, Number, ball
+from cloneproof.laws.best import best_of_atoms
+from cloneproof.laws.counts import binomial_terms
+from cloneproof.laws.means import CopiedOriginal, ExactAtoms, MeanCounts, merge_equal_means, prior_mean, realisations
+from cloneproof.laws.points import exact_points
 
 SUMMED_TERM_BY_TERM = 200_000  # Up to this many rounds an expectation over them is a sum of positive terms.
 NEVER = math.inf  # The threshold that no score reaches.
@@ -121,16 +107,6 @@ class TwoPhaseGame:
         return sum((chance * rounds for chance, rounds in self.trial.chances), Fraction(0))
 
 
-def best_mean(priors: Sequence[ExactAtoms]) -> Fraction:
-    """Return the exact expectation of the best original's mean."""
-    total, below = Fraction(0), Fraction(0)
-    for value in sorted({value for atoms in priors for value, _ in atoms}):
-        up_to = [sum((weight for mean, weight in atoms if mean <= value), Fraction(0)) for atoms in priors]
-        chance = math.prod(up_to, start=Fraction(1))
-        total, below = total + Fraction(value) * (chance - below), chance
-    return total
-
-
 def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     """Return the game of one agent; raises an error if the mechanism has no complete sweep."""
     market, running, agent, number = case.market, case.running, case.agent, case.agents
@@ -159,7 +135,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         if not running.clearing.at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
-    game = TwoPhaseGame(case, tuple(discretise(prior, 0) for prior in agent.priors), rounds, award)
+    game = TwoPhaseGame(case, tuple(exact_points(prior, 0) for prior in agent.priors), rounds, award)
     if running.arm.order == "index" and len(set(game.priors)) > 1:
         raise _refusal("one prior for all originals where arms are explored by index", "several")
     return game
@@ -181,12 +157,8 @@ def expected_beyond(rounds: Rounds, cap: int) -> Number:
     with ctx.workprec(PRECISION):
         if rounds.rounds > SUMMED_TERM_BY_TERM:
             return rounds.mean - rounds.minimum(cap) + arb(0, LOST * rounds.rounds)
-        odds = ball(rounds.chance / (1 - rounds.chance))
-        term, total = binomial_term(rounds.rounds, rounds.chance, cap + 1), arb(0)
-        for count in range(cap + 1, rounds.rounds + 1):
-            total += term * (count - cap)
-            term = term * odds * (rounds.rounds - count) / (count + 1)
-        return total
+        beyond = binomial_terms(rounds.rounds, rounds.chance, cap + 1, 1)
+        return sum((term * distance for distance, term in enumerate(beyond, 1)), arb(0))
 
 
 def deviations(game: TwoPhaseGame, max_copies: int) -> tuple[list[CopyVector], int]:
@@ -349,7 +321,9 @@ class ScoreProfiler:
         with ctx.workprec(PRECISION):
             mean = max(prior_mean(atoms) for atoms in priors)
             copies = (arms - len(priors) + 1, *(1,) * (len(priors) - 1))
-            ideal = ScoreProfile(copies, mean, self.arithmetic.number(best_mean(priors) - mean), ideal=True)
+            ideal = ScoreProfile(
+                copies, mean, self.arithmetic.number(best_of_atoms([priors], number=Fraction) - mean), ideal=True
+            )
         return self.sweep(honest, ideal, grid)
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:

@@ -10,47 +10,23 @@ pay; the others matter only through the score.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, pairwise, product
-from typing import NamedTuple
 
 import numpy as np
-from flint import arb, fmpz
 
 from cloneproof._clock import check_time, remembered
-from cloneproof.engines.closed_form.laws import (
-    NEGLIGIBLE,
-    Arithmetic,
-    Array,
-    Law,
-    MeanCounts,
-    Number,
-    RewardLaw,
-    Sums,
-    ball,
-    expected_minimum,
-    products_without_each,
-    tie_nodes,
-)
+from cloneproof.engines.closed_form.rewards import RewardLaw, Sums
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import Arithmetic, Array, Number, ball, products_of_others, tie_nodes
+from cloneproof.laws.counts import CountLaw, expected_minimum, hypergeometric
+from cloneproof.laws.means import CopiedOriginal, EqualArms, MeanCounts, merge_equal_means, realisations
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Order
 
-ExactAtoms = tuple[tuple[float, Fraction], ...]
 CHUNK = 1_000_000  # numbers held at a time for one factor
-
-
-class EqualArms(NamedTuple):
-    """`number` originals with the same prior, each registered `copies` times."""
-
-    atoms: ExactAtoms
-    copies: int
-    number: int
 
 
 @dataclass(frozen=True)
@@ -99,7 +75,7 @@ def commitment(groups: list[EqualArms], rewards: RewardLaw, arm_rounds: int) -> 
     return Commitment(tuple(tuple(row) for row in chances), roundings)
 
 
-def _below_and_at(law: Law, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
+def _below_and_at(law: CountLaw, low: int, high: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
     """Return the weight below and at each number from low to high; a single entry if the law lies elsewhere."""
     if low <= law.high and law.low <= high:
         return law.on(low, high, arithmetic)
@@ -115,7 +91,7 @@ def _wins(
         check_time("closed form")
         terms = [arithmetic.number(weight) * below[value] ** group.copies for value, weight in group.atoms]
         factors.append(sum(terms[1:], terms[0]))
-    others = products_without_each([factor**group.number for factor, group in zip(factors, groups, strict=True)])
+    others = products_of_others([factor**group.number for factor, group in zip(factors, groups, strict=True)])
     wins = []
     for g, group in enumerate(groups):
         share = dict(group.atoms).get(winner)
@@ -123,67 +99,6 @@ def _wins(
             tied = at * below[winner] ** (group.copies - 1) * factors[g] ** (group.number - 1)
             wins.append((g, tied * others[g] * arithmetic.number(share * group.copies)))
     return wins
-
-
-def prior_mean(atoms: ExactAtoms) -> Fraction:
-    """Return the exact expectation of a prior."""
-    return sum((Fraction(value) * weight for value, weight in atoms), Fraction(0))
-
-
-def expected_best(priors: list[ExactAtoms]) -> Number:
-    """Return E max over independent originals as a ball: top value minus the integral of the distribution function."""
-    equal = Counter(map(tuple, priors))
-    values = sorted({value for atoms in equal for value, _ in atoms})
-    total = ball(values[-1])
-    for value, following in pairwise(values):
-        below = arb(1)
-        for atoms, count in equal.items():
-            below *= ball(sum((weight for atom, weight in atoms if atom <= value), Fraction(0))) ** count
-        total -= ball(Fraction(following) - Fraction(value)) * below
-    return total
-
-
-class CopiedOriginal(NamedTuple):
-    """A registered original: its prior as exact atoms, and how often it is registered (at least once)."""
-
-    atoms: ExactAtoms
-    copies: int
-
-
-def group_originals(originals: list[CopiedOriginal]) -> list[EqualArms]:
-    """Group originals of equal prior and equal copies, in order of first appearance."""
-    return [EqualArms(*original, number) for original, number in Counter(originals).items()]
-
-
-def count_realisations(originals: list[CopiedOriginal], ordered: bool) -> int:
-    """Count the `realisations`."""
-    if ordered:
-        return math.prod(len(original.atoms) for original in originals)
-    return math.prod(math.comb(g.number + len(g.atoms) - 1, g.number) for g in group_originals(originals))
-
-
-def realisations(originals: list[CopiedOriginal], ordered: bool) -> Iterator[tuple[Fraction, MeanCounts]]:
-    """Yield each realisation with its probability: runs of (mean, arms), optionally in order of registration."""
-    if ordered:
-        for atoms in product(*(original.atoms for original in originals)):
-            check_time("closed form")
-            runs = tuple((value, original.copies) for (value, _), original in zip(atoms, originals, strict=True))
-            yield math.prod((weight for _, weight in atoms), start=Fraction(1)), runs
-        return
-    for parts in product(*(list(_multisets(group)) for group in group_originals(originals))):
-        check_time("closed form")
-        weight = math.prod((chance for chance, _ in parts), start=Fraction(1))
-        yield weight, tuple(run for _, runs in parts for run in runs)
-
-
-def _multisets(group: EqualArms) -> Iterator[tuple[Fraction, MeanCounts]]:
-    """Yield how many of the group's originals have each value, with multinomial probabilities."""
-    for positions in combinations_with_replacement(range(len(group.atoms)), group.number):
-        counts = Counter(positions)
-        chance = Fraction(math.factorial(group.number))
-        for position, number in counts.items():
-            chance *= group.atoms[position][1] ** number / math.factorial(number)
-        yield chance, tuple((group.atoms[position][0], number * group.copies) for position, number in counts.items())
 
 
 @dataclass(frozen=True)
@@ -302,34 +217,6 @@ def sums_of_random_arms(
         return rewards.mixture(parts)
 
     return rest(0, draws)
-
-
-def hypergeometric(marked: int, others: int, draws: int, arithmetic: Arithmetic) -> Iterator[tuple[int, Number]]:
-    """Yield the number of marked items among the drawn, with probabilities that are not negligible.
-
-    The ways are exact whole numbers, rounded once: ways(k + 1) = ways(k) (marked - k) (draws - k) / ((k + 1) (others -
-    draws + k + 1)).
-
-    >>> from cloneproof.engines.closed_form.laws import FLOATS
-    >>> list(hypergeometric(2, 2, 2, FLOATS))
-    [(0, 0.16666666666666666), (1, 0.6666666666666666), (2, 0.16666666666666666)]
-    """
-    least, most = max(0, draws - others), min(marked, draws)
-    total = math.comb(marked + others, draws)
-    ways = math.comb(marked, least) * math.comb(others, draws - least)
-    for number in range(least, most + 1):
-        chance = ways / total  # of whole numbers: rounded correctly, whatever their size
-        if chance > NEGLIGIBLE:
-            yield number, arb(fmpz(ways)) / arb(fmpz(total)) if arithmetic.proven else chance
-        ways = ways * ((marked - number) * (draws - number)) // ((number + 1) * (others - draws + number + 1))
-
-
-def merge_equal_means(runs: MeanCounts) -> MeanCounts:
-    """Return the different means and how many arms have each, the rarest first."""
-    counts: dict[float, int] = {}
-    for mean, count in runs:
-        counts[mean] = counts.get(mean, 0) + count
-    return tuple(sorted(counts.items(), key=lambda item: (item[1], item[0])))
 
 
 @dataclass(frozen=True)
@@ -470,7 +357,7 @@ def awards(scores: list[ScoreLaw], arithmetic: Arithmetic) -> tuple[list[Number]
     for x, weight in zip(nodes, weights, strict=True):
         check_time("closed form")
         below_or_tied: dict[int, Array] = {key: before[key] + x * at[key] for key in at}
-        rivals = products_without_each([below_or_tied[id(score)] for score in scores])
+        rivals = products_of_others([below_or_tied[id(score)] for score in scores])
         for i, score in enumerate(scores):
             totals[i] = totals[i] + weight * (prizes[id(score)] @ rivals[i])
     worst = sum(score.roundings for score in scores) + len(scores) * (len(grid) + 4) + len(nodes) + len(grid)

@@ -20,48 +20,24 @@ from flint import arb, ctx
 from cloneproof._clock import check_time
 from cloneproof.engines.closed_form.commitment import (
     Binomial,
-    CopiedOriginal,
-    EqualArms,
-    ExactAtoms,
     Fixed,
     Phases,
     Rounds,
     agent_score,
     awards,
     commitment,
-    count_realisations,
-    expected_best,
-    group_originals,
-    prior_mean,
     schedule,
     unfinished_trial,
 )
-from cloneproof.engines.closed_form.laws import (
-    BALLS,
-    FLOATS,
-    LOST,
-    PRECISION,
-    UNIT,
-    Arithmetic,
-    Bernoulli,
-    Deterministic,
-    Number,
-    RewardLaw,
-    ball,
-    node_count,
-)
-from cloneproof.engines.closed_form.quadrature import (
-    ELSEWHERE,
-    REACH,
-    best_mean,
-    coin_distance,
-    discretise,
-    points_for,
-)
 from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
-from cloneproof.engines.closed_form.slates import continuous_best_slate, expected_best_slate, slate_rewards
+from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
+from cloneproof.engines.closed_form.slates import slate_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation, summed
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball, node_count
+from cloneproof.laws.best import best_mean, best_of_atoms, best_of_quantiles
+from cloneproof.laws.means import CopiedOriginal, EqualArms, ExactAtoms, count_realisations, group_originals, prior_mean
+from cloneproof.laws.points import ELSEWHERE, REACH, PointRule, coin_distance, exact_points, points_for
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
@@ -415,8 +391,8 @@ def _estimates(
     `apart` bounds what that changes in a round.
     """
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
-    by_quantiles = bool(running.arm.slots.bars)  # the payoff bends sharply near a bar
-    rules = {key: discretise(prior, prior_points, by_quantiles) for key, prior in different.items()}
+    rule: PointRule = "legendre" if running.arm.slots.bars else "gauss"  # the payoff bends sharply near a bar
+    rules = {key: exact_points(prior, prior_points, rule) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
         tuple(CopiedOriginal(*each) for each in zip(own, copies[agent.name], strict=True) if each[1])
@@ -451,10 +427,14 @@ def _estimates(
 
 def _best_round(market: Market, priors: list[list[ExactAtoms]], prior_points: int) -> tuple[Number, float]:
     """Return what a round with the best original, or with the best slate, is worth; and the error of a quadrature."""
-    own = [prior for agent in market.agents for prior in agent.priors]
-    if market.places:
-        return (continuous_best_slate if prior_points else expected_best_slate)(market, priors)
-    return best_mean(own) if prior_points else (expected_best([atoms for agent in priors for atoms in agent]), 0.0)
+    own = [agent.priors for agent in market.agents]
+    if not prior_points:
+        providers = priors if market.places else [[atoms for agent in priors for atoms in agent]]
+        return best_of_atoms(providers, market.places or (1.0,), ball), 0.0
+    if not market.places:
+        return best_mean([prior for agent in own for prior in agent])
+    coarse, fine = (best_of_quantiles(own, market.places, cells) for cells in (2000, 4000))
+    return fine, abs(fine - coarse)
 
 
 def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:

@@ -14,7 +14,7 @@ the same mean pays the same.
 All of this needs expectations of powers: with x = sum_k w_k x(v_k) the chance that a draw from means v has some
 property, and y for another one, E[x^a y^b] over the prior. Either the realisations of an agent's means are listed, or,
 if there are many, expectations are taken one original at a time: E[x^a y^b] / (a! b!) of independent summands is the
-convolution of theirs. Bars on slots (`bounds.bars`) need such expectations too, at the places of a path.
+convolution of theirs. Bars on slots (`laws.bars`) need such expectations too, at the places of a path.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ from operator import add
 import numpy as np
 
 from cloneproof._clock import check_time
-from cloneproof.bounds.bars import bar_path, bar_pay
-from cloneproof.bounds.scan import highest_count_pay, order_averages, place_rounds, scan_moments
-from cloneproof.engines.closed_form.commitment import CopiedOriginal, count_realisations, realisations
-from cloneproof.engines.closed_form.laws import Arithmetic, Array, MeanCounts, Number, binomial_with_cdf, tie_nodes
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes
+from cloneproof.laws.bars import bar_path, bar_pay
+from cloneproof.laws.counts import binomial_with_cdf
+from cloneproof.laws.draws import UniformDraws
+from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
+from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.mechanisms.rule import Rule
 
 MOST_PRODUCTS = {False: 2e9, True: 2e7}  # products of floats and of balls for one agent's draws; both take seconds
-AT_ONCE = 1_000_000  # numbers in the largest table of a path that is computed at once
 MOST_DRAWS = 150  # draws up to which factorials are floats
 Realisations = list[tuple[Fraction, MeanCounts]]  # of some originals' means, with their probabilities
 IndependentParts = tuple[Realisations, int]  # how many parts there are with these realisations
@@ -68,7 +69,7 @@ class DrawLaws:
     """Expectations over the means of agents of one kind, and the number of those agents.
 
     With f the chance that a draw fails, `alive[j]` is E f^j, `mean[j]` and `passing[j]` are E[f^j x] with x a draw's
-    mean, and its mean if it passes (else 0). For each slot j and level, in the notation of `bounds.scan`: `own[j]` is
+    mean, and its mean if it passes (else 0). For each slot j and level, in the notation of `laws.scan`: `own[j]` is
     E[b^j u^(s - 1 - j) x] with x a draw's mean if its count is at the level (else 0), `first[j]` is
     E[b^(j + 1) u^(s - 1 - j)] and `last[j]` is E[b^j u^(s - j)]; None unless counts are ranked in the end.
     """
@@ -121,36 +122,14 @@ def bar_rewards(
     """
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
-    values = sorted({value for kind in kinds for each in kind for value, _ in each.atoms})
-    path = bar_path(np.array(values), rule.slots.bars, horizon, slots)
-    rows, counts = len(path.weights), [keys.count(kind) for kind in kinds]
-    places = {value: place for place, value in enumerate(values)}
-    parts = [independent_parts(kind, rule.draws, rows, arithmetic, axes=1) for kind in kinds]
-    terms = max(sum(len(part) for part, _ in each) for each in parts)
-    earned = np.zeros(len(kinds))
-    width = max(1, AT_ONCE // (terms * rule.draws))
-    for begin in range(0, rows, width):
-        check_time("closed form")
-        row = slice(begin, begin + width)
-        left, paid = path.left[row].T, (path.fall[row] * values).T
-        moments = [_last_moments(each, rule.draws, places, left, paid, arithmetic) for each in parts]
-        all_left, marked = (np.array(table) for table in zip(*moments, strict=True))
-        earned += bar_pay(counts, rule.draws, all_left, marked, path.weights[row])
-    roundings = math.ceil(250 * path.amplified) + 8 * slots + (rule.draws + 2) ** 2 + terms + rows
+    values = np.array(sorted({value for kind in kinds for each in kind for value, _ in each.atoms}))
+    path = bar_path(values, rule.slots.bars, horizon, slots)
+    copies = [[each.copies for each in kind] for kind in kinds]
+    draws = UniformDraws([tuple(each.atoms for each in kind) for kind in kinds], values, copies)
+    earned = bar_pay(draws, [keys.count(kind) for kind in kinds], rule.draws, path, directly=rule.draws)
+    terms = max(len(kind) * len(values) for kind in kinds)
+    roundings = math.ceil(250 * path.amplified) + 8 * slots + (rule.draws + 2) ** 2 + terms + len(path.weights)
     return [horizon * float(earned[kinds.index(key)]) for key in keys], roundings
-
-
-def _last_moments(
-    parts: Sequence[IndependentParts], s: int, places: Mapping[float, int], x: Array, z: Array, arithmetic: Arithmetic
-) -> tuple[Array, Array]:
-    """Return E x^s and E[x^(s - 1) z], x and z averages over draws, for each column."""
-    if len(parts) == 1 and parts[0][1] == 1:
-        (part, _), *_ = parts
-        chances, x, z = _draws(part, sum(count for _, count in part[0][1]), places, [x, z], arithmetic)
-        _, all_left, earned = _moments(chances[:, None] * x ** (s - 1), [x, z])
-        return all_left, earned
-    powers = expected_powers(parts, places, (x, x * 0, z), [(s, 0), (s - 1, 0)], arithmetic)
-    return powers[s, 0][0], powers[s - 1, 0][1]
 
 
 def _draw_laws(
@@ -200,17 +179,17 @@ def count_laws(
 
 
 def independent_parts(
-    originals: Sequence[CopiedOriginal], draws: int, levels: int, arithmetic: Arithmetic, axes: int = 2
+    originals: Sequence[CopiedOriginal], draws: int, levels: int, arithmetic: Arithmetic
 ) -> list[IndependentParts]:
     """Divide an agent's originals into independent parts with multiplicities: all in one, or one original in each.
 
-    Whichever takes fewer products. `axes` is 1 if powers of one number are needed, and 2 for products of two powers.
+    Whichever takes fewer products.
     """
     power = draws + 1
-    listed = 2.0 * power * len(originals) * count_realisations(list(originals), ordered=False)
+    listed = 2.0 * power * len(originals) * count_realisations(originals)
     kinds = Counter(originals)
     joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
-    each = power**axes * sum(len(original.atoms) for original in kinds) + joined * power ** (2 * axes) / 8
+    each = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
     if min(listed, each) * levels > MOST_PRODUCTS[arithmetic.proven] or (each < listed and power > MOST_DRAWS):
         raise EngineError(
             f"the closed form of a reservoir expects at most {MOST_PRODUCTS[arithmetic.proven]:.0e} products of "
@@ -218,7 +197,7 @@ def independent_parts(
             "use engine='monte-carlo', or priors of fewer values",
         )
     if listed <= each:
-        return [(list(realisations(list(originals), ordered=False)), 1)]
+        return [(list(realisations(originals)), 1)]
     return [([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], n) for kind, n in kinds.items()]
 
 

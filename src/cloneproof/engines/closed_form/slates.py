@@ -1,7 +1,7 @@
 """Expected rewards of all agents under the reservoir on slates, for any registration, in closed form.
 
 A stage is the test of one slot: n pages on which nothing changes. At the stage of draw j of the agent at place q in the
-order, q agents have j + 1 finished tests and the others j. In the notation of `bounds.scan`, agent i stands in front by
+order, q agents have j + 1 finished tests and the others j. In the notation of `laws.scan`, agent i stands in front by
 slot a at a level if b^a u^(c - 1 - a) holds for its c finished slots. Another agent with d finished slots is not ahead
 of it with chance E[b^k u^(d - k)], where k = a + 1 if it comes earlier in the order, as equal counts go to the earlier
 test, and k = a otherwise. So given their places the others are independent, and the number ahead has the attention of
@@ -17,18 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
-
-import numpy as np
 
 from cloneproof._clock import check_time
-from cloneproof.bounds.scan import LawArray
-from cloneproof.bounds.slates import best_slate_of_quantiles, places_taken, slate_worth
-from cloneproof.engines.closed_form.commitment import CopiedOriginal, ExactAtoms
-from cloneproof.engines.closed_form.laws import BALLS, Arithmetic, Array, Number
 from cloneproof.engines.closed_form.reservoir import count_laws, expected_powers, independent_parts
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Market
+from cloneproof.laws.arithmetic import Arithmetic, Array, Number
+from cloneproof.laws.best import places_taken
+from cloneproof.laws.means import CopiedOriginal
 from cloneproof.mechanisms.rule import Rule
 
 MOST_PRODUCTS = {False: 3e9, True: 3e7}  # of floats and of balls; both take half a minute
@@ -144,7 +139,7 @@ def _ranked(
     for kind, each in enumerate(powers):
         check_time("closed form")
         paid = each[slot, own - 1 - slot][1]
-        table: dict[tuple[int, int], LawArray] = {(0, 0): arithmetic.zeros(len(paid), places)}
+        table: dict[tuple[int, int], Array] = {(0, 0): arithmetic.zeros(len(paid), places)}
         table[0, 0][:, 0] = arithmetic.number(1)
         for other, number in enumerate(numbers):
             for _ in range(number - (other == kind)):
@@ -157,14 +152,14 @@ def _ranked(
 
 
 def _with_one_more(
-    table: dict[tuple[int, int], LawArray],
-    behind: Sequence[LawArray],
+    table: dict[tuple[int, int], Array],
+    behind: Sequence[Array],
     worth: Mapping[tuple[int, int], Array],
     count: int,
-) -> dict[tuple[int, int], LawArray]:
+) -> dict[tuple[int, int], Array]:
     """Add one other agent to the chances that 0, 1, .. are ahead, for each way to divide the agents so far."""
     most = max(a for a, _ in worth), max(b for _, b in worth)
-    grown: dict[tuple[int, int], LawArray] = {}
+    grown: dict[tuple[int, int], Array] = {}
     for (a, b), law in table.items():
         for key, not_ahead in zip(((a + 1, b), (a, b + 1), (a, b)), behind, strict=True):
             if key[0] <= most[0] and key[1] <= most[1]:
@@ -172,31 +167,3 @@ def _with_one_more(
                 added[:, 1:] += law[:, :-1] * (1 - not_ahead)[:, None]
                 grown[key] = grown[key] + added if key in grown else added
     return grown
-
-
-def expected_best_slate(market: Market, agents: Sequence[Sequence[ExactAtoms]]) -> tuple[Number, float]:
-    """Return the expected worth of a page of the best slate of different agents, as a ball, and 0.
-
-    >>> from cloneproof import Agent, Discrete
-    >>> half = Agent("ana", 1, Discrete([0, 1], [0.5, 0.5]))
-    >>> market = Market([half, Agent("bo", 1, half.prior)], horizon=1, positions=(1, 0.5))
-    >>> float(expected_best_slate(market, [[((0.0, Fraction(1, 2)), (1.0, Fraction(1, 2)))]] * 2)[0])
-    0.875
-    """
-    values = sorted({value for agent in agents for atoms in agent for value, _ in atoms})
-    filled = BALLS.array([Fraction(each) for each in places_taken(market.places, len(agents))])
-    if len(values) == 1:
-        return BALLS.number(Fraction(values[0])) * filled.sum(), 0.0
-    below = [
-        [math.prod(sum(w for v, w in atoms if v <= low) for atoms in agent) for low, _ in pairwise(values)]
-        for agent in agents
-    ]
-    rising, rows = BALLS.array([Fraction(v) for v in values]), np.array([BALLS.array(row) for row in below])
-    return slate_worth(rising, rows, [1] * len(agents), filled).item(), 0.0
-
-
-def continuous_best_slate(market: Market, agents: Sequence[Sequence[ExactAtoms]]) -> tuple[float, float]:
-    """Return the same for priors of which some are continuous, and the change between two grids as its error."""
-    own = [[prior.quantile for prior in agent.priors] for agent in market.agents]
-    coarse, fine = (best_slate_of_quantiles(own, market.places, cells) for cells in (2000, 4000))
-    return fine, abs(fine - coarse)

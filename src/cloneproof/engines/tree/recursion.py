@@ -17,10 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.engines.closed_form.laws import UNIT
 from cloneproof.engines.tree.choice import Mask, agent_statistics, arm_statistics, scored_pulls, spread
 from cloneproof.engines.tree.merge import Symmetry, WorkLimit, merge_states
 from cloneproof.engines.tree.shape import Ints, Shape, States
+from cloneproof.laws.arithmetic import UNIT
 
 CELLS = 1 << 26  # numbers that are not merged yet, at most, and the states that are moved on at once
 FEWEST, MOST = 64, 1 << 17

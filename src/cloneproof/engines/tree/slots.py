@@ -23,11 +23,14 @@ from typing import Any
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.scan import scan_law
 from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
 from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refusal
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import FLOATS
+from cloneproof.laws.counts import binomial, on_one_window
+from cloneproof.laws.means import CopiedOriginal, exact_atoms, merge_equal_means, realisations
+from cloneproof.laws.scan import scan_law
 from cloneproof.market.market import Agent, FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule, Slots
@@ -43,25 +46,6 @@ DRAW_WORK = 1000  # numbers that could be computed in the overhead of one draw
 MOST_TABLES = 500  # ways in which originals can share all slots, up to exchanges
 
 _recent: list[Any] = [None, {}]  # the last (market, mechanism, horizons), and its evaluations by slots held
-
-
-def draw_law(means: Sequence[float], counts: Sequence[int]) -> dict[float, float]:
-    """Return the law of the mean of a slot, a uniform draw from the registered arms."""
-    law: dict[float, float] = {}
-    for mean, count in zip(means, counts, strict=True):
-        if count:
-            law[mean] = law.get(mean, 0.0) + count / sum(counts)
-    return law
-
-
-def coin_law(mean: float, pulls: int) -> FloatArray:
-    """Return the law of the number of successes, pull by pull."""
-    law = np.zeros(pulls + 1)
-    law[0] = 1.0
-    for _ in range(pulls):
-        shifted = np.concatenate([[0.0], law[:-1]])
-        law = law * (1 - mean) + shifted * mean
-    return law
 
 
 def _realisations(agent: Agent) -> int:
@@ -141,9 +125,11 @@ def _champion_law(agent: Agent, copies: tuple[int, ...], rule: Rule, after: int)
     paid = np.zeros(after)
     champions: dict[float, float] = {}
     realised = 0
-    for drawn in product(*(prior.atoms or () for prior in agent.priors)):
-        chance = math.prod(weight for _, weight in drawn)
-        law = draw_law([value for value, _ in drawn], copies)
+    registered = [(prior, number) for prior, number in zip(agent.priors, copies, strict=True) if number]
+    originals = [CopiedOriginal(exact_atoms(prior.atoms or ()), number) for prior, number in registered]
+    for share, runs in realisations(originals):
+        chance = float(share)
+        law = {mean: count / sum(copies) for mean, count in merge_equal_means(runs)}
         earned, champion = _tested(law, rule, after)
         paid += chance * earned
         for mean, weight in champion.items():
@@ -157,7 +143,8 @@ def _champion_law(agent: Agent, copies: tuple[int, ...], rule: Rule, after: int)
 def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray, dict[float, float]]:
     """Compute the expected rewards in each round before the contest and the champion's law, given the means."""
     means, pulls = np.array(list(law)), rule.explore
-    chances = np.array([weight * coin_law(mean, pulls) for mean, weight in law.items()])
+    counts = on_one_window([binomial(pulls, mean, FLOATS) for mean in law], 0, pulls)
+    chances = np.array([*law.values()])[:, None] * counts
     top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
     passing, drawn = chances[:, top:].sum(axis=1), np.array(list(law.values()))
     reached, best = scan_law(rule.draws, chances[:, :top])

@@ -10,8 +10,6 @@ from itertools import product
 import numpy as np
 
 from cloneproof._checks import count
-from cloneproof.engines.closed_form.laws import UNIT
-from cloneproof.engines.closed_form.quadrature import best_mean
 from cloneproof.engines.estimate import Estimate, Evaluation, summed
 from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
@@ -19,6 +17,8 @@ from cloneproof.engines.tree.recursion import RoundRewards, run
 from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, belief_of, refusal
 from cloneproof.engines.tree.slots import contest_rewards, drawn_arms
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import UNIT
+from cloneproof.laws.best import best_mean
 from cloneproof.market.market import FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards

@@ -7,7 +7,6 @@ number of originals, the number of agents and the horizon, never on what was reg
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -15,14 +14,16 @@ import scipy
 
 from cloneproof._checks import listed, number_in
 from cloneproof._randomness import substream, uniform
-from cloneproof.bounds.bars_tuning import tune_bars
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers, best_of_quantiles, quadrature
-from cloneproof.bounds.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
-from cloneproof.bounds.slates import SlateMarket, best_slate_of_quantiles, tune_slates
 from cloneproof.errors import MechanismError, brief
+from cloneproof.laws.best import best_round
+from cloneproof.laws.points import points
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws.slates import SlateMarket
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
+from cloneproof.mechanisms.parameters.bars_tuning import tune_bars
+from cloneproof.mechanisms.parameters.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir, tune_slates
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
 from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
 from cloneproof.mechanisms.rule import positive, rounds_number
@@ -179,7 +180,9 @@ def _in_epochs(
     if market is None and (rates is None or originals is None):
         raise MechanismError(f"mechanism {name!r} without a horizon needs rates and originals, or market=..; give them")
     if rates is None and market is not None:
-        rates = sorted({value for agent in market.agents for prior in agent.priors for value in _levels(prior)})
+        rates = sorted(
+            {value for agent in market.agents for prior in agent.priors for value, _ in points(prior, 6, "even")}
+        )
     count = originals if originals is not None or market is None else market.most_originals
     parameters = {"horizon": UNKNOWN, "rates": list(rates or ()), "originals": count, "contest": name != "reservoir"}
     claim = CLONE_PROOF if name == "reservoir" else CONTEST_CLONE_PROOF
@@ -207,8 +210,7 @@ def slate_market(market: Market, nodes: int = FINE) -> SlateMarket:
 def _with_places(market: Market, priors: ReservoirMarket) -> SlateMarket:
     best = None
     if priors.expected_best is not None:
-        own = [[prior.quantile for prior in agent.priors] for agent in market.agents]
-        best = best_slate_of_quantiles(own, market.places)
+        best = best_round([agent.priors for agent in market.agents], market.places)
     return SlateMarket(priors.agents, priors.horizon, market.places, best)
 
 
@@ -269,16 +271,6 @@ def _tuning_market(
 
 def reservoir_market(priors: Sequence[Sequence[Prior]], horizon: int, nodes: int = FINE) -> ReservoirMarket:
     """Convert priors for the exact regret: to atoms, or to the nodes of a quadrature if they are continuous."""
-    several = Counter(prior for agent in priors for prior in agent)
-    atoms = {prior: quadrature(prior.quantile, nodes) if prior.atoms is None else prior.atoms for prior in several}
-    best = None
-    if any(prior.atoms is None for prior in several):
-        best = best_of_quantiles({prior.quantile: count for prior, count in several.items()})
-    return ReservoirMarket([[atoms[prior] for prior in agent] for agent in priors], horizon, best)
-
-
-def _levels(prior: Prior) -> Sequence[float]:
-    """Return the values of a prior, or a few quantiles of a continuous one."""
-    if prior.atoms is not None:
-        return [value for value, _ in prior.atoms]
-    return [min(1.0, max(0.0, prior.quantile((k + 0.5) / 6))) for k in range(6)]
+    atoms = {prior: points(prior, nodes) for prior in {prior for own in priors for prior in own}}
+    best = best_round(priors) if any(prior.atoms is None for prior in atoms) else None
+    return ReservoirMarket([[atoms[prior] for prior in own] for own in priors], horizon, best)

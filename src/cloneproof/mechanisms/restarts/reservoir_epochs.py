@@ -7,8 +7,8 @@ from typing import Any
 
 from cloneproof._checks import listed, number_in
 from cloneproof._schedules import doubling_length
-from cloneproof.bounds.reservoir_tuning import reservoir_numbers
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.parameters.reservoir_tuning import reservoir_numbers
 from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.rule import Rule, rounds_number

@@ -32,10 +32,12 @@ from cloneproof.analysis.certificate.writer import checked_certificate
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
-from cloneproof.engines.closed_form.commitment import CopiedOriginal, Phases, agent_score
-from cloneproof.engines.closed_form.laws import FLOATS, Bernoulli
+from cloneproof.engines.closed_form.commitment import Phases, agent_score
+from cloneproof.engines.closed_form.rewards import Bernoulli
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CertificateError, MechanismError
+from cloneproof.laws.arithmetic import FLOATS
+from cloneproof.laws.means import CopiedOriginal
 from cloneproof.market import Agent, Discrete, Market, Point
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.mechanism import Mechanism

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from bar_cases import all_pay, chain_pay
 from cloneproof._schedules import Bar, bar_of
-from cloneproof.bounds.bars import bar_path, bars_regret, point_losses
-from cloneproof.bounds.bars_tuning import tune_bars
-from cloneproof.bounds.reservoir import ReservoirMarket
+from cloneproof.laws.bars import bar_path, bars_regret, point_losses
+from cloneproof.laws.reservoir import ReservoirMarket
+from cloneproof.mechanisms.parameters.bars_tuning import tune_bars
 from support.sizes import LONG
 
 RATES = [(0.01, 1.0), (0.02, 1.0), (0.03, 1.0)]

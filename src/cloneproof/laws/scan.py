@@ -16,19 +16,16 @@ Arrays hold floats, fractions or balls. All terms are nonnegative, so nothing ca
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._arrays import IntArray
+from cloneproof.laws.arithmetic import Array, products_of_other_agents
 
-LawArray = npt.NDArray[Any]  # floats, fractions or balls
 AT_ONCE = 500_000  # numbers of the largest table that is computed at once
 
 
-def powers(base: LawArray, most: int) -> LawArray:
+def powers(base: Array, most: int) -> Array:
     """Return the powers 0, 1, .., most along a last axis.
 
     >>> powers(np.array([2.0, 3.0]), 2).tolist()
@@ -39,7 +36,7 @@ def powers(base: LawArray, most: int) -> LawArray:
     return np.asarray(np.cumprod(raised, axis=-1, out=raised))
 
 
-def scan_law(draws: int, failing: LawArray) -> tuple[LawArray, LawArray]:
+def scan_law(draws: int, failing: Array) -> tuple[Array, Array]:
     """Return the probability that 0, 1, .., s draws fail, and the law of the highest count if all of them do.
 
     Parameters
@@ -65,9 +62,7 @@ def scan_law(draws: int, failing: LawArray) -> tuple[LawArray, LawArray]:
     return reached, failing * _place_weights(draws, below, up_to).sum(axis=-1)
 
 
-def scan_moments(
-    draws: int, chances: LawArray, below: LawArray, up_to: LawArray, marks: Sequence[LawArray]
-) -> list[LawArray]:
+def scan_moments(draws: int, chances: Array, below: Array, up_to: Array, marks: Sequence[Array]) -> list[Array]:
     """Average b^j u^(s - 1 - j) z over an agent's means, for each mark z.
 
     With the probability of a count at the level as z it is the law above; with b or u, another agent's factor.
@@ -97,18 +92,18 @@ def scan_moments(
     return found
 
 
-def _place_weights(draws: int, below: LawArray, up_to: LawArray) -> LawArray:
+def _place_weights(draws: int, below: Array, up_to: Array) -> Array:
     """Return b^j u^(s - 1 - j) for the places j along a last axis."""
     return np.asarray(powers(below, draws - 1) * powers(up_to, draws - 1)[..., ::-1])
 
 
-def place_rounds(horizon: int, pulls: int, places: IntArray) -> tuple[LawArray, LawArray]:
+def place_rounds(horizon: int, pulls: int, places: IntArray) -> tuple[Array, Array]:
     """Return the rounds of the test at each place of the whole schedule, and the rounds that are left after it."""
     left = horizon - places * pulls
     return np.clip(left, 0, pulls), np.maximum(0, left - pulls)
 
 
-def order_averages(others: Sequence[tuple[int, LawArray, LawArray]]) -> LawArray:
+def order_averages(others: Sequence[tuple[int, Array, Array]]) -> Array:
     """Average the product of the other agents' factors over the order: along a last axis, if 0, 1, .. come first.
 
     Each kind of others is given as their number, the factor of one that comes later, and of one that comes first. Equal
@@ -133,8 +128,8 @@ def order_averages(others: Sequence[tuple[int, LawArray, LawArray]]) -> LawArray
 
 
 def highest_count_pay(
-    agents: Sequence[int], own: LawArray, first: LawArray, last: LawArray, nodes: LawArray, weights: LawArray
-) -> LawArray:
+    agents: Sequence[int], own: Array, first: Array, last: Array, nodes: Array, weights: Array
+) -> Array:
     """Return what one agent of each kind earns in a round that goes to the highest count of all agents.
 
     A uniformly random order arises from uniform times: given an agent's time t, each other agent comes first with
@@ -154,25 +149,6 @@ def highest_count_pay(
     earned = own.sum(axis=(1, 2)) * 0
     for node, weight in zip(nodes, weights, strict=True):
         factors = node * first + (1 - node) * last
-        others = products_of_others(factors**several) * factors ** (several - 1)
+        others = products_of_other_agents(factors, several)
         earned = earned + weight * (own * others).sum(axis=(1, 2))
     return np.asarray(earned)
-
-
-@lru_cache(maxsize=64)
-def legendre_nodes(count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the nodes and weights of Gauss and Legendre's quadrature on (0, 1)."""
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    return (nodes + 1) / 2, weights / 2
-
-
-def products_of_others(factors: LawArray) -> LawArray:
-    """Return, for each row, the product of all other rows.
-
-    >>> products_of_others(np.array([2.0, 3.0, 5.0])).tolist()
-    [15.0, 10.0, 6.0]
-    """
-    one = factors[:1] * 0 + 1
-    earlier = np.cumprod(np.concatenate([one, factors[:-1]]), axis=0)
-    later = np.cumprod(np.concatenate([one, factors[:0:-1]]), axis=0)[::-1]
-    return np.asarray(earlier * later)

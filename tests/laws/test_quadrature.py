@@ -13,12 +13,12 @@ import pytest
 from flint import ctx
 
 import cloneproof as cp
-from cloneproof.engines.closed_form.commitment import CopiedOriginal, realisations
 from cloneproof.engines.closed_form.exact_payoffs import closed_form, most_coins
-from cloneproof.engines.closed_form.laws import BALLS, PRECISION
-from cloneproof.engines.closed_form.quadrature import coin_distance, discretise, points_for
 from cloneproof.engines.closed_form.reservoir import _draw_laws, count_laws
 from cloneproof.engines.tree.state_tree import tree
+from cloneproof.laws.arithmetic import BALLS, PRECISION
+from cloneproof.laws.means import CopiedOriginal, realisations
+from cloneproof.laws.points import coin_distance, exact_points, points_for
 from cloneproof.market.market import full_copies
 from support.brute_force import brute_force
 from support.reservoir_by_hand import expected_rewards
@@ -57,7 +57,7 @@ def heads(atoms, coins):
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(("coins", "points"), [(1, 1), (5, 3), (9, 5), (9, 3), (14, 6)])
 def test_the_distance_of_a_rule_is_that_of_fractions(prior, coins, points):
-    rule = [(Fraction(value), weight) for value, weight in discretise(prior, points)]
+    rule = [(Fraction(value), weight) for value, weight in exact_points(prior, points)]
     assert sum(weight for _, weight in rule) == 1
     apart = zip(heads(rule, coins), heads(interpolated(prior, coins), coins), strict=True)
     exact = sum(abs(ours - theirs) for ours, theirs in apart) / 2

@@ -10,10 +10,10 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import cloneproof as cp
-from cloneproof.boards.laws import binomial_law as count_law
 from cloneproof.boards.laws import champion_of_slots
-from cloneproof.bounds import scan
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof.laws import scan
+from cloneproof.laws.counts import binomial_floats as count_law
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 
 ZERO = Fraction(0)
 
@@ -119,7 +119,7 @@ def test_one_function_knows_who_has_the_highest_count(monkeypatch):
             ReservoirMarket([atoms, [[(0.5, 1.0)]]], 40).regret(numbers),
             cp.evaluate(market, cp.mechanism("reservoir", **best), engine="closed-form").payoff["ana"].value,
             cp.evaluate(market.with_horizon(9), contest, engine="tree").payoff["ana"].value,
-            champion_of_slots([count_law(2, 0.25), count_law(2, 0.75)], np.array([0.5, 0.5]), 3)[0].mass.sum(),
+            champion_of_slots([count_law(2, 0.25), count_law(2, 0.75)], np.array([0.5, 0.5]), 3)[0].weights.sum(),
         ]
 
     before = results()

@@ -1,10 +1,10 @@
-"""Moments of uniform draws with replacement from an agent's originals, whose means are drawn once.
+"""Moments of uniform draws with replacement from an agent's arms, whose means are drawn once.
 
 Given the means, each of j draws independently has a property (its test fails, its count is below a level) with the
-average f of the originals' probabilities, so all have it with probability E f^j. The numbers of times that Poisson(c)
-draws take each of L originals are independent. Hence E f^j times the probability of j draws is the coefficient of z^j
-in a product of one series for each original, with the coefficients E f^k Poisson(k; c / L). All terms are positive, so
-nothing cancels. Where one coefficient is enough, the product is taken at roots of unity.
+average f of the arms' probabilities, so all have it with probability E f^j. The numbers of times that Poisson(c) draws
+take each original, registered k_o times among K arms, are independent. Hence E f^j times the probability of j draws is
+the coefficient of z^j in a product of one series for each original, with the coefficients E f^k Poisson(k; c k_o / K).
+All terms are positive, so nothing cancels. Where one coefficient is enough, the product is taken at roots of unity.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy.typing as npt
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.scan import powers
+from cloneproof.laws.scan import powers
 
 ValueWeights = Sequence[tuple[float, float]]  # values of a prior and their weights
-AgentPriors = tuple[tuple[tuple[float, float], ...], ...]  # of the originals of an agent
+AgentPriors = tuple[tuple[tuple[float, Any], ...], ...]  # of the originals of an agent
 AnyArray = npt.NDArray[Any]  # of coefficients, or of complex values at roots of unity
 Multiply = Callable[[AnyArray, AnyArray], AnyArray]
 AT_FIRST = 1500  # draws of which each number has a probability that fits a float, for one Poisson law
@@ -37,20 +37,28 @@ class AlikeAgents(NamedTuple):
     places: list[int]
     laws: list[FloatArray]  # for each prior: agents x values
     counts: tuple[int, ...]  # of originals with each prior
+    copies: tuple[int, ...]  # of each of them
 
     @property
-    def originals(self) -> int:
-        return sum(self.counts)
+    def shares(self) -> list[float]:
+        """Chance that a draw has each prior."""
+        arms = [count * copies for count, copies in zip(self.counts, self.copies, strict=True)]
+        return [each / sum(arms) for each in arms]
 
     @property
-    def shares(self) -> list[FloatArray]:
-        """Chance that a draw has a prior, times the law of its mean."""
-        return [law * (count / self.originals) for law, count in zip(self.laws, self.counts, strict=True)]
+    def drawn(self) -> list[FloatArray]:
+        """Chance that a draw has each prior, times the law of its mean."""
+        return [law * share for law, share in zip(self.laws, self.shares, strict=True)]
+
+    def poisson(self, mean: float, most: int) -> list[FloatArray]:
+        """Return the law of the draws of one original for each prior, if there are Poisson(mean) in all."""
+        arms = sum(count * copies for count, copies in zip(self.counts, self.copies, strict=True))
+        return [_poisson(mean * copies / arms, most) for copies in self.copies]
 
     def alone(self, raised: FloatArray, mean: float) -> list[FloatArray]:
         """Return the series of one original for each prior: agents x cases x k."""
-        chances = _poisson(mean / self.originals, raised.shape[2] - 1)
-        return [np.tensordot(law, raised, axes=(1, 1)) * chances for law in self.laws]
+        chances = self.poisson(mean, raised.shape[2] - 1)
+        return [np.tensordot(law, raised, axes=(1, 1)) * own for law, own in zip(self.laws, chances, strict=True)]
 
     def all_but_one(self, own: Sequence[AnyArray], multiply: Multiply, unit: FloatArray) -> list[AnyArray]:
         """Return, for each prior, the product over all originals but one that has it, given one original's factor."""
@@ -63,7 +71,7 @@ class AlikeAgents(NamedTuple):
 
 
 class UniformDraws:
-    """Draws of several agents, each from its own originals.
+    """Draws of several agents, each from its own arms: its originals, once or as often as `copies` says.
 
     Cases are rows of `base` and `gain`, which have a column for each value. Results have axes for agents, cases and j.
 
@@ -74,15 +82,21 @@ class UniformDraws:
     [1.0, 0.5, 0.375, 0.3125]
     """
 
-    def __init__(self, agents: Sequence[AgentPriors], values: FloatArray) -> None:
+    def __init__(
+        self, agents: Sequence[AgentPriors], values: FloatArray, copies: Sequence[Sequence[int]] | None = None
+    ) -> None:
         self.values, self.count = values, len(agents)
-        found: dict[tuple[int, ...], list[tuple[int, list[FloatArray]]]] = defaultdict(list)
+        found: dict[tuple[tuple[int, int], ...], list[tuple[int, list[FloatArray]]]] = defaultdict(list)
         for place, agent in enumerate(agents):
-            priors = sorted(Counter(agent).items(), key=lambda each: each[1])
-            found[tuple(count for _, count in priors)].append((place, [weights_of(own, values) for own, _ in priors]))
+            listed = zip(agent, copies[place] if copies else [1] * len(agent), strict=True)
+            priors = sorted(Counter(listed).items(), key=lambda each: (each[1], each[0][1]))
+            key = tuple((count, copied) for (_, copied), count in priors)
+            found[key].append((place, [weights_of(own, values) for (own, _), _ in priors]))
         self.groups = [
             AlikeAgents(
-                [at for at, _ in alike], [np.array(law) for law in zip(*(own for _, own in alike), strict=True)], key
+                [at for at, _ in alike],
+                [np.array(law) for law in zip(*(own for _, own in alike), strict=True)],
+                *zip(*key, strict=True),
             )
             for key, alike in found.items()
         ]
@@ -98,22 +112,22 @@ class UniformDraws:
                 others = group.all_but_one(own, _times, np.eye(1, part.stop)[0])
                 products = [_times(own[0], others[0])]
                 for factor in factors:
-                    drawn = zip(group.alone(factor, mean), others, group.counts, strict=True)
-                    products.append(
-                        np.sum([count / group.originals * _times(one, rest) for one, rest, count in drawn], axis=0)
-                    )
+                    drawn = zip(group.alone(factor, mean), others, group.shares, strict=True)
+                    products.append(np.sum([share * _times(one, rest) for one, rest, share in drawn], axis=0))
                 for k, product in enumerate(products):
                     found[k, group.places, :, part] = product[:, :, part] / chances
         return found[0], found[1], found[2]
 
-    def last_powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def last_powers(
+        self, draws: int, base: FloatArray, gain: FloatArray, directly: int = DIRECTLY
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return E f^s, E h f^(s - 1), E g f^(s - 1), h the average of gain, g as in `powers`; exact up to 1e-15.
 
-        Axes: agents, cases.
+        Axes: agents, cases. Up to `directly` draws errors are relative.
         """
         raised, found = powers(base, draws), np.empty((3, self.count, len(base)))
         gained, chances = raised * gain[:, :, None], _poisson(float(draws), draws)
-        transform, multiply, coefficient = _SERIES if draws <= DIRECTLY else _ON_CIRCLE
+        transform, multiply, coefficient = _SERIES if draws <= directly else _ON_CIRCLE
         for group in self.groups:
             own, *factors = (
                 [transform(one) for one in group.alone(factor, draws)]
@@ -123,8 +137,8 @@ class UniformDraws:
             found[0, group.places] = coefficient(draws, own[0], others[0], draws) / chances[draws]
             for k, factor in enumerate(factors, start=1):
                 found[k, group.places] = sum(
-                    count / group.originals * coefficient(draws - 1, one, rest, draws) / chances[draws - 1]
-                    for one, rest, count in zip(factor, others, group.counts, strict=True)
+                    share * coefficient(draws - 1, one, rest, draws) / chances[draws - 1]
+                    for one, rest, share in zip(factor, others, group.shares, strict=True)
                 )
         return found[0], found[1], found[2]
 
@@ -142,18 +156,18 @@ class UniformDraws:
             shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
             for group in self.groups:
                 others = group.all_but_one(group.alone(shown, mean), _times, np.eye(1, part.stop)[0])
-                own = (shown * _poisson(mean / group.originals, part.stop - 1)).repeat(len(group.places), axis=0)
-                for rest, weights in zip(others, group.shares, strict=True):
+                for rest, weights, drawn in zip(others, group.drawn, group.poisson(mean, part.stop - 1), strict=True):
+                    own = (shown * drawn).repeat(len(group.places), axis=0)
                     reached = _times(own, rest.repeat(len(self.values), axis=1))[:, :, part] / chances
                     law[group.places] += weights * passes * reached.sum(axis=2)
         mean = float(max(1, last))
         for below, at, share in scores:
             raised = powers(below, last)
             for group in self.groups:
-                own = raised * (_poisson(mean / group.originals, last) / _poisson(mean, last)[last])
                 alone = [_on_circle(one) for one in group.alone(raised, mean)]
                 others = group.all_but_one(alone, np.multiply, np.ones(1))
-                for values, weights in zip(others, group.shares, strict=True):
+                for values, weights, drawn in zip(others, group.drawn, group.poisson(mean, last), strict=True):
+                    own = raised * (drawn / _poisson(mean, last)[last])
                     rest = np.moveaxis(_coefficients(values)[:, :, last::-1], 0, 2)
                     best[group.places] += draws * weights * np.einsum("c,cv,cva->av", share, at, own @ rest)
         left = np.maximum(0.0, 1 - law.sum(axis=1)) / np.maximum(best.sum(axis=1), 1e-300)
@@ -163,7 +177,7 @@ class UniformDraws:
 def weights_of(atoms: ValueWeights, values: FloatArray) -> FloatArray:
     """Return the distribution of one original over the values."""
     law: FloatArray = np.zeros(len(values))
-    np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [weight for _, weight in atoms])
+    np.add.at(law, np.searchsorted(values, [value for value, _ in atoms]), [float(weight) for _, weight in atoms])
     return np.asarray(law / law.sum())
 
 

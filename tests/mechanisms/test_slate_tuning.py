@@ -3,9 +3,11 @@
 import pytest
 
 import cloneproof as cp
-from cloneproof.bounds.reservoir import quadrature
-from cloneproof.bounds.slates import SlateMarket, best_slate_of_quantiles, tune_slates
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
+from cloneproof.laws.best import best_of_quantiles
+from cloneproof.laws.points import points
+from cloneproof.laws.slates import SlateMarket
+from cloneproof.mechanisms.parameters.reservoir_tuning import tune_slates
 
 ATTENTION = (1.0, 0.7, 0.5)
 
@@ -23,8 +25,8 @@ def test_regret_is_nearly_that_of_the_closed_form(rounds: int, draws: int, horiz
 
 def test_a_page_of_the_best_slate_by_nodes_and_by_quantiles() -> None:
     beta = cp.Beta(3, 97)
-    by_nodes = SlateMarket([[quadrature(beta.quantile)] * 3] * 8, 1, ATTENTION).best_page
-    assert best_slate_of_quantiles([[beta.quantile] * 3] * 8, ATTENTION) == pytest.approx(by_nodes, rel=1e-3)
+    by_nodes = SlateMarket([[points(beta, 160)] * 3] * 8, 1, ATTENTION).best_page
+    assert best_of_quantiles([[beta] * 3] * 8, ATTENTION) == pytest.approx(by_nodes, rel=1e-3)
 
 
 def test_tuning_finds_numbers_that_lose_little_and_given_ones_are_kept() -> None:
@@ -32,7 +34,7 @@ def test_tuning_finds_numbers_that_lose_little_and_given_ones_are_kept() -> None
     agents = [cp.Agent(f"p{k}", 3, cp.Beta(3, 97)) for k in range(8)]
     market = cp.Market(agents, 2 * 10**6, positions=(1, 0.7, 0.5, 0.4, 0.3))
     ours = cp.mechanism("reservoir", market=market)
-    lost = SlateMarket([[quadrature(cp.Beta(3, 97).quantile)] * 3] * 8, 2 * 10**6, market.positions or ())
+    lost = SlateMarket([[points(cp.Beta(3, 97), 160)] * 3] * 8, 2 * 10**6, market.positions or ())
     regret = lost.regret(ours.parameters["rounds"], ours.parameters["draws"])
     assert regret < 0.03 * 2e6 * lost.best_page
     assert ours.arm.slots.threshold is None

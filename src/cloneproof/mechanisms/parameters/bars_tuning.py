@@ -1,4 +1,4 @@
-"""Tune bars on slots: a pattern search on the exact regret of `bounds.bars`.
+"""Tune bars on slots: a pattern search on the exact regret of `laws.bars`.
 
 With one bar any parameters are clone-proof, and with falling bars most are, so tuning may use whatever the platform
 believes about quality, but not what was registered. Work is counted, so that one market has one answer.
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cloneproof._clock import time_is_over
 from cloneproof._schedules import Bar, bar_of
-from cloneproof.bounds.bars import bars_regret
-from cloneproof.bounds.reservoir import ReservoirMarket
+from cloneproof.laws.bars import bars_regret
+from cloneproof.laws.reservoir import ReservoirMarket
+from cloneproof.mechanisms.parameters.pattern_search import PatternSearch, halved
 
 ROUGH, QUOTED = 1e-2, 1e-6  # precision during the search, and of the regret that is told; errors are far smaller
 MOST_VALUES = 12  # values of a prior between which bars are tried one by one; of more, a few quantiles
@@ -86,30 +86,22 @@ def tune_bars(market: ReservoirMarket, coarse: ReservoirMarket | None = None) ->
 
 
 def _descend(market: ReservoirMarket, starts: Sequence[BarNumbers], most: int) -> BarNumbers:
-    """Change one parameter at a time while that helps, by smaller and smaller factors; work is counted."""
-    known: dict[BarNumbers, float] = {}
-    work = 0
-
-    def cost(numbers: BarNumbers) -> float:
-        nonlocal work
-        if numbers not in known:
-            known[numbers] = bars_regret(market, numbers.bars, numbers.draws, ROUGH)
-            work += len(market.alike) ** 2 * len(market.values) * numbers.draws * (numbers.levels + TAIL)
-        return known[numbers]
-
-    best, step, turns = min(starts, key=cost), STEPS[0], 0
+    """Change one parameter at a time while that helps, by smaller and smaller factors."""
+    search = PatternSearch[BarNumbers](
+        lambda numbers: bars_regret(market, numbers.bars, numbers.draws, ROUGH),
+        work=lambda numbers: len(market.alike) ** 2 * len(market.values) * numbers.draws * (numbers.levels + TAIL),
+        most=WORK,
+        seconds=COST_SECONDS,
+        gain=GAIN,
+    )
+    best = min(starts, key=search.cost)
     free = ["stake", "draws", "top"] if best.levels == 1 else ["stake", "draws", "both", "top", "bottom", "levels"]
-    directions = [(part, sign) for part in free for sign in (1, -1)]
-    while step > STEPS[1] and work < WORK and not time_is_over(COST_SECONDS):
-        part, sign = directions[0]
-        changed = _changed(best, part, (1 + step) ** sign, most)
-        if cost(changed) < cost(best) - GAIN * abs(cost(best)):
-            best, turns = changed, 0
-        else:
-            directions, turns = [*directions[1:], directions[0]], turns + 1
-        if turns == len(directions):
-            step, turns = step / 2, 0
-    return best
+    return search.descend(
+        best,
+        lambda numbers, step: [_changed(numbers, part, (1 + step) ** sign, most) for part in free for sign in (1, -1)],
+        halved(*STEPS),
+        choose="turns",
+    )
 
 
 def _starts(market: ReservoirMarket) -> tuple[list[BarNumbers], list[BarNumbers]]:

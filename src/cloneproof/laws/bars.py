@@ -30,8 +30,9 @@ import scipy
 
 from cloneproof._arrays import FloatArray
 from cloneproof._schedules import Bar
-from cloneproof.bounds.reservoir import ReservoirMarket
-from cloneproof.bounds.scan import legendre_nodes, products_of_others
+from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
+from cloneproof.laws.draws import DIRECTLY, UniformDraws
+from cloneproof.laws.reservoir import ReservoirMarket
 
 NEWTON = 200  # most steps to a root; each is closer to it, from above
 ROOT = 1e-15  # relative step at which the root is found
@@ -96,25 +97,30 @@ def bar_path(values: FloatArray, bars: Sequence[Bar], horizon: int, slots: int, 
     return BarPath(left, fall, weights, amplified)
 
 
-def bar_pay(
-    agents: Sequence[int], draws: int, all_left: FloatArray, earned: FloatArray, weights: FloatArray
-) -> FloatArray:
+def bar_pay(draws: UniformDraws, agents: Sequence[int], slots: int, path: BarPath, directly: int = 0) -> FloatArray:
     """Return what one agent of each kind earns, as a part of T.
 
     Parameters
     ----------
+    draws
+        Of an agent of each kind.
     agents
         The number of agents of each kind.
-    draws
-        s, the slots of each.
-    all_left, earned
-        For each kind (rows) and row of the path: E x^s, and E[x^(s - 1) average of mean times fall].
-    weights
-        Of the rows of the path.
+    slots
+        s, of each agent.
+    path
+        Of the values of `draws` and all slots together.
+    directly
+        Slots up to which errors are relative; further ones are faster otherwise.
     """
-    several = np.array(agents)[:, None]
-    others = products_of_others(all_left**several) * all_left ** (several - 1)
-    return np.asarray(draws * (earned * others * weights).sum(axis=1))
+    several, earned = np.array(agents)[:, None], np.zeros(len(agents))
+    width = max(1, AT_ONCE // (len(draws.values) * (slots + 1)))
+    for begin in range(0, len(path.weights), width):
+        row = slice(begin, begin + width)
+        left, _, paid = draws.last_powers(slots, path.left[row], path.fall[row], max(DIRECTLY, directly))
+        others = products_of_other_agents(left, several)
+        earned += slots * (paid * others * path.weights[row]).sum(axis=1)
+    return earned
 
 
 def bars_regret(market: ReservoirMarket, bars: Sequence[Bar], draws: int, precision: float = FINE) -> float:
@@ -126,12 +132,8 @@ def bars_regret(market: ReservoirMarket, bars: Sequence[Bar], draws: int, precis
     12.615165
     """
     path = bar_path(market.values, bars, market.horizon, len(market.agents) * draws, precision)
-    counts, width, paid = [*market.alike.values()], max(1, AT_ONCE // (len(market.values) * (draws + 1))), 0.0
-    for begin in range(0, len(path.weights), width):
-        part = slice(begin, begin + width)
-        all_left, _, earned = market.draws.last_powers(draws, path.left[part], path.fall[part])
-        paid += float(np.dot(counts, bar_pay(counts, draws, all_left, earned, path.weights[part])))
-    return market.horizon * (market.best_mean - paid)
+    counts = [*market.alike.values()]
+    return market.horizon * (market.best_mean - float(np.dot(counts, bar_pay(market.draws, counts, draws, path))))
 
 
 def _places(slots: int, fall: float, precision: float) -> int:

@@ -16,115 +16,18 @@ which some providers have one test more than others, at the average of its ends;
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.draws import ValueWeights, weights_of
-from cloneproof.bounds.reservoir import CELLS, ReservoirMarket, ReservoirNumbers
-from cloneproof.bounds.scan import LawArray
+from cloneproof.laws.best import best_of_atoms, places_taken, rank_chances
+from cloneproof.laws.draws import ValueWeights
+from cloneproof.laws.reservoir import CELLS, ReservoirMarket, ReservoirNumbers
 
-MOST_DRAWS = 200  # of a provider that are tried
-DRAWS = 1.5  # of them, per original and ln(T)
-PULLS = 3.0  # ratio of the lengths of tests that are tried first
-FINEST = 1.05  # ratio at which the search ends
 LOTS, EVENLY = 5, 4  # nodes of a quadrature over the tie-breaker, evenly spaced
-
-
-def rank_chances(others: Sequence[tuple[int, LawArray]], places: int) -> LawArray:
-    """Return the chances that 0, 1, .., places - 1 of the others are ahead, along a last axis.
-
-    Each kind of others is given by its number and the chance that one of them is ahead.
-
-    >>> rank_chances([(1, np.array(0.5)), (2, np.array(0.25))], 2).tolist()
-    [0.28125, 0.46875]
-    """
-    found: LawArray | None = None
-    for count, ahead in others:
-        kept = min(places, count + 1)
-        terms = [math.comb(count, m) * ahead**m * (1 - ahead) ** (count - m) for m in range(kept)]
-        law = np.stack([*terms, *[ahead * 0] * (places - kept)], axis=-1)
-        found = law if found is None else _joined(found, law)
-    assert found is not None
-    return found
-
-
-def _joined(first: LawArray, second: LawArray) -> LawArray:
-    """Return the law of a sum of two numbers, as far as the first one goes."""
-    places = first.shape[-1]
-    out = first * second[..., :1]
-    for m in range(1, places):
-        out[..., m:] += first[..., : places - m] * second[..., m : m + 1]
-    return np.asarray(out)
-
-
-def places_taken(attention: Sequence[float], agents: int) -> tuple[float, ...]:
-    """Return the attention of the places that are filled: as many as there are providers, at most."""
-    return tuple(attention[: min(len(attention), agents)])
-
-
-def slate_worth(
-    values: LawArray, below: LawArray, agents: Sequence[int], attention: Sequence[float] | LawArray
-) -> LawArray:
-    """Return the expected worth of a page with the best arm of each provider, the best of them in front.
-
-    Parameters
-    ----------
-    values
-        All values of bests, rising.
-    below
-        For each kind of providers (rows), the chance that the best of one is below the end of each interval between
-        neighbouring values.
-    agents
-        The number of providers of each kind.
-    attention
-        Of the places that are filled.
-
-    >>> float(slate_worth(np.array([0.0, 1.0]), np.array([[0.5]]), [2], (1.0, 0.5)))  # two, one or no hit
-    0.875
-    """
-    kinds = [(count, 1 - row) for count, row in zip(agents, below, strict=True)]
-    fewer = np.cumsum(rank_chances(kinds, len(attention)), axis=-1)  # at most 0, 1, .. bests are above
-    steps = (values[1:] - values[:-1])[:, None]
-    ranked = values[0] + ((1 - fewer) * steps).sum(axis=0)
-    return np.asarray((ranked * np.array(attention)).sum())
-
-
-def best_slate_of_quantiles(
-    providers: Sequence[Sequence[Callable[[float], float]]], attention: Sequence[float], cells: int = 4000
-) -> float:
-    """Return the worth of the best slate for continuous priors, given the quantile functions of each provider.
-
-    The chances are taken at the middle of the intervals of a fine grid, with an error of the order of 1 / cells^2.
-
-    >>> round(best_slate_of_quantiles([[lambda u: u]] * 3, (1.0, 0.5)), 6)
-    1.0
-    """
-    t = np.linspace(0.0, 1.0, cells + 1)
-    places = t * t * (3 - 2 * t)
-    functions = {quantile for provider in providers for quantile in provider}
-    tables = {quantile: np.array([quantile(float(u)) for u in places]) for quantile in functions}
-    grid = np.unique(np.concatenate([*tables.values()]))
-    below = []
-    for provider in providers:
-        up_to = np.prod([np.interp(grid, tables[q], places) ** count for q, count in Counter(provider).items()], axis=0)
-        below.append((up_to[1:] + up_to[:-1]) / 2)
-    return float(slate_worth(grid, np.array(below), [1] * len(providers), places_taken(attention, len(providers))))
-
-
-class TunedSlates(NamedTuple):
-    """Pulls of a test and draws of each provider, their regret, and the share of the pages with tests."""
-
-    rounds: int
-    draws: int
-    regret: float
-    exploration: float
 
 
 @dataclass(frozen=True)
@@ -170,9 +73,8 @@ class SlateMarket:
         """Return the expected clicks of a page of the best slate of different providers."""
         if self.expected_best is not None:
             return self.expected_best
-        kinds = ReservoirMarket(self.agents, self.horizon)
-        below = [np.prod([np.cumsum(weights_of(a, kinds.values)) for a in agent], axis=0) for agent in kinds.alike]
-        return float(slate_worth(kinds.values, np.array(below)[:, :-1], [*kinds.alike.values()], self.filled.tolist()))
+        kinds = ReservoirMarket(self.agents, self.horizon).alike
+        return float(best_of_atoms([own for own, count in kinds.items() for _ in range(count)], self.attention))
 
     def ranked_rates(self, rounds: int, draws: int) -> tuple[FloatArray, FloatArray]:
         """Return expected rates in rank 1, 2, ..: after 0, 1, .. tests of all, and during first tests by their number.
@@ -222,32 +124,3 @@ class SlateMarket:
     def regret(self, rounds: int, draws: int) -> float:
         """Return the expected clicks lost against the best slate of different providers, if everybody is honest."""
         return float(self.regrets(rounds, draws)[-1])
-
-
-def tune_slates(market: SlateMarket, coarse: SlateMarket | None = None) -> TunedSlates:
-    """Find the pulls and draws of about the smallest regret; searches in a coarse market if one is given.
-
-    >>> prior = [(0.1, 0.5), (0.3, 0.5)]
-    >>> tuned = tune_slates(SlateMarket([[prior, prior]] * 3, 10_000, (1.0, 0.5)))
-    >>> tuned.regret < 160
-    True
-    """
-    searched = market if coarse is None else coarse
-    count, horizon = len(market.agents), market.horizon
-    most = min(MOST_DRAWS, math.ceil(DRAWS * max(map(len, market.agents)) * math.log(horizon + 1)))
-    known: dict[int, tuple[float, int]] = {}
-
-    def cost(rounds: int) -> float:
-        if rounds not in known:
-            regrets = searched.regrets(rounds, max(1, min(most, -(-horizon // (rounds * count)))))
-            known[rounds] = float(regrets.min()), 1 + int(regrets.argmin())
-        return known[rounds][0]
-
-    longest = max(1, horizon // count)
-    tried = sorted({min(longest, round(PULLS**k)) for k in range(math.ceil(math.log(longest + 1, PULLS)) + 1)})
-    best, ratio = min(tried, key=cost), PULLS
-    while (ratio := math.sqrt(ratio)) > FINEST:
-        near = [best, max(1, round(best / ratio)), min(longest, round(best * ratio))]
-        best = min(near, key=cost)
-    draws = known[best][1]
-    return TunedSlates(best, draws, market.regret(best, draws), min(1.0, best * draws * count / horizon))

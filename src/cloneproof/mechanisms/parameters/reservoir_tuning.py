@@ -1,4 +1,4 @@
-"""Tune the parameters of a reservoir: a pattern search on the exact regret of `bounds.reservoir`.
+"""Tune the parameters of a reservoir: a pattern search on the exact regret of `laws.reservoir`.
 
 Any parameters are clone-proof, so tuning may use whatever the platform believes about quality, but not what was
 registered. The search starts with a threshold between each pair of neighbouring values (Chernoff's point). It changes
@@ -6,6 +6,16 @@ pulls, threshold and draws first on a regret that takes slots as independent dra
 a fraction of a millisecond, then on the exact one, until nothing helps or it has been computed often enough. Work is
 counted, so that one market has one answer; if time is over, the answer is the first search's. More draws than a few
 ln(T) for each original are not tried: where bad items never pass they cost nothing, and gain nothing.
+
+What a contest of champions costs. Champions of means m_1 >= m_2 >= .. are ranked by indices with n kl(mean, index) = w,
+w = c ln T. Two costs oppose each other:
+
+1. A champion of mean m is pulled about w / kl(m, m_1) times before its index falls below m_1.
+2. The index of champion i may fall below m_j < m_i for good. After n zeros it has if n ln(1 / (1 - m_j)) > w, which has
+   a probability of about exp(-w r), r = ln(1 - m_i) / ln(1 - m_j) >= 1; other paths are less likely by their exponents.
+   The contest loses m_j - m_(j+1) in every round if all of the first j fall below m_(j+1).
+
+Any constant is clone-proof, so this may be rough: it only affects the regret (`studies/contest_tuning.py` compares).
 """
 
 from __future__ import annotations
@@ -20,11 +30,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from cloneproof._clock import time_is_over
-from cloneproof.bounds.contest import contest_constant, contest_cost
-from cloneproof.bounds.draws import weights_of
-from cloneproof.bounds.reservoir import ReservoirMarket, ReservoirNumbers
+from cloneproof._arrays import FloatArray
 from cloneproof.errors import MechanismError
+from cloneproof.laws.draws import weights_of
+from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers, pass_chances
+from cloneproof.laws.slates import SlateMarket
+from cloneproof.mechanisms.parameters.pattern_search import PatternSearch, halved
 
 MOST_LEVELS = 40  # values of the priors that are tried one by one; of more, a few quantiles
 MOST_PAIRS = 6  # pairs of neighbouring values, the highest ones, between which a threshold is tried
@@ -42,6 +53,14 @@ MANY = 80  # draws of all kinds of agents together that add one such unit to an 
 LEVELS = 16  # cells of counts that do not pass, where slots are taken as independent
 TINY = 1e-300  # keeps quotients finite
 COST_SECONDS = 2.5e-3  # typical time of one evaluation
+WORLDS = 256  # of drawn champions
+PATHS = 2.0  # times exp(-w r): all ways in which an index falls too low; simulated regrets are least about there
+CONSTANTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+MOST_RANKS = 8  # champions of whom all fall too low
+MOST_SLATE_DRAWS = 200  # of a provider on slates that are tried
+SLATE_DRAWS = 1.5  # of them, per original and ln(T)
+PULLS = 3.0  # ratio of the lengths of tests on slates that are tried first
+ROOTS = 0.5, 0.05  # powers of it by which the best one is changed: the first, and one too small to try
 
 
 class TunedReservoir(NamedTuple):
@@ -63,10 +82,10 @@ def tune_reservoir(market: ReservoirMarket, coarse: ReservoirMarket | None = Non
     True
     """
     searched = _coarse(coarse or market)
-    best, search = _tuned(searched, searched.regret)
+    best, points = _tuned(searched, searched.regret)
     pulls, draws, threshold = best
     assert threshold is not None
-    shift = max(1, round(pulls * search.distance(best)))
+    shift = max(1, round(pulls * points.distance(best)))
     return TunedReservoir(
         best,
         float(market.regret(best)),
@@ -95,32 +114,135 @@ def tune_contest(market: ReservoirMarket) -> tuple[ReservoirNumbers, float]:
     """Tune the pulls, draws and threshold that find champions, and the constant of the contest among them.
 
     The numbers are tuned exactly on exploration and the quality of champions, since the contest's own regret depends
-    little on them; the constant on an approximation of that regret (`bounds.contest`).
+    little on them; the constant on an approximation of that regret (above).
     """
     searched = _coarse(market)
     numbers, _ = _tuned(searched, lambda numbers: contest_cost(searched, numbers))
     return numbers, contest_constant(market, numbers)
 
 
-def _tuned(market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]) -> tuple[ReservoirNumbers, _Search]:
+def contest_cost(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
+    """Bound from below what a contest of champions costs: exploration, and champions that are not the best original.
+
+    Every agent has s n rounds; the contest is assumed to find the best champion at once.
+    """
+    rounds = numbers.draws * numbers.rounds
+    contest = market.horizon - rounds * len(market.agents)
+    if contest < 0:  # no room for the exploration of everybody: all may be lost, the worse the less room there is
+        return market.horizon * market.best_mean - contest
+    explored = 0.0
+    for agent, count in market.alike.items():
+        alone = replace(market, agents=[agent], horizon=rounds, expected_best=None)
+        explored += count * sum(alone.rewards(numbers))
+    laws = champion_laws(market, numbers)
+    counts = np.array([*market.alike.values()])[:, None]
+    below = np.prod(np.minimum(1.0, np.cumsum(laws, axis=1)) ** counts, axis=0)
+    champion = float(market.values @ np.diff(below, prepend=0.0))
+    return market.horizon * market.best_mean - explored - contest * champion
+
+
+def champion_laws(market: ReservoirMarket, numbers: ReservoirNumbers) -> FloatArray:
+    """Return the law of the champion's mean, for an agent of each kind: kinds x values."""
+    s = numbers.draws
+    return market.draws.champions(s, pass_chances(market.values, numbers), market.scores(numbers, s))
+
+
+def contest_constant(market: ReservoirMarket, numbers: ReservoirNumbers) -> float:
+    """Find the constant of steady KL-UCB of about the least regret among the champions of these numbers.
+
+    >>> prior = [(0.25, 0.5), (0.75, 0.5)]
+    >>> contest_constant(ReservoirMarket([[prior]] * 4, horizon=10**4), ReservoirNumbers(1, 1, 1))
+    0.2
+    """
+    agents = np.repeat(np.arange(len(market.alike)), [*market.alike.values()])
+    rounds = market.horizon - numbers.draws * numbers.rounds * len(agents)
+    if len(agents) == 1 or rounds <= 0:
+        return 1.0
+    reached = np.cumsum(champion_laws(market, numbers), axis=1)
+    words = np.random.PCG64(0).random_raw(WORLDS * len(agents)).reshape(len(agents), WORLDS)  # the same on all machines
+    places = [
+        np.searchsorted(reached[kind], (own >> np.uint64(11)) * 2.0**-53 * reached[kind, -1])
+        for kind, own in zip(agents, words, strict=True)
+    ]
+    means = np.sort(market.values[np.minimum(places, len(market.values) - 1)], axis=0)[::-1]  # ranks x worlds
+    best, ranks = means[0], min(MOST_RANKS, len(means) - 1)
+    divergence = scipy.special.rel_entr(means, best) + scipy.special.rel_entr(1 - means, 1 - best)
+    surprise = -np.log1p(-np.minimum(means, 1 - 1e-12))
+    regrets = []
+    for constant in CONSTANTS:
+        width = constant * math.log(market.horizon)
+        pulled = np.minimum(rounds / len(agents), width / np.maximum(divergence[1:], 1e-15))
+        lost = ((best - means[1:]) * pulled).sum(axis=0)
+        for last in range(1, ranks + 1):
+            ratios = surprise[:last] / np.maximum(surprise[last], 1e-15)
+            fallen = np.minimum(1.0, PATHS * np.exp(-width * ratios)).prod(axis=0)
+            lost = lost + rounds * (means[last - 1] - means[last]) * fallen
+        regrets.append(float(lost.mean()))
+    return CONSTANTS[int(np.argmin(regrets))]
+
+
+class TunedSlates(NamedTuple):
+    """Pulls of a test and draws of each provider, their regret, and the share of the pages with tests."""
+
+    rounds: int
+    draws: int
+    regret: float
+    exploration: float
+
+
+def tune_slates(market: SlateMarket, coarse: SlateMarket | None = None) -> TunedSlates:
+    """Find the pulls and draws of about the smallest regret; searches in a coarse market if one is given.
+
+    >>> prior = [(0.1, 0.5), (0.3, 0.5)]
+    >>> tuned = tune_slates(SlateMarket([[prior, prior]] * 3, 10_000, (1.0, 0.5)))
+    >>> tuned.regret < 160
+    True
+    """
+    searched = market if coarse is None else coarse
+    count, horizon = len(market.agents), market.horizon
+    most = min(MOST_SLATE_DRAWS, math.ceil(SLATE_DRAWS * max(map(len, market.agents)) * math.log(horizon + 1)))
+    draws_for: dict[int, int] = {}
+
+    def cost(rounds: int) -> float:
+        regrets = searched.regrets(rounds, max(1, min(most, -(-horizon // (rounds * count)))))
+        draws_for[rounds] = 1 + int(regrets.argmin())
+        return float(regrets.min())
+
+    longest, search = max(1, horizon // count), PatternSearch(cost)
+    tried = sorted({min(longest, round(PULLS**k)) for k in range(math.ceil(math.log(longest + 1, PULLS)) + 1)})
+    best = search.descend(
+        search.best_of(tried),
+        lambda rounds, root: [max(1, round(rounds / PULLS**root)), min(longest, round(rounds * PULLS**root))],
+        halved(*ROOTS),
+        choose="best",
+    )
+    draws = draws_for[best]
+    return TunedSlates(best, draws, market.regret(best, draws), min(1.0, best * draws * count / horizon))
+
+
+def _tuned(
+    market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float]
+) -> tuple[ReservoirNumbers, _Neighbourhood]:
     if market.horizon < len(market.agents):
         raise MechanismError(
             f"expected a horizon of at least one round for each of {len(market.agents)} agents, got {market.horizon}; "
             "give a longer horizon, or the numbers of the reservoir themselves"
         )
-    rough, search = _Search(market, partial(independent_regret, market), timed=False), _Search(market, cost)
+    points = _Neighbourhood(market)
     if sum(map(len, market.agents)) == 1:  # nothing to choose
-        return ReservoirNumbers(1, 1, 1), search
-    starts = sorted(rough.starts(), key=rough.known_cost)[:ROUGHLY]
-    valleys = sorted({*starts, *(rough.descend(start, 0.8, 0.1) for start in starts)}, key=rough.known_cost)
+        return ReservoirNumbers(1, 1, 1), points
+    rough, search = points.search(partial(independent_regret, market), timed=False), points.search(cost)
+    starts = sorted(points.starts(), key=rough.cost)[:ROUGHLY]
+    descents = (rough.descend(start, points.near, halved(0.8, 0.1)) for start in starts)
+    valleys = sorted({*starts, *descents}, key=rough.cost)
     search.best_of(valleys)
-    lowest = sorted((point for point in valleys if point in search.known), key=search.known_cost)[:VALLEYS]
-    search.looks //= 2  # the other half for the last steps
-    best = search.best_of([search.descend(point, 0.8, 0.1) for point in lowest])
-    search.looks *= 2
-    while (better := search.descend(best, 0.1, FINEST)) != best:  # counts are whole: a longer step may help again
-        best = better
-    return best, search
+    lowest = sorted((point for point in valleys if point in search.known), key=search.cost)[:VALLEYS]
+    search.most //= 2  # the other half for the last steps
+    best = search.best_of([search.descend(point, points.near, halved(0.8, 0.1)) for point in lowest])
+    search.most *= 2
+    while (better := search.descend(best, points.near, halved(0.1, FINEST))) != best:
+        best = better  # counts are whole: a longer step may help again
+    return best, points
 
 
 def _coarse(market: ReservoirMarket) -> ReservoirMarket:
@@ -155,13 +277,11 @@ def independent_regret(market: ReservoirMarket, numbers: ReservoirNumbers) -> fl
     return tested * (market.best_mean - mean) + (market.horizon - tested) * (market.best_mean - after)
 
 
-class _Search:
-    """A pattern search that remembers the costs computed so far."""
+class _Neighbourhood:
+    """Points of the search in one market: where it starts, and what is near a point."""
 
-    def __init__(self, market: ReservoirMarket, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> None:
-        self.market, self.cost = market, cost
-        self.timed, self.looks, self.looked = timed, LOOKS, 0.0
-        self.known: dict[ReservoirNumbers, float] = {}
+    def __init__(self, market: ReservoirMarket) -> None:
+        self.market = market
         self.most_pulls = max(1, market.horizon // len(market.agents))
         self.originals = max(len(agent) for agent in market.agents)
         self.most_draws = min(MOST_DRAWS, math.ceil(DRAWS * self.originals * math.log(market.horizon + 1)))
@@ -174,14 +294,16 @@ class _Search:
             -MOST_PAIRS:
         ]
 
-    def over(self) -> bool:
-        return self.timed and (time_is_over(COST_SECONDS) or self.looked >= self.looks)
-
-    def known_cost(self, point: ReservoirNumbers) -> float:
-        if point not in self.known:
-            self.known[point] = self.cost(point)
-            self.looked += 1 + len(self.market.alike) * point.draws / MANY
-        return self.known[point]
+    def search(self, cost: Callable[[ReservoirNumbers], float], timed: bool = True) -> PatternSearch[ReservoirNumbers]:
+        """Return a search that counts evaluations by the kinds of agents and draws."""
+        return PatternSearch(
+            cost,
+            work=lambda point: 1 + len(self.market.alike) * point.draws / MANY,
+            most=LOOKS if timed else math.inf,
+            seconds=COST_SECONDS if timed else None,
+            gain=GAIN,
+            least=ROUNDING * self.market.horizon,
+        )
 
     def starts(self) -> list[ReservoirNumbers]:
         """Return a point for every pair of neighbouring values, and a test that a single reward passes."""
@@ -195,43 +317,14 @@ class _Search:
                 points.append(self._point(pulls, draws, pulls if low else 1))
         return [*points, ReservoirNumbers(1, 1, 1)]
 
-    def best_of(self, points: Sequence[ReservoirNumbers]) -> ReservoirNumbers:
-        """Return the point with the lowest cost, of those evaluated before time is over."""
-        tried = points[:1]
-        for point in points[1:]:
-            if not self.over():
-                tried = [*tried, point]
-                self.known_cost(point)
-        return min(tried, key=self.known_cost)
-
-    def descend(self, point: ReservoirNumbers, step: float, finest: float) -> ReservoirNumbers:
-        """Move to the first better neighbour with shorter and shorter steps, until none helps or time is over.
-
-        A direction that has helped is tried again first.
-        """
-        directions = list(range(len(self._neighbours(point, step))))
-        while step > finest:
-            least = self.known_cost(point) - GAIN * abs(self.known_cost(point)) - ROUNDING * self.market.horizon
-            neighbours = self._neighbours(point, step)
-            for direction in directions:
-                if self.over():
-                    return point
-                if self.known_cost(neighbours[direction]) < least:
-                    point = neighbours[direction]
-                    directions.remove(direction)
-                    directions.insert(0, direction)
-                    break
-            else:
-                step /= 2
-        return point
-
     def distance(self, point: ReservoirNumbers) -> float:
         """Return the distance of the two values that the threshold separates."""
         level = (point.threshold or 0) / point.rounds
         nearest = min(self.pairs, key=lambda pair: max(pair[0] - level, level - pair[1]), default=(0.0, 1.0))
         return float(nearest[1] - nearest[0])
 
-    def _neighbours(self, point: ReservoirNumbers, step: float) -> list[ReservoirNumbers]:
+    def near(self, point: ReservoirNumbers, step: float) -> list[ReservoirNumbers]:
+        """Return the points a step away: pulls, threshold and draws longer or shorter, alone and together."""
         pulls, draws, threshold = point
         assert threshold is not None
         level = threshold / pulls

@@ -12,7 +12,7 @@ Given the means, slots are independent, so everything is a sum of products of ex
 2. If no slot passes, level y of slot j wins if every earlier slot is below y and no later one is above it.
 3. The average over the orders of the other agents is a Bernstein polynomial in the number that come first.
 
-A continuous prior is replaced by the nodes of a quadrature (`quadrature`). Step 2 lists the multisets of an agent's
+A continuous prior is replaced by the nodes of a quadrature (`points`). Step 2 lists the multisets of an agent's
 means. If there are too many of them, ties of counts are broken at random instead, which again needs one original at a
 time and affects only ties between agents; many counts are taken in cells. Neither time nor memory grows with the
 horizon.
@@ -21,31 +21,28 @@ horizon.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.bounds.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
-from cloneproof.bounds.scan import (
-    highest_count_pay,
-    legendre_nodes,
-    order_averages,
-    place_rounds,
-    products_of_others,
-    scan_moments,
-)
+from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
+from cloneproof.laws.best import best_of_atoms
+from cloneproof.laws.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
+from cloneproof.laws.means import MeanCounts, merge_equal_means, multisets
+from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 
 MOST_TYPES = 400  # multisets of means that are listed, of all kinds of agents together
+MOST_SUMMED = 20_000  # realisations of one agent's means, of which many may be one multiset
 CELLS = 160  # cells into which counts are grouped if there are too many to list
 MOST_COUNTS = 16  # counts that are listed one by one, per cell
 LISTED = 3000  # numbers in a listed table of counts, draws and types, per cell
-NODES = 160  # quadrature nodes that replace a continuous prior
 LITTLE = 0.1  # share of the regret below which the fallback is computed with a quarter of the cells
 LOTS = 3  # quadrature nodes for the tie-breaker
 AT_ONCE = 200_000  # numbers in the largest table that is computed at once
@@ -107,7 +104,7 @@ class ReservoirMarket:
             return None
         found: list[AgentTypes] = []
         for key, count in self.alike.items():
-            types = _multisets(key, self.values, MOST_TYPES - sum(len(kind.chances) for kind in found))
+            types = _listed_types(key, self.values, MOST_TYPES - sum(len(kind.chances) for kind in found))
             if types is None:
                 return None
             found.append(AgentTypes(count, *types))
@@ -118,9 +115,7 @@ class ReservoirMarket:
         """Return the expected best mean of all originals."""
         if self.expected_best is not None:
             return self.expected_best
-        laws = [(weights_of(atoms, self.values), count) for agent, count in self.alike.items() for atoms in agent]
-        below = np.prod([np.cumsum(law) ** count for law, count in laws], axis=0)
-        return float(self.values @ np.diff(np.minimum(below, 1.0), prepend=0.0))
+        return float(best_of_atoms([[atoms for agent, count in self.alike.items() for atoms in agent * count]]))
 
     @cached_property
     def average_law(self) -> FloatArray:
@@ -135,17 +130,7 @@ class ReservoirMarket:
     def exploration(self, numbers: ReservoirNumbers) -> float:
         """Return the expected share of the rounds that are spent on tests."""
         alive, _, _ = self._tested(numbers)
-        rounds, _ = self._rounds(numbers)
-        whole = self._whole_draws(numbers)
-        tested = sum(
-            numbers.rounds * float((alive[:, part] * reached).sum())
-            for part, reached, _ in self._reached_anywhere(alive, whole)
-        )
-        tested += sum(
-            float((alive[:, part, None] * reached * rounds[part]).sum())
-            for part, reached in self._reached(alive, whole, len(rounds))
-        )
-        return tested / self.horizon
+        return self._tests(numbers, alive, alive, alive * 0) / self.horizon  # as if each test paid 1 a round
 
     def rewards(self, numbers: ReservoirNumbers) -> tuple[float, float]:
         """Return the expected rewards of tests and of what passes, and those of the fallback if no slot passes."""
@@ -155,16 +140,17 @@ class ReservoirMarket:
 
     def _tests(self, numbers: ReservoirNumbers, alive: FloatArray, mean: FloatArray, passing: FloatArray) -> float:
         """Compute step 1: each test that is reached pays the agent's mean, and a pass pays every later round."""
-        n, count, whole = numbers.rounds, len(self.agents), self._whole_draws(numbers)
+        n, count = numbers.rounds, len(self.agents)
+        whole = min(numbers.draws, self.horizon // (count * n))  # draws whose tests all lie within the horizon
         total = 0.0
         for part, reached, places in self._reached_anywhere(alive, whole):
             after = self.horizon - n - np.arange(part.start, part.stop) * n * count  # rounds after the first place's
             total += float((reached * (mean[:, part] * n + passing[:, part] * after)).sum())
             total -= n * float((places * passing[:, part]).sum())
-        tested, later = self._rounds(numbers)
-        for part, at_place in self._reached(alive, whole, len(tested)):
-            paid = mean[:, part, None] * tested[part] + passing[:, part, None] * later[part]
-            total += float((at_place * paid).sum())
+        if whole < numbers.draws and whole * count * n < self.horizon:  # and one draw whose tests are cut
+            tested, later = place_rounds(self.horizon, n, np.arange(count) + whole * count)
+            paid = mean[:, whole, None] * tested + passing[:, whole, None] * later
+            total += float((self._reached(alive[:, whole : whole + 2]) * paid).sum())
         return total
 
     def _tested(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -172,16 +158,6 @@ class ReservoirMarket:
         passes = pass_chances(self.values, numbers)[None, :]
         failed, mean, passing = self.draws.powers(numbers.draws, 1 - passes, passes)
         return failed[:, 0], mean[:, 0], passing[:, 0]
-
-    def _rounds(self, numbers: ReservoirNumbers) -> tuple[FloatArray, FloatArray]:
-        """Return the rounds of the tests of each draw and the rounds after them, by position in the order."""
-        count = len(self.agents)
-        draws = min(numbers.draws, -(-self.horizon // (count * numbers.rounds)))
-        return place_rounds(self.horizon, numbers.rounds, np.arange(draws * count).reshape(draws, count))
-
-    def _whole_draws(self, numbers: ReservoirNumbers) -> int:
-        """Count the draws whose tests all lie within the horizon."""
-        return min(numbers.draws, self.horizon // (len(self.agents) * numbers.rounds))
 
     def _reached_anywhere(self, alive: FloatArray, draws: int) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
         """Sum `_reached` over positions, as it is and weighted by position, for each kind and draw.
@@ -198,27 +174,17 @@ class ReservoirMarket:
             before = nodes[:, None] * first  # kinds x nodes x draws
             factors = before + (1 - nodes[:, None]) * later
             ratio = np.divide(before, factors, out=np.zeros(factors.shape), where=factors > 0)
-            others = products_of_others(factors**counts) * factors ** (counts - 1) * (weights[:, None] * counts)
+            others = products_of_other_agents(factors, counts) * (weights[:, None] * counts)
             places = others * ((counts * ratio).sum(axis=0) - ratio)
             yield part, others.sum(axis=1), places.sum(axis=1)
 
-    def _reached(self, alive: FloatArray, begin: int, draws: int) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield the probability of each position if no earlier slot of others passes, for each kind and draw.
-
-        For draws from `begin` on, as many at a time as fit the cache.
-        """
-        count, counts = len(self.agents), list(self.alike.values())
+    def _reached(self, alive: FloatArray) -> FloatArray:
+        """Return the probability of each position if no earlier slot of others passes, for each kind."""
+        counts = list(self.alike.values())
         order = sorted(range(len(counts)), key=lambda kind: -counts[kind])  # the largest kind is a product of powers
-        shares = np.array([agents / count for agents in counts])
-        width = max(1, AT_ONCE // (len(counts) * count))
-        for start in range(begin, draws, width):
-            part = slice(start, min(start + width, draws))
-            later, first = alive[:, part], alive[:, part.start + 1 : part.stop + 1]
-            averages = [
-                order_averages([(counts[k] - (k == kind), later[k], first[k]) for k in order])
-                for kind in range(len(counts))
-            ]
-            yield part, np.array(averages) * shares[:, None, None]
+        others = [[(counts[k] - (k == kind), alive[k, :1], alive[k, 1:]) for k in order] for kind in range(len(counts))]
+        shares = np.array(counts) / len(self.agents)
+        return np.array([order_averages(each)[0] for each in others]) * shares[:, None]
 
     def _fallback(self, numbers: ReservoirNumbers, failed: FloatArray, tests: float) -> float:
         """Compute step 2: the best count of all gets the remaining rounds, if any.
@@ -307,7 +273,7 @@ class ReservoirMarket:
         counts = np.array([*self.alike.values()])[:, None]
         for below, at, weights in self.scores(numbers, s * len(self.agents)):
             reached, chance, paid = self.draws.last_powers(s, below, at)
-            others = weights * counts * products_of_others(reached**counts) * reached ** (counts - 1)
+            others = weights * counts * products_of_other_agents(reached, counts)
             wins, won = wins + float((chance * others).sum()), won + float((paid * others).sum())
         return won / max(wins, TINY)
 
@@ -323,58 +289,19 @@ def _counts(numbers: ReservoirNumbers) -> int:
     return numbers.rounds + 1 if numbers.threshold is None else min(numbers.threshold, numbers.rounds + 1)
 
 
-def quadrature(quantile: Callable[[float], float], nodes: int = NODES) -> list[tuple[float, float]]:
-    """Replace a continuous prior by values and weights: its quantile function at Gauss-Legendre nodes.
-
-    The nodes are t of u = t^2 (3 - 2t), dense at both ends of (0, 1), where quantiles may be steep.
-
-    >>> half = quadrature(lambda u: u / 2)
-    >>> abs(sum(value**3 * weight for value, weight in half) - 1 / 32) < 1e-12
-    True
-    """
-    t, weights = legendre_nodes(nodes)
-    return [
-        (min(1.0, max(0.0, quantile(float(u)))), float(weight))
-        for u, weight in zip(t * t * (3 - 2 * t), 6 * t * (1 - t) * weights, strict=True)
-    ]
-
-
-def best_of_quantiles(originals: Mapping[Callable[[float], float], int], cells: int = 4000) -> float:
-    """Return the expected best of independent originals, given their number for each quantile function.
-
-    This is the highest value minus the integral of the product of the distribution functions, by the trapezoidal rule
-    on the quantiles of a fine grid, with an error of the order of 1 / cells^2.
-
-    >>> abs(best_of_quantiles({lambda u: 0.1 + 0.8 * u: 15}) - (0.1 + 0.8 * 15 / 16)) < 1e-6
-    True
-    """
-    t = np.linspace(0.0, 1.0, cells + 1)
-    places = t * t * (3 - 2 * t)
-    tables = [(np.array([quantile(float(u)) for u in places]), count) for quantile, count in originals.items()]
-    grid = np.unique(np.concatenate([table for table, _ in tables]))
-    below = np.prod([np.interp(grid, table, places) ** count for table, count in tables], axis=0)
-    return float(grid[-1] - np.sum((below[1:] + below[:-1]) / 2 * np.diff(grid)))
-
-
-def _multisets(agent: AgentPriors, values: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
+def _listed_types(agent: AgentPriors, values: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
     """List the multisets of an agent's means: their probabilities and the law of a draw from each; None if too many."""
-    if math.comb(min(map(len, agent)) + len(agent) - 1, len(agent)) > most:
+    alike = Counter(agent)
+    if math.prod(math.comb(len(atoms) + count - 1, count) for atoms, count in alike.items()) > MOST_SUMMED:
         return None
-    place = {float(value): k for k, value in enumerate(values)}
-    chances: dict[tuple[int, ...], float] = {(0,) * len(values): 1.0}
-    for atoms in agent:
-        total = sum(weight for _, weight in atoms)
-        longer: dict[tuple[int, ...], float] = {}
-        for counts, chance in chances.items():
-            for value, weight in atoms:
-                k = place[float(value)]
-                key = (*counts[:k], counts[k] + 1, *counts[k + 1 :])
-                longer[key] = longer.get(key, 0.0) + chance * float(weight / total)
-        chances = longer
-        if len(chances) > most:
-            return None
-    numbers = np.array(list(chances), float)
-    return np.array(list(chances.values())), numbers / numbers.sum(axis=1, keepdims=True)
+    chances: dict[MeanCounts, float] = defaultdict(float)
+    for parts in product(*(list(multisets(atoms, count)) for atoms, count in alike.items())):
+        runs = tuple(run for _, own in parts for run in own)
+        chances[merge_equal_means(runs)] += math.prod(chance for chance, _ in parts)
+    if len(chances) > most:
+        return None
+    found = np.array([*chances.values()])
+    return found / found.sum(), np.array([weights_of(runs, values) for runs in chances])
 
 
 def pass_chances(values: FloatArray, numbers: ReservoirNumbers) -> FloatArray:

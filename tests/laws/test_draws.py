@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from cloneproof.bounds.draws import UniformDraws, weights_of
+from cloneproof.laws.draws import UniformDraws, weights_of
 from support.sizes import LONG
 
 VALUES = np.array([0.0, 0.2, 0.5, 1.0])
