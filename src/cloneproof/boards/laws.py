@@ -86,6 +86,7 @@ def schedule(battles: int, opponents: int) -> Floats:
 def best_of(laws: Sequence[CountLaw]) -> CountLaw:
     """Return the law of the largest of independent counts.
 
+    >>> from cloneproof.laws.counts import binomial_floats
     >>> best_of([binomial_floats(1, 0.5)] * 2).weights.tolist()
     [0.25, 0.75]
     """
@@ -117,6 +118,7 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
     Each model draws a lot u in (0, 1), so it is the champion with count x if every other is below x, or at x with a lot
     below u. The integral over u of a polynomial is exact by Gauss and Legendre's rule.
 
+    >>> from cloneproof.laws.counts import binomial_floats
     >>> [each.weights.tolist() for each in champion_of_all([binomial_floats(1, 0.5)] * 2)]
     [[0.125, 0.375], [0.125, 0.375]]
     """

@@ -72,14 +72,14 @@ def page_worth(values: Array, below: Array, providers: Sequence[int], attention:
     attention
         Of the places that are filled.
 
-    >>> float(page_worth(np.array([0.0, 1.0]), np.array([[0.5]]), [2], np.array([1.0, 0.5])))  # two, one or no hit
+    >>> page_worth(np.array([0.0, 1.0]), np.array([[0.5]]), [2], np.array([1.0, 0.5]))  # two, one or no hit
     0.875
     """
     kinds = [(count, 1 - row) for count, row in zip(providers, below, strict=True)]
     fewer = np.cumsum(rank_chances(kinds, len(attention)), axis=-1)  # at most 0, 1, .. bests are above
     steps = (values[1:] - values[:-1])[:, None]
     ranked = values[0] + ((1 - fewer) * steps).sum(axis=0)
-    return (ranked * attention).sum()
+    return np.asarray((ranked * attention).sum()).item()
 
 
 def best_of_atoms(
@@ -97,7 +97,7 @@ def best_of_atoms(
     filled = np.array([number(Fraction(each)) for each in places_taken(attention, len(providers))])
     rising = np.array([number(Fraction(value)) for value in values])
     if len(values) == 1:
-        return rising[0] * filled.sum()
+        return np.asarray(rising[0] * filled.sum()).item()
     kinds = Counter(tuple(sorted(own)) for own in providers)
     rows = {atoms: _below(atoms, values, number) for own in kinds for atoms in own}
     below = [math.prod(rows[atoms] ** count for atoms, count in Counter(own).items()) for own in kinds]

@@ -1,0 +1,82 @@
+"""What all engines share: binomial laws, realised means, the best page in three arithmetics, draws from copies."""
+
+import itertools
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from cloneproof.laws.arithmetic import FLOATS, ball
+from cloneproof.laws.best import best_of_atoms
+from cloneproof.laws.counts import MISSING, binomial, binomial_floats, binomial_rows
+from cloneproof.laws.draws import UniformDraws
+from cloneproof.laws.means import CopiedOriginal, count_realisations, exact_atoms, merge_equal_means, realisations
+
+VALUES = np.array([0.1, 0.4, 0.9])
+ONE, OTHER = exact_atoms([(0.1, 3), (0.9, 1)]), exact_atoms([(0.1, 1), (0.4, 1), (0.9, 2)])
+
+
+@pytest.mark.parametrize(("rounds", "mean"), [(1, 0.3), (7, 0.5), (400, 0.01), (30_000, 0.2), (10**6, 0.9995)])
+def test_the_fast_binomial_law_is_the_exact_one(rounds, mean):
+    exact, fast = binomial(rounds, mean, FLOATS), binomial_floats(rounds, mean)
+    assert fast.high <= exact.high
+    assert fast.low >= exact.low
+    inside = exact.weights[fast.low - exact.low : fast.high - exact.low + 1]
+    assert fast.weights == pytest.approx(inside, rel=1e-10)
+    assert 1 - inside.sum() <= MISSING
+    assert fast.mean == pytest.approx(rounds * mean, rel=1e-11)
+
+
+def test_rows_of_sure_and_unsure_coins():
+    assert binomial_rows(2, [0.0, 0.25, 1.0]) == pytest.approx(
+        np.array([[1, 0, 0], [9 / 16, 6 / 16, 1 / 16], [0, 0, 1]])
+    )
+
+
+def test_realisations_are_those_of_the_ordered_list():
+    originals = [CopiedOriginal(ONE, 2), CopiedOriginal(OTHER, 1), CopiedOriginal(ONE, 2), CopiedOriginal(ONE, 1)]
+    laws = []
+    for ordered in (False, True):
+        law, number = Counter(), 0
+        for chance, runs in realisations(originals, ordered):
+            law[merge_equal_means(runs)] += chance
+            number += 1
+        assert number == count_realisations(originals, ordered)
+        laws.append(law)
+    assert laws[0] == laws[1]
+    assert sum(laws[0].values()) == 1
+
+
+@pytest.mark.parametrize("attention", [(1.0,), (1.0, 0.5), (1.0, 0.5, 0.25, 0.125)])
+def test_the_best_page_is_the_average_over_all_means(attention):
+    providers = [(ONE, OTHER), (OTHER,), (ONE, OTHER)]
+    expected = Fraction(0)
+    for drawn in itertools.product(*(atoms for own in providers for atoms in own)):
+        values = iter(Fraction(value) for value, _ in drawn)
+        bests = sorted((max(next(values) for _ in own) for own in providers), reverse=True)
+        worth = sum(Fraction(part) * best for part, best in zip(attention, bests, strict=False))
+        expected += math.prod(weight for _, weight in drawn) * worth
+    assert best_of_atoms(providers, attention, Fraction) == expected
+    assert best_of_atoms(providers, attention) == pytest.approx(float(expected), rel=1e-14)
+    assert best_of_atoms(providers, attention, ball).contains(ball(expected))
+
+
+@pytest.mark.parametrize("draws", [1, 3, 60])
+def test_moments_of_draws_from_copies(draws):
+    """Copies are weights of the draws: against all realisations one by one."""
+    agents, copies = [(ONE, OTHER, ONE), (OTHER, OTHER)], [(3, 1, 1), (1, 4)]
+    base, gain = np.array([[0.9, 0.5, 0.2]]), np.array([[0.1, 0.4, 0.7]])
+    found = UniformDraws(agents, VALUES, copies)
+    moments, last = found.powers(draws, base, gain), found.last_powers(draws, base, gain, directly=draws)
+    for k, (agent, numbers) in enumerate(zip(agents, copies, strict=True)):
+        every, marked = 0.0, 0.0
+        for drawn in itertools.product(*agent):
+            at = np.searchsorted(VALUES, [value for value, _ in drawn])
+            chance, shares = float(math.prod(weight for _, weight in drawn)), np.array(numbers) / sum(numbers)
+            f, g = base[0, at] @ shares, (gain[0] * VALUES)[at] @ shares
+            every, marked = every + chance * f**draws, marked + chance * f ** (draws - 1) * g
+        assert moments[0][k, 0, draws] == pytest.approx(every, rel=1e-12)
+        assert last[0][k, 0] == pytest.approx(every, rel=1e-12)
+        assert last[2][k, 0] == pytest.approx(marked, rel=1e-12)
