@@ -121,5 +121,5 @@ def _award(market: Market) -> str:
 
 def _trial(made: Mechanism) -> dict[str, int]:
     """Return the trial of each agent, if it is not a parameter itself."""
-    follows = made.agent is not None and made.agent.explore > 1 and "agent_rounds" not in made.parameters
-    return {"agent_rounds": made.agent.explore} if made.agent is not None and follows else {}
+    follows = made.agent_rounds > 1 and "agent_rounds" not in made.parameters
+    return {"agent_rounds": made.agent_rounds} if follows else {}

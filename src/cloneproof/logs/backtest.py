@@ -203,7 +203,7 @@ def _shares(
 
 def affordable_rounds(made: Mechanism, arms: int) -> int:
     """Return how many rounds of a session take a few seconds at most."""
-    cheap = made.arm.draws > 0 or made.arm.commits
+    cheap = made.draws > 0 or made.arm.commits
     return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
 
 

@@ -131,8 +131,7 @@ def affordable_horizon(
 
 def _has_theorem(made: Mechanism) -> bool:
     """Return whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
-    scan = made.arm.draws > 0 and made.arm.commits
-    return scan or made.scoring.fresh or made.clearing.planned_epochs
+    return (made.draws > 0 and made.arm.commits) or made.scoring.fresh or made.in_epochs
 
 
 def _has_closed_form(market: Market, made: Mechanism) -> bool:

@@ -8,13 +8,14 @@ agent registered, and the horizon.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 from cloneproof._checks import known, one_of
 from cloneproof._randomness import Stream, substream, uniform
+from cloneproof._schedules import Bar
 from cloneproof.errors import MechanismError, brief
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.part import (
@@ -272,6 +273,76 @@ class Mechanism:
         return (self.arm,) if self.agent is None else (self.agent, self.arm)
 
     @property
+    def flat(self) -> bool:
+        """Whether one level holds the arms of all agents."""
+        return self.agent is None
+
+    @property
+    def draws(self) -> int:
+        """Slots of each agent, which are draws from its arms; 0 if the arms themselves are candidates."""
+        return self.arm.draws
+
+    @property
+    def arm_rounds(self) -> int:
+        """Rounds that every arm or slot is explored for; the paper's m."""
+        return self.arm.explore
+
+    @property
+    def agent_rounds(self) -> int:
+        """Rounds that every agent is tried for; the paper's M, and 0 in a flat mechanism."""
+        return 0 if self.agent is None else self.agent.explore
+
+    @property
+    def goes_on_comparing(self) -> bool:
+        """Whether agents are compared in every round after their trials."""
+        return self.agent is not None and not self.agent.commits
+
+    @property
+    def scans(self) -> bool:
+        """Whether the slots of all agents are tested in one timetable, until one passes or all were tested."""
+        return self.flat and self.draws > 0 and self.arm.commits
+
+    @property
+    def ranks_slots(self) -> bool:
+        """Whether the slots of all agents are shown by rank, and ranks never fall."""
+        return self.arm.slots.falling
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """What slots start with and earn, if they are ranked by balances."""
+        return self.arm.slots.bars
+
+    @property
+    def commits_to_agent(self) -> bool:
+        """Whether one agent has all rounds after the agents were tried."""
+        return self.agent is not None and self.agent.commits
+
+    @property
+    def clears_at_award(self) -> bool:
+        """Whether arm statistics are cleared once the agents were tried."""
+        return self.clearing.at_award
+
+    @property
+    def awards(self) -> bool:
+        """Whether trials of the agents are followed by a phase of another kind."""
+        return self.commits_to_agent or self.clears_at_award
+
+    @property
+    def in_epochs(self) -> bool:
+        """Whether a mechanism of its own is planned for each of several epochs."""
+        return self.clearing.planned_epochs
+
+    @property
+    def unchanging(self) -> bool:
+        """Whether all arms are kept and nothing is ever cleared."""
+        return self.sample is None and self.restart is None
+
+    def exploration(self, registered: Collection[int]) -> int:
+        """Return the rounds after which all is explored: all agents, then the arms of the largest; or all arms."""
+        compared = sum(registered) if self.flat else max(registered)
+        return len(registered) * self.agent_rounds + compared * self.arm_rounds
+
+    @property
     def permutation_invariant(self) -> bool:
         """Whether relabelling agents and arms relabels the run (the paper's PI), as declared."""
         return all(rule.permutation_invariant for rule in self.rules)
@@ -300,11 +371,7 @@ class Mechanism:
         rule = self.arm
         if pages:
             return "pages of several places take no agents while they run; register for the next season or session"
-        if (
-            self.agent is not None
-            or self.clearing.planned_epochs
-            or not (rule.draws and (rule.commits or rule.slots.falling))
-        ):
+        if not self.flat or self.in_epochs or not (self.scans or self.ranks_slots):
             return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
         if not rule.commits and ends != "at-random":
             return (
@@ -322,13 +389,13 @@ class Mechanism:
         A mechanism without such epochs has a single one.
         """
         if not self.clearing.flat_epochs:
-            return [(horizon, self.arm.explore)]
+            return [(horizon, self.arm_rounds)]
         ends = [0, *self.clearing.ends(horizon)]
         return [(ends[i] - ends[i - 1], self.clearing.arm_rounds(i)) for i in range(1, len(ends))]
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
         """Return the mechanism for this horizon: the fallback if it is too short to explore all agents."""
-        if self.fallback is not None and self.agent is not None and horizon < agents * self.agent.explore:
+        if self.fallback is not None and horizon < agents * self.agent_rounds:
             return self.fallback
         return self
 
@@ -462,7 +529,7 @@ def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoc
     [(8, 128, 'etc(53) x etc(15), restart at the award, score on 23 fresh rewards'), \
 (9, 44, 'etc(59) x etc(17), restart at the award, score on 25 fresh rewards')]
     """
-    if not mechanism.clearing.planned_epochs:
+    if not mechanism.in_epochs:
         return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
     ends = [0, *mechanism.clearing.ends(horizon)]
     return [

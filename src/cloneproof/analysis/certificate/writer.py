@@ -195,7 +195,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
     """
     if scan_theorem(case) is not None:
         return _scan_argument(case)
-    if case.running.arm.slots.bars and case.market.ends == "at-random":
+    if case.running.bars and case.market.ends == "at-random":
         return _bars_argument(audit, case)
     if not audit.thresholds:
         raise CertificateError(
@@ -214,7 +214,7 @@ def _argument(audit: Audit, case: AuditCase, from_arms: int | None) -> dict[str,
 def _scan_argument(case: AuditCase) -> dict[str, Any]:
     """Return the exact possible means of the agent's originals, and how many coins a test counts."""
     support = case.agent.support
-    if case.running.clearing.planned_epochs:
+    if case.running.in_epochs:
         raise CertificateError(
             "expected one mechanism over the whole horizon, got one in epochs, for which there is no certificate; "
             "certify the mechanism of an epoch"
@@ -228,7 +228,7 @@ def _scan_argument(case: AuditCase) -> dict[str, Any]:
         raise _continuous()
     means = sorted({Fraction(value) for value in support})
     listed = [f"{mean.numerator}/{mean.denominator}" for mean in means]
-    return {"kind": SCAN, "law": {"scores": "binomial", "pulls": case.running.arm.explore, "means": listed}}
+    return {"kind": SCAN, "law": {"scores": "binomial", "pulls": case.running.arm_rounds, "means": listed}}
 
 
 def _bars_argument(audit: Audit, case: AuditCase) -> dict[str, Any]:

@@ -144,9 +144,7 @@ def _of_function(path: str, function: types.FunctionType) -> Iterator[tuple[str,
 
 def _horizon(mechanism: Mechanism, shape: dict[str, int]) -> int:
     """A horizon with an award and a second exploration, if that is not too long."""
-    arms = max(shape.values()) if mechanism.agent is not None else sum(shape.values())
-    trial = 0 if mechanism.agent is None else len(shape) * mechanism.agent.explore
-    return max(1, min(trial + arms * mechanism.arm.explore + 12, LONGEST))
+    return max(1, min(mechanism.exploration(shape.values()) + 12, LONGEST))
 
 
 def _markets(mechanism: Mechanism) -> Iterator[tuple[dict[str, int], int]]:
@@ -369,10 +367,10 @@ def nothing_private_is_reachable(mechanism: Mechanism) -> Iterator[str]:
 
 def reservoir(mechanism: Mechanism) -> Iterator[str]:
     """Slots are tested, chosen and played in the same way for any numbers of registered arms."""
-    if not mechanism.arm.draws:
+    if not mechanism.draws:
         return
     for agents in (1, 3):
-        horizon = min(agents * (mechanism.arm.draws * max(1, mechanism.arm.explore) + 2) + 12, LONGEST)
+        horizon = min(agents * (mechanism.draws * max(1, mechanism.arm_rounds) + 2) + 12, LONGEST)
         for seed, late in product(range(5), (0, LATE)):
             plain, *others = (_served_slots(mechanism, arms[:agents], horizon, seed, late) for arms in ARM_NUMBERS)
             for arms, other in zip(ARM_NUMBERS[1:], others, strict=True):

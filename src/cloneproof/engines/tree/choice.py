@@ -260,7 +260,7 @@ def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     assert agent is not None
     if not score.allows(shape.registered[owner]):
         return np.zeros_like(decided)
-    arms, explore = len(shape.levels[owner]), shape.mechanism.arm.explore
+    arms, explore = len(shape.levels[owner]), shape.mechanism.arm_rounds
     skipped = score.skipped_rounds(arms, explore, agent.commits)
     start = max(skipped, arms * explore) if score.fresh else skipped
     if shape.counts_anew:

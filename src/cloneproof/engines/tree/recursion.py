@@ -89,12 +89,12 @@ class RoundStep:
         clock = np.full(count, self.round)
         agents, _ = spread(rule, rule.explore, clock, pulls, mean, decided, chosen)
         first = self.round == shape.owners * rule.explore + 1
-        return agents, first and (rule.commits or shape.mechanism.clearing.at_award)
+        return agents, first and (rule.commits or shape.mechanism.clears_at_award)
 
     def _award(self, states: States, owner: int) -> None:
         """Clear the arms' statistics, and forget the losers if the choice is final."""
         shape = self.shape
-        if shape.mechanism.clearing.at_award:
+        if shape.mechanism.clears_at_award:
             for a in range(len(shape.arms)):
                 for name in ("pulls", "sum", "chosen"):
                     _clear(states, shape.row(name, a))
@@ -253,7 +253,7 @@ def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     epochs = clearing if clearing.flat_epochs else None
     states, weights = _begin(shape)
     rate, total = np.zeros(shape.owners), np.zeros(shape.owners)
-    explore, epoch, played, roundings = shape.mechanism.arm.explore, 0, 0, 0.0
+    explore, epoch, played, roundings = shape.mechanism.arm_rounds, 0, 0, 0.0
     steepness = max((o.belief.steepness for o in shape.originals), default=0.0)
     begun, lost = 0, 0.0
     rewards: dict[int, RoundRewards] = {}

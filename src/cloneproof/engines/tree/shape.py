@@ -141,7 +141,7 @@ class Shape:
     def flat(self) -> bool:
         """Whether there is only one level, or an agents' level with nobody to compare and nothing to clear."""
         m = self.mechanism
-        return m.agent is None or (self.owners == 1 and m.restart is None and m.scoring.counts_all)
+        return m.flat or (self.owners == 1 and m.restart is None and m.scoring.counts_all)
 
     @cached_property
     def arms(self) -> tuple[int, ...]:
@@ -173,18 +173,13 @@ class Shape:
     @cached_property
     def counts_anew(self) -> bool:
         """Whether scores of fresh rewards continue after the arms were cleared and explored once more."""
-        agent = self.mechanism.agent
-        return (
-            self.mechanism.scoring.fresh
-            and self.mechanism.clearing.at_award
-            and agent is not None
-            and not agent.commits
-        )
+        m = self.mechanism
+        return m.scoring.fresh and m.clears_at_award and m.goes_on_comparing
 
     @cached_property
     def may_be_decided(self) -> bool:
         """Whether there can be states in which no reward matters any more."""
-        agents = self.agents_idle or (self.mechanism.agent is not None and self.mechanism.agent.commits)
+        agents = self.agents_idle or self.mechanism.commits_to_agent
         arms = all(self.idle) if self.agents_idle else any(self.idle)
         return agents and (self.mechanism.arm.commits or arms)
 
@@ -194,7 +189,7 @@ class Shape:
 
     def _names(self) -> Iterator[tuple[str, int]]:
         arm, agent = self.mechanism.arm, self.mechanism.agent
-        forgets = arm.commits or self.mechanism.clearing.at_award
+        forgets = arm.commits or self.mechanism.clears_at_award
         for a in range(len(self.arms)):
             level = self.level_of[a]
             if not self.idle[level]:

@@ -165,7 +165,7 @@ def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
     rule = mechanism.arm
     plain = mechanism.scoring.counts_all and mechanism.restart is None and mechanism.fallback is None
     if plain and rule.slots.fallback == "best" and rule.slots.threshold is None:
-        if rule.commits and not rule.binarise and agents == 1 and mechanism.agent is None:
+        if rule.commits and not rule.binarise and agents == 1 and mechanism.flat:
             return replace(mechanism, arm=etc(rounds=rule.explore, order="block"))
         if not rule.commits and rule.order != "index":
             return replace(mechanism, arm=replace(rule, slots=Slots()))
@@ -207,8 +207,8 @@ def drawn_arms(
     market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Horizons, engine: ArmsEngine
 ) -> dict[int, Evaluation]:
     """Average payoffs and regret over what everybody's slots hold, at each horizon."""
-    _check_ways(market, mechanism.arm.draws)
-    laws = {agent.name: slots_held(agent, mechanism.arm.draws, copies[agent.name]) for agent in market.agents}
+    _check_ways(market, mechanism.draws)
+    laws = {agent.name: slots_held(agent, mechanism.draws, copies[agent.name]) for agent in market.agents}
     return _average(market, mechanism, laws, horizons, engine)
 
 
@@ -216,7 +216,7 @@ def payoffs_by_slots(
     market: Market, mechanism: Mechanism, name: str, horizons: Horizons, engine: ArmsEngine
 ) -> dict[SlotsHeld, dict[int, Estimate]]:
     """Compute an agent's payoff for each way its slots can hold its originals, up to exchanges; others are honest."""
-    slots = mechanism.arm.draws
+    slots = mechanism.draws
     _check_ways(market, slots)
     laws = {agent.name: slots_held(agent, slots, (1,) * agent.count) for agent in market.agents}
     found = {}

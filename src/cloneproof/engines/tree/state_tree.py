@@ -80,14 +80,14 @@ def tree(
     )
     if market.segments:
         return _in_segments(market, mechanism, copies, wanted)
-    if mechanism.arm.slots.falling:
+    if mechanism.ranks_slots:
         raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     copies = {agent.name: copies[agent.name] for agent in market.agents}
     if market.ends == "at-random":
         return {horizon: _to_random_end(market, mechanism, copies, horizon) for horizon in wanted}
-    if mechanism.clearing.planned_epochs:
+    if mechanism.in_epochs:
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
-    if mechanism.arm.draws:
+    if mechanism.draws:
         check_rewards(mechanism, market.family)
         if not (mechanism.arm.commits and mechanism.arm.binarise):
             return drawn_arms(market, mechanism, copies, wanted, tree)
@@ -129,7 +129,7 @@ def _in_segments(
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
     """Mix over fixed ends, with the mechanism as it runs at the mean; rounds after the last of them are error."""
-    if mechanism.sample is not None or mechanism.clearing.planned_epochs:
+    if mechanism.sample is not None or mechanism.in_epochs:
         raise refusal("a mechanism that does not look at the horizon, to a random end", mechanism.name)
     if mean > LONGEST_MEAN:
         raise refusal(f"a mean of at most {LONGEST_MEAN} rounds to a random end", f"{mean}")
@@ -151,7 +151,7 @@ def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mea
 
 def _slots(market: Market, mechanism: Mechanism, copies: FullCopies, horizons: list[int]) -> dict[int, Evaluation]:
     """Play a contest of champions that are found on coins: the rewards up to each horizon."""
-    if mechanism.agent is None or len(market.agents) == 1:
+    if mechanism.flat or len(market.agents) == 1:
         raise refusal(
             "a contest of champions", "a scan over slots, which has a closed form", "use engine='closed-form'"
         )
@@ -192,8 +192,8 @@ def _check_rule(rule: Rule, deterministic: bool) -> None:
 
 def _check_score(mechanism: Mechanism) -> None:
     """Refuse a score that a state with deterministic rewards cannot hold."""
-    score, goes_on = mechanism.scoring, mechanism.agent is not None and not mechanism.agent.commits
-    if score.partial and (not score.fresh or (goes_on and mechanism.clearing.at_award)):
+    score = mechanism.scoring
+    if score.partial and (not score.fresh or (mechanism.goes_on_comparing and mechanism.clears_at_award)):
         expected = "scores that count all rewards, or fresh ones of one arm, where rewards are sure"
         raise refusal(expected, f"{score.name!r} in {mechanism.name!r}")
 

@@ -209,7 +209,7 @@ def _checked_weights(weights: object, arms: Mapping[str, int]) -> dict[str, tupl
 
 def check_takes_weights(mechanism: Mechanism) -> None:
     """Refuse a mechanism that has no draws for weights to go by."""
-    if not mechanism.arm.draws:
+    if not mechanism.draws:
         raise MechanismError(
             f"weights expect a mechanism that draws from arms, such as 'reservoir', got {mechanism.name!r}; "
             "leave them out, or use another mechanism"
@@ -235,7 +235,7 @@ def check_rewards(mechanism: Mechanism, family: RewardFamily) -> None:
     if family.low >= 0 and family.high <= 1:
         return
     normal = family.law == "normal"
-    coins, slots = any(rule.binarise for rule in mechanism.rules), mechanism.arm.draws > 0
+    coins, slots = any(rule.binarise for rule in mechanism.rules), mechanism.draws > 0
     if coins or (slots and not normal):
         expected = "rewards in [0, 1]" if coins else "gaussian rewards or rewards in [0, 1]"
         advice = (

@@ -13,9 +13,9 @@ from cloneproof.mechanisms.online.state import OneLevelState, RunningState, Slot
 
 def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLevelState]:
     """Return the class of the state, by the structure of the mechanism."""
-    if mechanism.agent is not None:
+    if not mechanism.flat:
         return TwoLevelState
-    return SlotState if mechanism.arm.draws and mechanism.arm.commits else OneLevelState
+    return SlotState if mechanism.draws and mechanism.arm.commits else OneLevelState
 
 
 class EpochState(RunningState):
@@ -70,7 +70,7 @@ MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
 def initial_state(setup: StateSetup) -> MechanismState:
     """Return the state before the first round of the mechanism for this horizon."""
     running = setup.mechanism.at_horizon(len(setup.registration.names), setup.horizon)
-    made = EpochState if running.clearing.planned_epochs else level_state(running)
+    made = EpochState if running.in_epochs else level_state(running)
     return made(setup._replace(mechanism=running))
 
 

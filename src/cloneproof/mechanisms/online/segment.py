@@ -97,7 +97,7 @@ class Segment:
         self.allocations: dict[Allocation, Allocation] = {}
         own = segment_stream(stream, self.number)
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
-        self.withdrawals = Withdrawals(self.mechanism.arm.draws > 0, withdrawn)
+        self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
         setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
         self.state: Any = slate_state(setup, self.places) if self.places else initial_state(setup)

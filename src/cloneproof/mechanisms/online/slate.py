@@ -255,7 +255,7 @@ SlateState = LaboratoryState | TopArmsState
 def check_takes_positions(mechanism: Mechanism) -> None:
     """Refuse a mechanism that cannot fill a page of several places."""
     rule, name = mechanism.arm, mechanism.name
-    flat = mechanism.agent is None and mechanism.sample is None and mechanism.restart is None
+    flat = mechanism.flat and mechanism.unchanging
     if flat and rule.draws and rule.commits and rule.slots.threshold is not None:
         raise MechanismError(
             f"mechanism {name!r} takes the best of its draws where a page has positions, got a threshold; leave it out"
@@ -281,4 +281,4 @@ def checked_places(positions: object, segments: Iterable[str]) -> int | dict[str
 def slate_state(setup: StateSetup, places: int) -> SlateState:
     """Return the state of a mechanism that fills pages of so many places."""
     check_takes_positions(setup.mechanism)
-    return (LaboratoryState if setup.mechanism.arm.draws else TopArmsState)(setup, places)
+    return (LaboratoryState if setup.mechanism.draws else TopArmsState)(setup, places)

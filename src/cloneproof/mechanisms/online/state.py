@@ -169,7 +169,7 @@ class OneLevelState(FlatState):
         """Return the candidates of an agent, each as its key, the agent and the arm."""
         key, keys = registration.agent_keys[agent], registration.arm_keys[agent]
         held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
-        if self.mechanism.arm.draws:
+        if self.mechanism.draws:
             slots = level_stream(self.draws, self.version, key + 1)
             held = enumerate(agent_slots(self.mechanism.arm, slots, registration.pools[agent]))
         return [((key << 32) + own, agent, arm) for own, arm in held]
@@ -318,7 +318,7 @@ class TwoLevelState(RunningState):
         self.withdrawals = withdrawals
         self.mechanism, self.registration = mechanism, registration
         self.stream, self.draws = substream(stream, LEVELS_STREAM), substream(slots, LEVELS_STREAM)
-        self.clears = mechanism.clearing.at_award
+        self.clears = mechanism.clears_at_award
         self.staged = mechanism.agent.commits or self.clears
         self.version = self.first = first
         self.arms: list[list[int]] = []
@@ -361,7 +361,7 @@ class TwoLevelState(RunningState):
 
     def _read_score(self, rule: Rule) -> None:
         """Read the parts of the score that are needed in every round, by agent."""
-        score, explore = self.mechanism.scoring, self.mechanism.arm.explore
+        score, explore = self.mechanism.scoring, self.mechanism.arm_rounds
         rewards = math.inf if score.rounds is None else score.rounds
         self.counts_all, self.fresh = score.counts_all, score.fresh
         self.most = [rewards if score.allows(arms) else 0 for arms in self.registration.arms]

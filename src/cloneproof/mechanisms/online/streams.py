@@ -93,4 +93,4 @@ def coins_of(mechanism: Mechanism, stream: Stream, agent_keys: Sequence[int]) ->
     """Return the coins of a session; None if no rule of the mechanism counts coins."""
     if not any(rule.binarise for rule in mechanism.rules):
         return None
-    return Coins(stream, agent_keys, mechanism.arm.draws > 0)
+    return Coins(stream, agent_keys, mechanism.draws > 0)

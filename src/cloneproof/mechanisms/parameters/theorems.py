@@ -66,22 +66,22 @@ def outside_conditions(mechanism: Mechanism, registered: Mapping[str, int], hori
     >>> outside_conditions(mechanism("h-etc-r", agent_rounds=10, arm_rounds=5), {"ana": 3, "bo": 1}, 100)
     ["the trial of 10 rounds cannot explore the 3 arms of 'ana' for 5 rounds each"]
     """
-    if mechanism.clearing.planned_epochs:
+    if mechanism.in_epochs:
         return _in_epochs(mechanism, registered, horizon)
-    agent = mechanism.agent
-    if agent is None or not (agent.commits or mechanism.clearing.at_award):
+    trial = mechanism.agent_rounds
+    if not mechanism.awards:
         return _exploration_only(mechanism, registered, horizon)
     sentences = []
-    needed = len(registered) * agent.explore
+    needed = len(registered) * trial
     if horizon < needed:
         running = "agents are chosen uniformly" if mechanism.fallback else "the trial does not end"
         sentences.append(f"a horizon of {horizon} is shorter than the trials of {needed} rounds: {running}")
     sentences += _without_a_score(registered, mechanism.scoring.max_arms)
     for name, arms in registered.items():
-        if mechanism.scoring.allows(arms) and arms * mechanism.arm.explore > agent.explore:
+        if mechanism.scoring.allows(arms) and arms * mechanism.arm_rounds > trial:
             sentences.append(
-                f"the trial of {agent.explore} rounds cannot explore the {arms} arms of {name!r} "
-                f"for {mechanism.arm.explore} rounds each"
+                f"the trial of {trial} rounds cannot explore the {arms} arms of {name!r} "
+                f"for {mechanism.arm_rounds} rounds each"
             )
     return sentences
 
@@ -98,8 +98,8 @@ def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int
     """Check a mechanism in epochs: agents without a score, and whether any epoch has an award."""
     sentences = _without_a_score(registered, mechanism.clearing.max_arms)
     plan = running_epochs(mechanism, len(registered), horizon)
-    trials = [(epoch, len(registered) * epoch.mechanism.agent.explore) for epoch in plan if epoch.mechanism.agent]
-    if not any(epoch.mechanism.clearing.at_award and epoch.rounds > needed for epoch, needed in trials):
+    trials = [(epoch, len(registered) * epoch.mechanism.agent_rounds) for epoch in plan if epoch.mechanism.agent]
+    if not any(epoch.mechanism.clears_at_award and epoch.rounds > needed for epoch, needed in trials):
         sentences.append(f"no epoch up to a horizon of {horizon} is long enough for an award")
     return sentences
 
@@ -108,8 +108,7 @@ def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horiz
     """Check whether explore-then-commit ever reaches its commitment."""
     if not mechanism.arm.commits or mechanism.clearing.flat_epochs:
         return []
-    arms = sum(registered.values()) if mechanism.agent is None else max(registered.values())
-    rounds = arms * mechanism.arm.explore
+    rounds = (sum if mechanism.flat else max)(registered.values()) * mechanism.arm_rounds
     if horizon >= rounds:
         return []
     return [f"a horizon of {horizon} is shorter than the exploration of {rounds} rounds: nothing is ever committed to"]

@@ -190,7 +190,7 @@ def score_tail(mechanism: Mechanism, means: Sequence[float], copies: Sequence[in
 
 def psi_tail(mechanism: Mechanism, means: Sequence[float], reading: Reading = "own arms") -> Tail:
     """Return psi: m rewards of each arm and the rest of the best one, or all M of the best arm, as printed."""
-    trial, m = _trial(mechanism), mechanism.arm.explore
+    trial, m = _trial(mechanism), mechanism.arm_rounds
     left = trial - len(means) * m if reading == "own arms" else trial
     if left < 0:
         raise MechanismError(
@@ -227,7 +227,7 @@ def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -
 
     Where q falls short most, and where it does so by the largest part of the bound (a `Worst` of the two swapped).
     """
-    best, m = max(means), mechanism.arm.explore
+    best, m = max(means), mechanism.arm_rounds
     factor = max(0.0, 1 - sum(mistake_paper(best - mean, m) for mean in means if mean < best))
     q, bound = score_tail(mechanism, means, (1,) * len(means)), factor * psi_tail(mechanism, means, reading)
     ratio = np.divide(q, bound, out=np.ones_like(q), where=bound > VISIBLE)
@@ -237,9 +237,9 @@ def tail_lower(mechanism: Mechanism, means: Sequence[float], reading: Reading) -
 
 
 def _trial(mechanism: Mechanism) -> int:
-    if mechanism.agent is None or not math.isfinite(mechanism.agent.explore) or mechanism.agent.explore < 1:
+    if not math.isfinite(mechanism.agent_rounds) or mechanism.agent_rounds < 1:
         raise MechanismError("expected a mechanism whose agents have a trial, got one without; use e.g. h-etc-r")
-    return mechanism.agent.explore
+    return mechanism.agent_rounds
 
 
 def _from_above(law: Tail) -> Tail:

@@ -94,7 +94,7 @@ def _stepped(job: Job) -> int | None:
     mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
     if job.market.family.law != "coin" or loop_of(job) != "any":
         return None
-    if mechanism.sample is not None or mechanism.restart is not None or mechanism.fallback is not None:
+    if not mechanism.unchanging or mechanism.fallback is not None:
         return None
     if agent is None:
         return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
@@ -106,7 +106,7 @@ def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
     """Return where registered arms of each level begin, and their end; how many each keeps; a sample's size or 0."""
     first, sample = first_arms(job), job.mechanism.sample
     size = sample.size(job.market.horizon) if isinstance(sample, Sample) else 0
-    first = first[[0, -1]] if job.mechanism.agent is None else first
+    first = first[[0, -1]] if job.mechanism.flat else first
     return first, np.minimum(np.diff(first), size or MOST_ARMS), size
 
 
@@ -124,7 +124,7 @@ def choice_of(job: Job) -> KernelChoice:
     levels, arms, most = len(kept), int(kept.sum()), int(kept.max())
     slots = (4 if sample else 3) * arms + 3 * levels
     if job.market.family.law != "point":
-        if mechanism.agent is None and not sample and arms <= MOST_FLAT_ARMS:
+        if mechanism.flat and not sample and arms <= MOST_FLAT_ARMS:
             return KernelChoice(FLAT_UCB, arms, 0, (7 * arms + 1) // 2)
         if max(levels, most) <= MOST_FLAT_ARMS and slots <= MOST_TREE_SLOTS:
             return KernelChoice(TREE_UCB, most, levels, slots)
@@ -164,13 +164,13 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
     """Record of a range of runs of a job, without the places of its results; `begin` counts the runs before it."""
     job, mechanism = runs.job, runs.job.mechanism
     first, kept, sample = _level_ends(job)
-    arms = arm_table(job, mechanism.agent is None)
+    arms = arm_table(job, mechanism.flat)
     owners = np.array([(i, o) for i, agent in enumerate(job.market.agents) for o in range(agent.count)], np.int32)
     record = np.zeros(1, PLAN)
     numbers: dict[str, Any] = {
         "begin": begin, "count": runs.number, "first": runs.first, "seed": substream(0, job.seed),
         "horizon": job.market.horizon, "agents": len(job.market.agents), "originals": len(owners),
-        "arms": len(arms), "levels": len(kept), "flat": mechanism.agent is None,
+        "arms": len(arms), "levels": len(kept), "flat": mechanism.flat,
         "constant": job.market.family.law == "point", "sample": sample,
         "positions": int(kept.sum()), "means": upload(means.rows), "means_first": means.first,
         "means_rows": len(means.rows), "original": upload(arms["column"].astype(np.int32)),
