@@ -57,7 +57,7 @@ def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdi
 
     That of the index is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing.
     """
-    if not made.arm.slots.falling:
+    if not made.ranks_slots:
         return "it has no promise for a market that ends at random"
     cases = [audit_case(market, made, agent.name) for agent in market.agents]
     try:
@@ -68,7 +68,7 @@ def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdi
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
     proven = all(most.kind == "proven" for most in ceilings)
-    provable = proven or (not made.arm.slots.bars and market.most_originals <= MOST_PROVEN)
+    provable = proven or (not made.bars and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
     said = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
@@ -110,19 +110,19 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, AwardSta
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = made.at_horizon(agents, horizon)
-    if market.places and running.arm.draws:
-        tests = float(min(horizon, running.arm.draws * running.arm.explore * agents))
+    if market.places and running.draws:
+        tests = float(min(horizon, running.draws * running.arm_rounds * agents))
         return tests / horizon, AwardStart(tests, tests)
-    if running.arm.draws and running.agent is None and running.arm.explore:
-        latest = running.arm.draws * running.arm.explore * agents
+    if running.scans:
+        latest = running.draws * running.arm_rounds * agents
         priors = [agent.priors for agent in market.agents]
         share = reservoir_market(priors, horizon).exploration(numbers_of(running.arm))
         return share, AwardStart(share * horizon, float(min(latest, horizon)))
-    if running.agent is None and running.arm.commits:
-        rounds = float(min(horizon, running.arm.explore * market.originals))
+    if running.flat and running.arm.commits:
+        rounds = float(min(horizon, running.arm_rounds * market.originals))
         return rounds / horizon, AwardStart(rounds, rounds)
-    if running.agent is not None and running.agent.explore > 1:
-        rounds = float(min(horizon, running.agent.explore * agents))
+    if running.agent_rounds > 1:
+        rounds = float(min(horizon, running.agent_rounds * agents))
         return rounds / horizon, AwardStart(rounds, rounds)
     return None, None
 
@@ -138,7 +138,7 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
             "rates declared here, at 99 %: by samples.",
             rates,
         )
-    if made.arm.draws:
+    if made.draws:
         return f"{SCAN_PROMISE} No number has to be right for that.", ""
     if made.scoring.max_arms is not None:
         gap = "" if market.gap is None or math.isinf(market.gap) else (
@@ -151,15 +151,14 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
             f"no provider has more than {market.most_originals} items{gap}, and there are at most {market.horizon:,} "
             "rounds",
         )
-    alone = made.agent is not None and made.agent.uniform
-    why = ": providers do not compete for rounds" if alone else ""
+    why = ": providers do not compete for rounds" if made.uniform_agents else ""
     return f"No provider gains by registering copies, for the rates declared here{why}.", rates
 
 
 def seen(market: Market, made: Mechanism) -> str:
     """Describe what visitors and sellers will see: items shown, how traffic is shared, what must stay constant."""
     stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
-    return f"{(_seen_on_pages if market.places and made.arm.draws else _seen)(market, made)} {stays}"
+    return f"{(_seen_on_pages if market.places and made.draws else _seen)(market, made)} {stays}"
 
 
 def _seen_on_pages(market: Market, made: Mechanism) -> str:
@@ -176,9 +175,9 @@ def _seen(market: Market, made: Mechanism) -> str:
     agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
     exploring, _ = exploration(market, made)
     arm, items = running.arm, f"{market.originals:,} items"
-    if arm.draws and running.agent is None and not arm.explore:
+    if running.ranks_slots:
         return _seen_side_by_side(market, arm)
-    if arm.draws and running.agent is None:
+    if running.scans:
         tests = min(arm.draws * agents, (exploring or 0.0) * market.horizon / max(1, arm.explore))
         shown = min(market.originals, max(1, round(tests)))
         return (
@@ -191,12 +190,12 @@ def _seen(market: Market, made: Mechanism) -> str:
             f"{arm.explore:,} rounds for each provider; then one item of each of {agents:,} providers shares the "
             f"traffic, a better one more of it."
         )
-    if running.agent is not None and running.agent.commits:
+    if running.commits_to_agent:
         return (
             f"Each of {items} is shown at least {arm.explore:,} times; then one provider has all traffic, for the item "
             f"that did best."
         )
-    if running.agent is not None and running.agent.uniform:
+    if running.uniform_agents:
         return f"Every provider has 1/{agents:,} of the traffic, in the end for the item of its that did best."
     return f"All {items} are shown; those that do better have more of the traffic."
 

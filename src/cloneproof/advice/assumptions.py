@@ -168,7 +168,7 @@ def other_numbers(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
         return
     step = max(1, round(math.sqrt(slots.threshold)))
     for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
-        if 1 <= threshold <= made.arm.explore:
+        if 1 <= threshold <= made.arm_rounds:
             arm = replace(made.arm, slots=replace(slots, threshold=threshold))
             yield f"the threshold is {step:,} too {what}", replace(made, arm=arm)
 
@@ -220,7 +220,7 @@ def _half_as_far(prior: Prior) -> Prior:
 def _mistake(
     what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
 ) -> WrongDeclaration:
-    if made.arm.draws:
+    if made.draws:
         return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
     try:
         gain, agent, vector = largest_gain(truth, made)

@@ -452,7 +452,7 @@ class _Stages:
                 if not known:
                     continue
                 regret, made = min(known, key=lambda pair: pair[0].value)
-                choice, gain = made.name, 0.0 if not made.arm.slots.falling or len(made.arm.slots.bars) == 1 else None
+                choice, gain = made.name, 0.0 if not made.ranks_slots or len(made.bars) == 1 else None
             option = words.format(self.market.horizon)
             options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
         return tuple(options)

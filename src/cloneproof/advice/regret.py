@@ -119,8 +119,8 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
 
 def _moments_of(market: Market, made: Mechanism) -> Callable[[], Estimate] | None:
     """Return what computes the honest regret from moments of priors; None if the mechanism has no such formula."""
-    slots, draws, numbers = made.arm.slots, made.arm.draws, flat_numbers(market, made)
-    if slots.bars and made.agent is None and market.ends == "at-random":
+    slots, draws, numbers = made.arm.slots, made.draws, flat_numbers(market, made)
+    if slots.bars and made.flat and market.ends == "at-random":
         return partial(_regret_by_moments, market, lambda tabled: bars_regret(tabled, slots.bars, draws, QUOTED))
     if numbers is None or market.places:
         return None
@@ -144,8 +144,8 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
 def flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
     """Return the numbers of a flat reservoir to a fixed end, if it counts coins and falls back on the best count."""
     arm = made.arm
-    flat = made.agent is None and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
-    return None if not flat or made.clearing.planned_epochs or market.ends != "at-horizon" else numbers_of(arm)
+    flat = made.flat and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
+    return None if not flat or made.in_epochs or market.ends != "at-horizon" else numbers_of(arm)
 
 
 def numbers_of(arm: Rule) -> ReservoirNumbers:

@@ -293,6 +293,11 @@ class Mechanism:
         return 0 if self.agent is None else self.agent.explore
 
     @property
+    def uniform_agents(self) -> bool:
+        """Whether agents share the rounds, whatever their rewards."""
+        return self.agent is not None and self.agent.uniform
+
+    @property
     def goes_on_comparing(self) -> bool:
         """Whether agents are compared in every round after their trials."""
         return self.agent is not None and not self.agent.commits

@@ -239,7 +239,7 @@ class Phases:
 
     @property
     def arm_rounds(self) -> int:
-        return self.mechanism.arm.explore
+        return self.mechanism.arm_rounds
 
     def order_matters(self, arms: int) -> bool:
         """Return whether the order of registration can matter: only if an exploration by index is cut short."""
@@ -282,7 +282,7 @@ def _pieces(runs: MeanCounts, phases: Phases, rewards: RewardLaw) -> tuple[list[
     """Return the joint law of score and award given the means, by the type of the chosen arm."""
     types = merge_equal_means(runs)
     arms, m = sum(count for _, count in types), phases.arm_rounds
-    score, restart = phases.mechanism.scoring, phases.mechanism.clearing.at_award
+    score, restart = phases.mechanism.scoring, phases.mechanism.clears_at_award
     groups, chosen = commitment_of_types(types, m, rewards)
     number = rewards.arithmetic.number
 

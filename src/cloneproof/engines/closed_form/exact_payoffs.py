@@ -68,11 +68,11 @@ WORK: Final = WorkUnits()
 def check_slots(mechanism: Mechanism, agents: int) -> None:
     """Refuse everything but bars and a flat scan over slots: a rule that tests draws on coins, without a contest."""
     rule = mechanism.arm
-    if rule.slots.bars and mechanism.agent is None:
+    if rule.slots.bars and mechanism.flat:
         return
     if not (rule.commits and rule.index == "mean" and rule.binarise):
         raise _refusal(mechanism, f"the rule {rule.name!r} on slots")
-    if mechanism.agent is not None and agents > 1:
+    if not mechanism.flat and agents > 1:
         raise _refusal(mechanism, "a contest of champions")
 
 
@@ -162,10 +162,10 @@ class Problem:
 
 def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
     """Return each agent's expected reward, and a bound on its rounding errors."""
-    if problem.mechanism.clearing.planned_epochs:
+    if problem.mechanism.in_epochs:
         return _in_epochs(problem)
-    if problem.mechanism.arm.draws:
-        rewards = bar_rewards if problem.mechanism.arm.slots.bars else reservoir_rewards
+    if problem.mechanism.draws:
+        rewards = bar_rewards if problem.mechanism.bars else reservoir_rewards
         if problem.places:
             rewards = partial(slate_rewards, attention=problem.places)
         return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
@@ -210,7 +210,7 @@ def _separate(problem: Problem, rounds: Sequence[Rounds]) -> tuple[list[Number],
     totals, worst, expected = [], 0, {}
     for originals, duration in zip(problem.agents, rounds, strict=True):
         if (originals, duration) not in expected:
-            earned, roundings = _level(problem, list(originals), problem.mechanism.arm.explore, duration)
+            earned, roundings = _level(problem, list(originals), problem.mechanism.arm_rounds, duration)
             expected[originals, duration] = sum(earned[1:], earned[0])
             worst = max(worst, roundings + len(originals))
         totals.append(expected[originals, duration])
@@ -247,7 +247,7 @@ def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
         return earned, worst
     mechanism = problem.mechanism
     if agents == 1:
-        if mechanism.clearing.at_award:
+        if mechanism.clears_at_award:
             prize, more = _separate(problem, [Fixed.of(award)])
             return [earned[0] + prize[0]], worst + more
         return _separate(problem, [Fixed.of(trial + award)])
@@ -263,7 +263,7 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
     Those that are counted before the last commitment, and the reward itself.
     """
-    if mechanism.clearing.planned_epochs:
+    if mechanism.in_epochs:
         plan = running_epochs(mechanism, agents, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
     arm, agent = mechanism.arm, mechanism.agent
@@ -277,9 +277,9 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
 
 def most_points(market: Market, mechanism: Mechanism) -> int:
     """Return the largest affordable number of points of a Gauss rule."""
-    if mechanism.arm.draws:
+    if mechanism.draws:
         return SLOTS
-    if mechanism.agent is None or not mechanism.agent.commits or len(market.agents) == 1:
+    if not mechanism.commits_to_agent or len(market.agents) == 1:
         return ALONE
     most = max(agent.count for agent in market.agents if any(prior.atoms is None for prior in agent.priors))
     if most > max(LISTED):
@@ -313,7 +313,7 @@ def closed_form(
         found = {key: closed_form(*part, copies, arithmetic) for key, part in alike.items()}
         return summed({name: found[tuple(map(id, part))] for name, part in parts.items()})
     running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
-    if bool(running.arm.slots.bars) != at_random:
+    if bool(running.bars) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")
         raise EngineError(
             f"the closed-form engine expects a market that ends {ends[0]}, got one that ends {ends[1]}",
@@ -324,7 +324,7 @@ def closed_form(
     check_time("closed form")
     if market.places:
         check_takes_positions(running)
-    if running.arm.draws:
+    if running.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
     elif (part := running.uncommitted_part) is not None:
@@ -345,7 +345,7 @@ def _by_quadrature(
 ) -> list[Estimate]:
     """Return payoffs and regret with Gauss rules: proven ones, or else an estimate from two resolutions."""
     most, sure = most_points(market, running), market.family.law == "point"
-    if not running.arm.slots.bars and (not sure or running.arm.draws):
+    if not running.bars and (not sure or running.draws):
         coins = most_coins(running, max(map(max, copies.values())), len(market.agents), market.horizon)
         points = min(most, points_for(coins))
         originals = [
@@ -358,7 +358,7 @@ def _by_quadrature(
         if apart <= SAME:
             method = f"closed form in {'balls' if arithmetic.proven else 'floats'} over Gauss rules of {points} points"
             return _estimates(market, running, copies, points, arithmetic, method, apart)
-        if arithmetic.proven or running.arm.draws or _is_sharp(market, running, min(most, FINE)):
+        if arithmetic.proven or running.draws or _is_sharp(market, running, min(most, FINE)):
             raise EngineError(
                 f"the closed-form engine expects continuous priors of which at most {points} points stand for all, got "
                 f"{coins} rewards of an original that tell them apart",
@@ -370,11 +370,11 @@ def _by_quadrature(
             "arithmetic='float', or prior.discretised(5)"
         )
     method = "closed form over quadrature, error from two resolutions"
-    points = BAR_POINTS if running.arm.slots.bars else min(most, FINE)
+    points = BAR_POINTS if running.bars else min(most, FINE)
     coarse = _estimates(market, running, copies, math.ceil(COARSE * points), arithmetic, method)
     fine = _estimates(market, running, copies, points, arithmetic, method)
     estimates = [_refine(a, b) for a, b in zip(coarse, fine, strict=True)]
-    return _with_jumps(estimates, market, points) if sure and not running.arm.draws else estimates
+    return _with_jumps(estimates, market, points) if sure and not running.draws else estimates
 
 
 def _estimates(
@@ -391,7 +391,7 @@ def _estimates(
     `apart` bounds what that changes in a round.
     """
     different = {id(prior): prior for agent in market.agents for prior in agent.priors}
-    rule: PointRule = "legendre" if running.arm.slots.bars else "gauss"  # the payoff bends sharply near a bar
+    rule: PointRule = "legendre" if running.bars else "gauss"  # the payoff bends sharply near a bar
     rules = {key: exact_points(prior, prior_points, rule) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
@@ -400,7 +400,7 @@ def _estimates(
     )
     every = [atoms for own in priors for atoms in own]
     means = [value for atoms in every for value, _ in atoms]
-    rewards = Bernoulli(arithmetic) if running.arm.draws else _reward_law(market, means, arithmetic)
+    rewards = Bernoulli(arithmetic) if running.draws else _reward_law(market, means, arithmetic)
     earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards, market.places))
     best, best_error = _best_round(market, priors, prior_points)
     best, best_error = market.horizon * best, market.horizon * best_error
@@ -472,9 +472,9 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
 def _is_sharp(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
-    rounds = running.arm.explore
+    rounds = running.arm_rounds
     if running.clearing.flat_epochs:
         rounds = running.clearing.arm_rounds(running.clearing.epoch(market.horizon))
-    if running.agent is not None and running.agent.commits:
-        rounds = max(rounds, running.scoring.counted_in(running.agent.explore))
+    if running.commits_to_agent:
+        rounds = max(rounds, running.scoring.counted_in(running.agent_rounds))
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

@@ -168,7 +168,7 @@ class Shape:
     @cached_property
     def agents_idle(self) -> bool:
         """Whether agents are chosen without a look at their rewards, ever."""
-        return self.flat or (self.mechanism.agent is not None and self.mechanism.agent.uniform)
+        return self.flat or self.mechanism.uniform_agents
 
     @cached_property
     def counts_anew(self) -> bool:

@@ -243,7 +243,7 @@ async def join(service: Service, caller: KeyRecord, params: Params, body: m.Join
 
     def work(market: LiveMarket, now: int) -> m.Registered:
         entry = market.join(agent, now, body.beacon)
-        effect = "at once" if market.mechanism.arm.slots.falling else "at the end of the pass of tests that runs"
+        effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
         if entry is None:
             effect = f"it takes part in season {market.season}, which is {market.state}"
         return m.Registered(agent, None, market.season, entry is None, effect)
@@ -258,7 +258,7 @@ async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body
     by: Withdrawer = "agent" if caller.role == "agent" else "platform"
 
     def work(market: LiveMarket, now: int) -> m.WithdrawalReply:
-        entry, drawn = market.withdraw_arm(agent, arm, now, by, body.reason), market.mechanism.arm.draws > 0
+        entry, drawn = market.withdraw_arm(agent, arm, now, by, body.reason), market.mechanism.draws > 0
         effect = f"season {market.next_registration} starts without it"
         if market.state == "running":
             where = " in that segment" if drawn and market.spec.segments else ""
@@ -272,7 +272,7 @@ async def start(service: Service, caller: KeyRecord, params: Params, body: m.Sta
     """Close registration and start the mechanism."""
 
     def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
-        slots = len(market.registry.agents) * market.mechanism.arm.draws
+        slots = len(market.registry.agents) * market.mechanism.draws
         if market.state != "open" or market.registry.arm_count + slots <= _QUICK:
             return None
         return market, market.season, market.registry.participants(market.season)

@@ -44,13 +44,13 @@ def check_room(market: LiveMarket, agent: str) -> None:
     """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
     registry, mechanism = market.registry, market.mechanism
     own, others = len(registry.agent(agent).arms), registry.arm_count
-    compares = not (mechanism.arm.commits or mechanism.arm.draws)
-    if compares and mechanism.agent is not None:
+    compares = not (mechanism.arm.commits or mechanism.draws)
+    if compares and not mechanism.flat:
         _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
-    most = MOST_COMPARED if compares and mechanism.agent is None else MOST_REGISTERED
+    most = MOST_COMPARED if compares and mechanism.flat else MOST_REGISTERED
     what = f"arms that {mechanism.name!r} compares in every decision" if most == MOST_COMPARED else "arms in a market"
     _check_quota(others, most, what)
-    if not mechanism.arm.draws:
+    if not mechanism.draws:
         _check_quota(others * max(1, len(market.spec.segments)), MOST_DECLARED, "arms in all segments together")
     _check_quota(own, max(1, most // market.spec.max_agents), f"arms of each of {market.spec.max_agents} agents")
 

@@ -238,7 +238,7 @@ def build_mechanism(spec: MarketSpec) -> Mechanism:
             key = repr((parameters, rounds))
             by_segment[name] = alike[key] = alike.get(key) or _made(spec, parameters, rounds)
         made = SegmentedMechanism.of(by_segment)
-    if made.arm.slots.falling and spec.ends == "at-horizon":
+    if made.ranks_slots and spec.ends == "at-horizon":
         raise invalid(f"mechanism {spec.mechanism!r} expects a market that ends at random; declare ends 'at-random'")
     if (spec.family.low < 0 or spec.family.high > 1) and any(rule.binarise for rule in made.rules):
         raise invalid(f"mechanism {spec.mechanism!r} expects rewards in [0, 1]; use another one")
