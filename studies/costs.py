@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 import cloneproof as cp
 from cloneproof.advice.regret import computed_regret, expected_best
-from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
+from cloneproof.analysis.deviations import BOTH, Split
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.market.market import Ends, full_copies
@@ -85,7 +85,8 @@ def rows(prior: cp.Prior, runs: int) -> Iterator[tuple[str, str]]:
 def with_account(made: cp.Mechanism, runs: int) -> tuple[Runs, Runs]:
     """What an agent earns honestly, and if it registers all items in a second account too."""
     here = market(cp.Beta(2, 60))
-    split, second = split_market(here, "a", Split((BOTH,) * 3)), account_names("a")[1]
+    twice = Split("a", (BOTH,) * 3)
+    split, second = twice.market(here), twice.accounts[1]
     drawn = np.random.default_rng(SEED).beta(2, 60, (runs, 5, 3)).tolist()
     worlds = [dict(zip("abcde", map(tuple, means), strict=True)) for means in drawn]
     honest = outcomes(Job(here, made, full_copies(here.agents, None), SEED, tuple(worlds)), 0, runs).served[:, 0]

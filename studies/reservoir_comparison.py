@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 import cloneproof as cp
 from cloneproof._sections import Section, Table
-from cloneproof.analysis.audit.other_deviations import BOTH, Split, split_payoffs
-from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.deviations import BOTH, Split
+from cloneproof.analysis.gain import exact_payoffs
 from cloneproof.cli.output import print_sections
 
 RUNS, SEED = 24, 0
@@ -154,11 +154,12 @@ def gains(here: cp.Market) -> tuple[float, float, float, float]:
     them between two at best; or among three.
     """
     mechanism, name = cp.mechanism("reservoir", market=here), here.agents[0].name
-    found, case = cp.audit(here, mechanism, agent=name, also=("informed",)).informed, audit_case(here, mechanism, name)
+    found = cp.audit(here, mechanism, agent=name, also=("informed",)).informed
     assert found is not None
 
     def split(owners: tuple[int, ...], accounts: int = 2) -> float:
-        return split_payoffs((case,), Split(owners, accounts), "closed-form")[here.horizon].value
+        paid = exact_payoffs([(here, mechanism)], Split(name, owners, accounts), "closed-form")
+        return paid[here.horizon].total.value
 
     earned = split((BOTH,) * 3), split((1, 2, 2)), split((1, 2, 4), 3)
     both, two, three = (each / found.honest.value - 1 for each in earned)

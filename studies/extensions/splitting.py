@@ -14,7 +14,7 @@ from drawing import Panel, figure, logarithmic, save
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.other_deviations import SECOND_NAME, Split, split_market, splits
+from cloneproof.analysis.deviations import SECOND_NAME, Split, splits
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.market import full_copies
 
@@ -57,7 +57,7 @@ def both_accounts(honest_market: cp.Market, mechanism: cp.Mechanism, split: Spli
     total = 0.0
     for weight, means in worlds:
         drawn = honest_market if means is None else honest_market.at({first.name: means})
-        two = split_market(drawn, first.name, split)
+        two = split.market(drawn)
         paid = closed_form(two, mechanism, full_copies(two.agents, None)).payoff
         total += weight * (paid[first.name].value + paid[first.name + SECOND_NAME].value)
     return total
@@ -71,7 +71,8 @@ def second_account(values: tuple[float, ...], originals: int, agents: int, horiz
         return None
     honest = closed_form(honest_market, made, full_copies(honest_market.agents, None)).payoff["a0"].value
     payoffs = {
-        split.owners: both_accounts(honest_market, made, split) for split in splits(OriginalKinds((0,) * originals))
+        owners: both_accounts(honest_market, made, Split(honest_market.agents[0].name, owners))
+        for owners in splits(OriginalKinds((0,) * originals))
     }
     best = max(payoffs, key=lambda owners: payoffs[owners])
     low = cp.Market([cp.Agent("a0", originals, cp.Point(values[0])), *honest_market.agents[1:]], horizon=horizon)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import cloneproof as cp
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.monte_carlo.job import Outcomes, run_streams, strata_of, words
 from cloneproof.engines.reference import simulate_run
@@ -39,7 +40,9 @@ def by_reference(job, first, count):
 
 def found_gain(market, mechanism, agent, copies, outcomes=by_reference, **options):
     full = full_copies(market.agents, copies if isinstance(copies, dict) else {agent: copies})
-    return sampled_gain(market, mechanism, agent, full, PairedSampling(outcomes=outcomes, **options))
+    return sampled_gain(
+        market, mechanism, CopiesOf(agent, full[agent], full), PairedSampling(outcomes=outcomes, **options)
+    )
 
 
 def test_fact_1_is_decided_and_stops_early():

@@ -6,8 +6,8 @@ import math
 import pytest
 
 import cloneproof as cp
-from cloneproof.analysis.audit.other_deviations import Split, split_market, split_payoffs
-from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.deviations import Split
+from cloneproof.analysis.gain import exact_gain, exact_payoffs
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.errors import CertificateError, EngineError
@@ -143,12 +143,14 @@ def test_different_arguments_in_different_segments_are_no_scan():
 
 
 def test_withholding_and_splits_add_up():
-    case = audit_case(MARKET, ETC, "bo")
-    split = Split((1, 2))
-    market = split_market(MARKET, "bo", split)
-    paid = [cp.evaluate(own, ETC).payoff for own in market.by_segment.values()]
-    together = sum(own[name].value for own in paid for name in own if name.startswith("bo"))
-    assert split_payoffs((case,), split, "closed-form")[MARKET.horizon].value == pytest.approx(together)
+    split = Split("bo", (1, 2))
+    market = split.market(MARKET)
+    payoffs = [cp.evaluate(own, ETC).payoff for own in market.by_segment.values()]
+    together = sum(own[name].value for own in payoffs for name in own if name.startswith("bo"))
+    paid = exact_payoffs([(MARKET, ETC)], split, "closed-form")[MARKET.horizon]
+    assert paid.total.value == pytest.approx(together)
+    gained = exact_gain(MARKET, ETC, split, "closed-form")
+    assert sum(own.gain.value for own in gained.by_segment.values()) == pytest.approx(gained.gain.value)
     audited = cp.audit(MARKET, ETC, agent="bo", also=("withholding",))
     worth = audited.also["withholding"]
     withheld = [cp.evaluate(own, ETC, {"bo": worth.copies}).payoff["bo"].value for own in MARKET.by_segment.values()]

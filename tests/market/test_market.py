@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof.advice.assumptions import market_of_bests, true_markets
 from cloneproof.advice.recommend import realised_markets
-from cloneproof.analysis.audit.other_deviations import Split, split_market
+from cloneproof.analysis.deviations import Split
 from cloneproof.market import family_names, market_from_toml, market_to_toml, reward_family
 from support.strategies import markets
 
@@ -190,7 +190,7 @@ DECLARED = cp.Market(
     "other",
     [
         lambda market: market.with_agents([cp.Agent("cy", 1, cp.Point(0.5))]),
-        lambda market: split_market(market, "ana", Split((1, 2))),
+        Split("ana", (1, 2)).market,
         market_of_bests,
         lambda market: realised_markets(market, seed=0)[0],
         lambda market: dict(true_markets(market))["items differ half as much"],

@@ -8,7 +8,7 @@ import pytest
 import advice
 import cloneproof as cp
 import played_advice as study
-from cloneproof.analysis.audit.informed import named_prior
+from cloneproof.analysis.deviations import named_prior
 from support.sizes import LONG
 
 SURE = 4.9  # standard errors: one wrong alarm in a million

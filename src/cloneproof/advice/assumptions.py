@@ -28,11 +28,10 @@ from cloneproof.advice.tuning import cost_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.conclusion import delay_bound
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.informed import named_prior
-from cloneproof.analysis.audit.other_deviations import BOTH, Split, account_names, split_market
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.strategies import payoffs, witnesses
+from cloneproof.analysis.deviations import BOTH, CopiesOf, Split, honesty, named_prior
 from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.gain import Payoff, compared, exact_payoffs, gain_columns
 from cloneproof.bounds import season_cost, season_length, second_account_floor
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
@@ -78,15 +77,15 @@ def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudge
     for number, agent in enumerate(market.agents):
         if agent.priors in [each.priors for each in market.agents[:number]]:
             continue
-        second = account_names(agent.name)[1]
-        several = split_market(market, agent.name, Split((BOTH,) * agent.count))
+        twice = Split(agent.name, (BOTH,) * agent.count)
+        several, second = twice.market(market), twice.accounts[1]
         doubled = tuple({**world, second: world[agent.name]} for world in worlds)
         honest = Job(market, made, full_copies(market.agents, None), sampling.seed, tuple(worlds))
         split = Job(several, made, full_copies(several.agents, None), sampling.seed, doubled)
         if "reference" in (kernel_for(honest)[0], kernel_for(split)[0]):
             return None
         both = outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
-        gains = (both - outcomes(honest, 0, runs).served[:, number]) / market.share
+        gains = gain_columns(outcomes(honest, 0, runs).served[:, number], both)[0] / market.share
         error = ERRORS * float(gains.std(ddof=1)) / runs**0.5
         worth.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
     return max(worth, key=lambda gain: gain.value)
@@ -249,13 +248,13 @@ def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector
     """Largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
     best = 0.0, truth.agents[0].name, (1,) * truth.agents[0].count
     for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
-        cases = (audit_case(truth, made, agent.name),)
-        honest = payoffs(cases, "closed-form", cases[0].kinds.honest)
-        if honest[truth.horizon].value <= 0:
+        honest = exact_payoffs([(truth, made)], honesty(truth, agent.name), "closed-form")[truth.horizon]
+        if honest.total.value <= 0:
             continue
         for vector in tried_vectors(agent.count):
-            (witness,) = witnesses(cases, "closed-form", honest, vector)
-            best = max(best, (witness.gain.high / witness.honest.value, agent.name, vector), key=itemgetter(0))
+            paid = exact_payoffs([(truth, made)], CopiesOf(agent.name, vector), "closed-form")[truth.horizon]
+            relative = compared(honest, paid).gain.high / honest.total.value
+            best = max(best, (relative, agent.name, vector), key=itemgetter(0))
     return best
 
 
@@ -288,7 +287,8 @@ def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> W
             alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
             knowing = evaluate(market.with_agents(alone), made, engine="closed-form").payoff[agent.name]
             own = honest.payoff[agent.name]
-            gain = max(gain, (knowing - own).value / own.value if own.value > 0 else math.inf)
+            more = compared(Payoff(own), Payoff(knowing)).gain.value
+            gain = max(gain, more / own.value if own.value > 0 else math.inf)
     except CloneproofError:
         gain, why = math.inf, unknown
     return WrongDeclaration(what, regret, gain, why)

@@ -14,8 +14,9 @@ from typing import Any, Literal
 from cloneproof._checks import count, number_in, whole
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, grid, kinds_of
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
-from cloneproof.analysis.gain import PairedSampling, draw_pairs
+from cloneproof.analysis.gain import PairedSampling, compared, payoff_of, sampled_gain
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation
@@ -80,7 +81,8 @@ class PayoffTable:
         def gain(vector: CopyVector) -> Estimate:
             if self.engine is None:
                 return self._sampled(profile, name, vector)
-            return self.evaluation({**profile, name: vector}).payoff[name] - self.evaluation(profile).payoff[name]
+            paid = [payoff_of(self.evaluation(own), name) for own in (profile, {**profile, name: vector})]
+            return compared(*paid).gain
 
         answers = Answers[CopyVector, Estimate](gain)
         run_search(answers, others)
@@ -93,21 +95,23 @@ class PayoffTable:
         roles = [(self.kinds[agent.name], profile[agent.name]) for agent in self.market.agents]
         key, names = tuple(sorted(roles)), [agent.name for agent in self.market.agents]
         if key not in self.evaluations:
-            found = exact_evaluations([(self.market, self.mechanism)], profile, engine)[0][self.market.horizon]
-            self.evaluations[key], self.namesakes[key] = found, dict(zip(roles, names, strict=True))
-        found, namesakes = self.evaluations[key], self.namesakes[key]
+            evaluation = exact_evaluations([(self.market, self.mechanism)], profile, engine)[0][self.market.horizon]
+            self.evaluations[key], self.namesakes[key] = evaluation, dict(zip(roles, names, strict=True))
+        evaluation, namesakes = self.evaluations[key], self.namesakes[key]
         alike = {name: namesakes[role] for role, name in zip(roles, names, strict=True)}
-        return found.renamed(alike)
+        return evaluation.renamed(alike)
 
     def _sampled(self, profile: FullCopies, agent: str, vector: CopyVector) -> Estimate:
         others = tuple(sorted((self.kinds[name], own) for name, own in profile.items() if name != agent))
         key = (self.kinds[agent], others, profile[agent], vector)
         if key not in self.sampled_gains:
-            sampling = PairedSampling(self.runs, seed=self.seed, stop_when_decided=False, seconds=self.seconds)
-            changed = {**profile, agent: vector}
-            totals, *_ = draw_pairs(self.market, self.mechanism, agent, changed, sampling, profile[agent])
-            method = f"{totals.runs} pairs of runs, seed {self.seed}"
-            self.sampled_gains[key] = totals.estimates(sampling.confidence, method, self.bounds)[0]
+            sampling = PairedSampling(
+                self.runs, seed=self.seed, stop_when_decided=False, seconds=self.seconds, bounds=self.bounds
+            )
+            deviation = CopiesOf(agent, vector, profile)
+            drawn = sampled_gain(self.market, self.mechanism, deviation, sampling, against=profile[agent])
+            method = f"{drawn.runs} pairs of runs, seed {self.seed}"
+            self.sampled_gains[key] = drawn.progress.estimates(sampling.confidence, method, self.bounds)[0]
         return self.sampled_gains[key]
 
 
@@ -170,12 +174,12 @@ class Strategies:
 
     def all_responses(self, table: PayoffTable, profile: FullCopies) -> dict[str, BestResponse]:
         """Everybody's best responses; equal agents with equal registrations share one."""
-        known: dict[tuple[int, CopyVector], BestResponse] = {}
+        responses: dict[tuple[int, CopyVector], BestResponse] = {}
         for agent in table.market.agents:
             role = (table.kinds[agent.name], profile[agent.name])
-            if role not in known:
-                known[role] = self.best_response(table, profile, agent)
-        return {agent.name: known[table.kinds[agent.name], profile[agent.name]] for agent in table.market.agents}
+            if role not in responses:
+                responses[role] = self.best_response(table, profile, agent)
+        return {agent.name: responses[table.kinds[agent.name], profile[agent.name]] for agent in table.market.agents}
 
     def step(self, agent: str, own: CopyVector, best: CopyVector) -> CopyVector:
         """Part of the way to the best response, at least one copy for each original that differs.
@@ -211,7 +215,7 @@ def follow(
         responses = strategies.all_responses(table, profile)
         if profile in rounds:
             return Path(tuple(profiles), responses, tuple(profiles[profiles.index(profile) : -1]))
-        if not any(each.pays for each in responses.values()) or len(profiles) > steps or clock.spent:
+        if not any(response.pays for response in responses.values()) or len(profiles) > steps or clock.spent:
             return Path(tuple(profiles), responses)
         rounds.append(profile)
         if in_turn:
@@ -220,7 +224,7 @@ def follow(
                 if best.pays:
                     profiles.append({**profiles[-1], agent.name: best.copies})
         else:
-            paying = {name: each.copies for name, each in responses.items() if each.pays}
+            paying = {name: response.copies for name, response in responses.items() if response.pays}
             steps_to = {name: strategies.step(name, profile[name], copies) for name, copies in paying.items()}
             profiles.append({**profile, **steps_to})
         clock.tell(len(profiles) - 1, steps, f"best responses, {'in turn' if in_turn else 'all at once'}")
@@ -425,8 +429,8 @@ def equilibrium(
     strategies = _strategies(market, mechanism, cap)
     clock = Deadline(budget, progress)
     most = max(map(len, strategies.vectors.values()))
-    each = None if budget is None else budget / (STEPS_AT_LEAST * most)
-    table = payoff_table(market, mechanism, whole(runs), checked_seed(seed), each)
+    of_vector = None if budget is None else budget / (STEPS_AT_LEAST * most)
+    table = payoff_table(market, mechanism, whole(runs), checked_seed(seed), of_vector)
     tried = f"every vector of up to {cap} copies of each original"
     return iterate(table, strategies, full, moves, clock, cap, tried)
 

@@ -24,21 +24,27 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_source,
     sample,
 )
+from cloneproof.engines.plays import plays, summed_plays
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError, MechanismError, OutOfTimeError, brief
 from cloneproof.market.market import Copies, FullCopies, Market, check_fixed_end, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
+EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
 ExactEngine = Literal["auto", "closed-form", "tree"]
+ArithmeticName = Literal["float", "ball"]
 
 
 def exact_evaluations(
-    worlds: Iterable[tuple[Market, Mechanism]], copies: FullCopies, engine: ExactEngine = "auto"
+    worlds: Iterable[tuple[Market, Mechanism]],
+    copies: FullCopies,
+    engine: ExactEngine = "auto",
+    arithmetic: ArithmeticName = "float",
 ) -> tuple[dict[int, Evaluation], list[str]]:
     """One market at several horizons, each with its mechanism; also says why the closed form was not used.
 
-    The tree computes all horizons of equal mechanisms in one pass.
+    The tree computes all horizons of equal mechanisms in one pass. Only the closed form computes in balls.
     """
     at_horizon = {market.horizon: (market, mechanism) for market, mechanism in worlds}
     evaluations: dict[int, Evaluation] = {}
@@ -46,7 +52,7 @@ def exact_evaluations(
     if engine != "tree":
         for horizon, (market, mechanism) in at_horizon.items():
             try:
-                evaluations[horizon] = closed_form(market, mechanism, copies)
+                evaluations |= _exactly("closed-form", market, mechanism, copies, [horizon], arithmetic)
             except EngineError as refusal:
                 if engine == "closed-form":
                     raise
@@ -55,11 +61,29 @@ def exact_evaluations(
     left = {horizon: world for horizon, world in at_horizon.items() if horizon not in evaluations}
     for market, mechanism, horizons in _equal_mechanisms(left):
         try:
-            evaluations |= tree(market, mechanism, copies, horizons)
+            evaluations |= _exactly("tree", market, mechanism, copies, horizons)
         except EngineError as refusal:
             reasons = [*refusals, refusal.reason]
             raise EngineError("no exact engine can do this: " + "; ".join(reasons)) from None
     return {horizon: evaluations[horizon] for horizon in at_horizon}, refusals
+
+
+def _exactly(
+    engine: EngineName,
+    market: Market,
+    mechanism: Mechanism,
+    copies: FullCopies,
+    horizons: Sequence[int],
+    arithmetic: ArithmeticName = "float",
+) -> dict[int, Evaluation]:
+    """Return the sum over plays at each horizon by the tree, or by the closed form at the market's own."""
+
+    def evaluated(own: Market, running: Mechanism, rounds: Sequence[int]) -> dict[int, Evaluation]:
+        if engine == "tree":
+            return tree(own, running, copies, rounds)
+        return {own.horizon: closed_form(own, running, copies, arithmetic)}
+
+    return summed_plays(market, mechanism, horizons, evaluated)
 
 
 def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple[Market, Mechanism, list[int]]]:
@@ -95,10 +119,6 @@ def check_mechanism_or_box(mechanism: object) -> None:
             f"expected a mechanism or a black box, got {brief(mechanism)}; make one with cp.mechanism(name, ..) or "
             "cp.BlackBox(MyPolicy)"
         )
-
-
-EngineName = Literal["auto", "closed-form", "tree", "monte-carlo"]
-ArithmeticName = Literal["float", "ball"]
 
 
 def evaluate(
@@ -180,10 +200,9 @@ def evaluate(
     for name in engines:
         try:
             with clock.share(1 if name == engines[-1] else 2).for_engines():
-                if name == "closed-form":
-                    evaluation = closed_form(market, mechanism, full, arithmetic)
-                elif name == "tree":
-                    evaluation = tree(market, mechanism, full)[market.horizon]
+                if name != "monte-carlo":
+                    exact = _exactly(name, market, mechanism, full, [market.horizon], arithmetic)
+                    evaluation = exact[market.horizon]
                 else:
                     left = None if clock.left is None else max(clock.left, 1e-3)
                     options = (search.runs, confidence, left, threads, progress)
@@ -255,20 +274,21 @@ def evaluate_horizons(
         )
     if isinstance(horizons, str) or not isinstance(horizons, Iterable):
         raise EngineError(f"expected horizons as a list or a range, got {brief(horizons)}; give e.g. range(1, 2001)")
-    markets = {each.horizon: each for each in (market.with_horizon(horizon) for horizon in horizons)}
+    markets = {own.horizon: own for own in (market.with_horizon(horizon) for horizon in horizons)}
     mechanisms = {
-        rounds: checked_mechanism(mechanism(each) if callable(mechanism) else mechanism)
-        for rounds, each in markets.items()
+        rounds: checked_mechanism(mechanism(own) if callable(mechanism) else mechanism)
+        for rounds, own in markets.items()
     }
     worlds = zip(markets.values(), mechanisms.values(), strict=True)
     try:
         evaluations, refusals = exact_evaluations(worlds, full, engine)
     except EngineError as refusal:
         raise EngineError(f"{refusal.reason}; call evaluate, which can sample, for each horizon") from None
-    passed_over = {rounds: refusals if each.engine == "tree" else [] for rounds, each in evaluations.items()}
     return {
-        rounds: with_notes(each, markets[rounds], mechanisms[rounds], full, passed_over[rounds])
-        for rounds, each in evaluations.items()
+        rounds: with_notes(
+            evaluation, markets[rounds], mechanisms[rounds], full, refusals if evaluation.engine == "tree" else []
+        )
+        for rounds, evaluation in evaluations.items()
     }
 
 
@@ -286,8 +306,8 @@ def with_notes(
     """Add the conditions that do not hold, and why better engines were not used."""
     registered = {name: sum(numbers) for name, numbers in copies.items()}
     outside = [
-        f"in segment {name!r}: {note}" if name else note
-        for name, own in market.by_segment.items()
-        for note in outside_conditions(mechanism.in_segment(name), registered, own.horizon)
+        f"in segment {play.segment!r}: {note}" if play.segment else note
+        for play in plays(market, mechanism)
+        for note in outside_conditions(play.mechanism, registered, play.market.horizon)
     ]
     return replace(evaluation, notes=(*outside, *notes, *evaluation.notes))

@@ -1,4 +1,9 @@
-"""Gain of a deviation, sampled in pairs of runs so that only what the copies change adds noise."""
+"""Gain of a deviation: what it pays minus what honesty pays, by an exact engine or from pairs of runs.
+
+`exact_payoffs` is what an agent is paid for a deviation, and `compared` the difference to honesty. `sampled_gain` draws
+pairs of runs on the same random numbers, so that only what the deviation changes adds noise. `sample_worlds` does so
+for several worlds at once, whose lists may be chosen with the means in hand.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,35 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
 from cloneproof._sections import Result
-from cloneproof.analysis.evaluate import black_box_runs, check_mechanism_or_box
+from cloneproof.analysis.deviations import CopiesOf, Deviation, World, honesty
+from cloneproof.analysis.evaluate import (
+    ArithmeticName,
+    ExactEngine,
+    black_box_runs,
+    check_mechanism_or_box,
+    exact_evaluations,
+)
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxJob
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import BoundsName, Estimate
-from cloneproof.engines.monte_carlo.job import Job, Strata, strata_of
+from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation, weighted_sum
+from cloneproof.engines.monte_carlo.job import (
+    Job,
+    Outcomes,
+    Strata,
+    means_of_runs,
+    run_streams,
+    strata_of,
+    uniforms,
+    words,
+)
 from cloneproof.engines.monte_carlo.sampler import (
     ChunkOutcomes,
     DeviceName,
@@ -31,6 +52,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     check_sampling,
     drive,
     identity,
+    kernel_outcomes,
     limit_of,
     nothing_sampled,
     run_cost,
@@ -45,12 +67,97 @@ from cloneproof.engines.monte_carlo.statistics import (
     served_bounds,
     with_sum,
 )
-from cloneproof.errors import MarketError
+from cloneproof.engines.plays import plays
+from cloneproof.errors import EngineError, MarketError
 from cloneproof.market.market import Copies, FullCopies, Market, checked_market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
 PassLength = bool | Literal["short"]  # over the realisations of discrete priors: whole passes, none, or short ones
 BOLD = 0.5  # of the stake: gains hug the middle of their range
+CONFIDENCE = 0.99  # of what is sampled in several worlds
+LISTS_STREAM = 3  # of a run's random numbers, after those of its means, tapes and session (`engines.reference`)
+
+
+class Payoff(NamedTuple):
+    """What an agent is paid, and how much of it in each segment of the market."""
+
+    total: Estimate
+    by_segment: Mapping[str, Estimate] = {}
+
+
+class Compared(NamedTuple):
+    """Honest payoff, that of a deviation, and the difference."""
+
+    honest: Estimate
+    copied: Estimate
+    gain: Estimate
+    by_segment: Mapping[str, Compared] = {}
+
+
+def compared(honest: Payoff, paid: Payoff) -> Compared:
+    """Return what a deviation gains, in all and in each segment."""
+    parts = {name: compared(Payoff(own), Payoff(paid.by_segment[name])) for name, own in honest.by_segment.items()}
+    return Compared(honest.total, paid.total, paid.total - honest.total, parts)
+
+
+def payoff_of(evaluation: Evaluation, agent: str) -> Payoff:
+    """Return what an agent is paid in an evaluation."""
+    return Payoff(evaluation.payoff[agent], {name: own.payoff[agent] for name, own in evaluation.by_segment.items()})
+
+
+MarketUnder = tuple[Market, Mechanism]  # a market under a mechanism
+
+
+def exact_payoffs(
+    markets: Sequence[MarketUnder],
+    deviation: Deviation,
+    engine: ExactEngine = "auto",
+    arithmetic: ArithmeticName = "float",
+) -> dict[int, Payoff]:
+    """Return what the agent is paid for a deviation in one market at several horizons, by horizon.
+
+    Several accounts are paid together, and worlds count as often as they are likely. Horizons share a pass of the tree.
+    """
+    if markets[0][0].segments and not isinstance(deviation, CopiesOf):
+        return {market.horizon: _summed_payoff(market, mechanism, deviation, engine) for market, mechanism in markets}
+    paid: dict[int, list[tuple[float, Estimate]]] = {market.horizon: [] for market, _ in markets}
+    by_segment: dict[int, Mapping[str, Estimate]] = {}
+    for worlds in zip(*(deviation.worlds(market) for market, _ in markets), strict=True):
+        at_horizons = [(world.market, mechanism) for world, (_, mechanism) in zip(worlds, markets, strict=True)]
+        evaluations, _ = exact_evaluations(at_horizons, worlds[0].copies, engine, arithmetic)
+        for horizon, evaluation in evaluations.items():
+            paid[horizon] += [(worlds[0].chance, evaluation.payoff[account]) for account in deviation.accounts]
+            by_segment[horizon] = payoff_of(evaluation, deviation.agent).by_segment
+    return {
+        horizon: Payoff(parts[0][1] if len(parts) == 1 else weighted_sum(parts), by_segment[horizon])
+        for horizon, parts in paid.items()
+    }
+
+
+def _summed_payoff(market: Market, mechanism: Mechanism, deviation: Deviation, engine: ExactEngine) -> Payoff:
+    """Add up what is paid in the segments, each of which has its own realisations."""
+    by_segment = {
+        play.segment: exact_payoffs([(play.market, play.mechanism)], deviation, engine)[play.market.horizon].total
+        for play in plays(market, mechanism)
+    }
+    return Payoff(weighted_sum([(1.0, own) for own in by_segment.values()]), by_segment)
+
+
+def exact_gain(
+    market: Market,
+    mechanism: Mechanism,
+    deviation: Deviation,
+    engine: ExactEngine = "auto",
+    arithmetic: ArithmeticName = "float",
+    *,
+    against: Deviation | None = None,
+) -> Compared:
+    """Return what a deviation gains over honest registration, or over another deviation, by an exact engine."""
+    honest, paid = (
+        exact_payoffs([(market, mechanism)], registered, engine, arithmetic)[market.horizon]
+        for registered in (against or honesty(market, deviation.agent), deviation)
+    )
+    return compared(honest, paid)
 
 
 @dataclass(frozen=True)
@@ -88,25 +195,27 @@ def _job(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:  
 def draw_pairs(
     market: Market,
     mechanism: Mechanism | BlackBox,
-    agent: str,
-    copies: FullCopies,
+    deviation: CopiesOf,
     sampling: PairedSampling,
-    instead_of: tuple[int, ...] | None = None,
+    against: tuple[int, ...] | None = None,
 ) -> tuple[RunTotals, StopReason, tuple[str, ...]]:
     """Return totals of as many pairs as needed, why it stopped, and where runs were drawn if not on the CPU.
 
-    The columns are gain, honest and copied payoff. `instead_of` replaces the agent's honest copies in the comparison.
+    The columns are gain, honest and copied payoff. `against` replaces the agent's honest copies in the comparison.
     """
+    agent, names = deviation.agent, [other.name for other in market.agents]
     strata = strata_of(market, short=sampling.stratify == "short") if sampling.stratify else Strata()
-    originals = {each.name: each.count for each in market.agents}
-    honest = {**copies, agent: (1,) * originals[agent] if instead_of is None else instead_of}
-    jobs = [_job(market, mechanism, world, sampling.seed, strata.means) for world in (honest, copies)]
+    honest = CopiesOf(agent, honesty(market, agent).copies if against is None else against, deviation.others)
+    jobs = [
+        _job(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
+        for registered in (honest, deviation)
+    ]
     served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
-    bounds = tuple(chain(*((Bounds(-each.high, each.high), each, each) for each in served)))
+    bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
     estimands = Estimands(bounds, strata.weights, identity(jobs[1], agent), reach_of(strata.means, agent), BOLD)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with _source(jobs, sampling) as source:
-        rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], list(originals).index(agent))
+        rows = partial(_pair_rows, source.outcomes, jobs[0], jobs[1], names.index(agent))
         plan = RunPlan(
             limit=limit_of(sampling.runs, sampling.seconds, len(strata.weights)),
             decided=sampling.is_decided if sampling.stop_when_decided else None,
@@ -138,7 +247,56 @@ def _pair_rows(outcomes: ChunkOutcomes[J], honest: J, copied: J, agent: int, fir
     """One row per run: what the copies changed, and the agent's rewards without and with them; by segment as well."""
     before, after = ([outcomes(part, first, count).served[:, agent] for part in job.parts] for job in (honest, copied))
     sums = zip(with_sum(before), with_sum(after), strict=True)
-    return np.column_stack([column for old, new in sums for column in (new - old, old, new)])
+    return np.column_stack([column for old, new in sums for column in gain_columns(old, new)])
+
+
+def gain_columns(honest: FloatArray, paid: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return what each run gained, its honest payoff and what it paid."""
+    return paid - honest, honest, paid
+
+
+def sample_worlds(
+    market: Market,
+    mechanism: Mechanism,
+    worlds: Sequence[World],
+    observe: Callable[[FloatArray, FloatArray, Sequence[Outcomes]], FloatArray],
+    bounds: Sequence[Bounds],
+    search: Search,
+    clock: Deadline,
+) -> list[Estimate]:
+    """Return the means of the columns that `observe` makes of drawn means, uniform numbers and each world's outcomes.
+
+    Every world of a run has the same draws, so that only the lists differ. Intervals are asymptotic, at 99 % each: no
+    verdict rests on them.
+    """
+    drawn, numbers = Job(market, mechanism, {}, search.seed), max(world.numbers for world in worlds)
+
+    def rows(first: int, count: int) -> FloatArray:
+        means = means_of_runs(drawn, first, count)
+        streams = words(run_streams(search.seed, first, count), LISTS_STREAM)
+        levels = np.stack([uniforms(streams, number) for number in range(numbers)], axis=1)
+        played = []
+        for world in worlds:
+            own = np.roll(world.means(means, levels), first % count, axis=0)  # run r takes row r modulo their number
+            ends = np.cumsum([agent.count for agent in world.market.agents])[:-1]
+            parts = [block.tolist() for block in np.split(own, ends, axis=1)]
+            names = [agent.name for agent in world.market.agents]
+            strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
+            job = Job(world.market, mechanism, world.copies, search.seed, strata)
+            played.append(kernel_outcomes(job, first, count))
+        return observe(means, levels, played)
+
+    plan = RunPlan(
+        limit=limit_of(search.runs, None, 1),
+        seconds=clock.left,
+        cost=sum(run_cost(Job(world.market, mechanism, world.copies)) for world in worlds),
+    )
+    totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
+    if not totals.count:
+        raise EngineError("the budget was spent before a run ended")
+    return totals.estimates(
+        CONFIDENCE, f"{totals.runs} worlds with common random numbers, seed {search.seed}", "asymptotic"
+    )
 
 
 GainDecision = Literal["pays", "does not pay", "undecided"]
@@ -191,6 +349,11 @@ class Gain(Result):
             f"Gain(agent={self.agent!r}, copies={self.copies[self.agent]}, gain={self.estimate.value:.6g} "
             f"± {self.estimate.error:.2g} at {self.confidence:.4g}, {self.decided}, runs={self.runs})"
         )
+
+    @property
+    def compared(self) -> Compared:
+        """Both payoffs and the gain."""
+        return Compared(self.honest, self.copied, self.estimate)
 
     @property
     def decided(self) -> GainDecision:
@@ -267,26 +430,30 @@ def gain(
     checked_market(market)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
     check_mechanism_or_box(mechanism)
-    one_of(agent, [each.name for each in market.agents], "agent", MarketError)
+    one_of(agent, [other.name for other in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
     sampling = PairedSampling(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
         progress, bounds=search.bounds, device=search.device,
     )  # fmt: skip
-    found = sampled_gain(market, mechanism, agent, full, sampling)
-    if found.runs:
-        return found
-    if found.stopped == "interrupted":
+    drawn = sampled_gain(market, mechanism, CopiesOf(agent, full[agent], full), sampling)
+    if drawn.runs:
+        return drawn
+    if drawn.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
     honest = full | {agent: (1,) * len(full[agent])}
     raise nothing_sampled([_job(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
 
 
 def sampled_gain(
-    market: Market, mechanism: Mechanism | BlackBox, agent: str, copies: FullCopies, sampling: PairedSampling
+    market: Market,
+    mechanism: Mechanism | BlackBox,
+    deviation: CopiesOf,
+    sampling: PairedSampling,
+    against: tuple[int, ...] | None = None,
 ) -> Gain:
-    """`gain` for full copies and options that are already checked."""
-    totals, stopped, notes = draw_pairs(market, mechanism, agent, copies, sampling)
+    """`gain` for a deviation and options that are already checked; `against` replaces honest copies."""
+    totals, stopped, notes = draw_pairs(market, mechanism, deviation, sampling, against)
     method = f"{totals.runs} pairs of runs with common random numbers, seed {sampling.seed}"
     if len(totals.estimands.weights) > 1:
         method += f", {len(totals.estimands.weights)} strata"
@@ -294,4 +461,4 @@ def sampled_gain(
     (change, honest, copied), *parts = in_groups(totals.estimates(sampling.confidence, method, sampling.bounds), 3)
     by_segment = dict(zip(market.segments, (gain for gain, *_ in parts), strict=True)) if parts else {}
     numbers = (sampling.confidence, totals.runs, stopped, totals)
-    return Gain(agent, copies, change, honest, copied, *numbers, by_segment)
+    return Gain(deviation.agent, deviation.sampled(market).copies, change, honest, copied, *numbers, by_segment)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from cloneproof._data import fields_of, to_data
 from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import gain
+from cloneproof.analysis.gain import compared, gain, payoff_of
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
@@ -123,15 +123,11 @@ def _exact(
     registered, made = {owner.name: owner.copies for owner in owners}, policy(market)
     copied = evaluate(market, made, registered, engine="closed-form")
     for owner in valued:
-        honest = evaluate(
-            market, made, registered | {owner.name: (1,) * len(owner.copies)}, engine="closed-form"
-        )  # fmt: skip
-        paid = copied.payoff[owner.name], honest.payoff[owner.name]
-        parts = {
-            name: own.payoff[owner.name] - honest.by_segment[name].payoff[owner.name]
-            for name, own in copied.by_segment.items()
-        }
-        yield CopyWorth(owner, market.horizon, *paid, paid[0] - paid[1], by_segment=parts)
+        once = registered | {owner.name: (1,) * len(owner.copies)}
+        honest = evaluate(market, made, once, engine="closed-form")
+        worth = compared(payoff_of(honest, owner.name), payoff_of(copied, owner.name))
+        parts = {name: own.gain for name, own in worth.by_segment.items()}
+        yield CopyWorth(owner, market.horizon, worth.copied, worth.honest, worth.gain, by_segment=parts)
 
 
 def _sampled(

@@ -21,6 +21,7 @@ from cloneproof._checks import one_of
 from cloneproof._files import check_place, write_whole
 from cloneproof._sections import Paragraph, Section, Table
 from cloneproof._tables import Tabular
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import with_notes
 from cloneproof.analysis.gain import PairedSampling, sampled_gain
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -82,7 +83,9 @@ def answer(point: GridPoint, need: Need, index: Index) -> PointAnswer:
         outcomes=lambda job, first, count: stored[int(job.copies != honest)](job, first, count),
         chunk=READ,
     )
-    found_gain = sampled_gain(point.market, point.mechanism, agent, dict(point.copies), sampling)
+    copies = dict(point.copies)
+    deviation = CopiesOf(agent, copies[agent], copies)
+    found_gain = sampled_gain(point.market, point.mechanism, deviation, sampling)
     by_name = {"gain": found_gain.estimate, "honest": found_gain.honest, "copied": found_gain.copied}
     return PointAnswer({(name, agent): estimate for name, estimate in by_name.items()}, "monte-carlo")
 

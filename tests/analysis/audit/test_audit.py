@@ -12,7 +12,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._clock import wall_clock
 from cloneproof.analysis.audit import arguments, strategies
-from cloneproof.analysis.audit.strategies import payoffs
+from cloneproof.analysis.gain import exact_payoffs
 from support.clocks import TurnedClock
 from support.fraction_etc import etc_reward, registered
 from support.sizes import LONG
@@ -256,11 +256,11 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     clock = TurnedClock()
 
     def slow(*what):
-        found = payoffs(*what)
+        found = exact_payoffs(*what)
         clock.now += 1000.0
         return found
 
-    monkeypatch.setattr(strategies, "payoffs", slow)
+    monkeypatch.setattr(strategies, "exact_payoffs", slow)
     agents = [
         cp.Agent(name, 2, cp.Discrete([0, value], [0.5, 0.5])) for name, value in (("a", 0.5), ("b", 0.7), ("c", 0.9))
     ]

@@ -8,7 +8,8 @@ import scipy
 
 import cloneproof as cp
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.variants import variant_gain, variants_of
+from cloneproof.analysis.audit.variants import variant_gain
+from cloneproof.analysis.deviations import Variants
 from cloneproof.engines.deadline import Deadline
 
 HITS = cp.Discrete([0.2, 0.8], [0.75, 0.25])
@@ -61,10 +62,10 @@ def test_variants_that_do_not_differ_are_copies(how):
 
 def test_variants_have_the_spread_and_the_novelty_asked_for():
     means, levels = np.full((400, 10), 0.03), np.random.default_rng(5).random((400, 20))
-    errors = scipy.special.logit(variants_of(means, [], levels, cp.Search(spread=0.3))) - scipy.special.logit(0.03)
+    errors = scipy.special.logit(Variants("ana", 5, spread=0.3).means(means, [], levels)) - scipy.special.logit(0.03)
     assert abs(errors.mean()) < 5 * 0.3 / 4000**0.5
     assert abs(errors.std() / 0.3 - 1) < 5 / 8000**0.5
-    made = variants_of(means, [HITS] * 10, levels, cp.Search(new=0.25))
+    made = Variants("ana", 5, new=0.25).means(means, [HITS] * 10, levels)
     assert abs((made != 0.03).mean() - 0.25) < 5 * (0.1875 / 4000) ** 0.5
     assert set(np.unique(made)) == {0.03, 0.2, 0.8}
 

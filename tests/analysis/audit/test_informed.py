@@ -16,12 +16,11 @@ from cloneproof.analysis.audit.informed import (
     best_alone_suffices,
     exact_naming,
     informed_gains,
-    named_prior,
-    realised_means,
     sampled_naming,
 )
-from cloneproof.analysis.audit.other_deviations import BOTH, Split, split_payoffs
 from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.deviations import BOTH, Split, named_prior, realised_means
+from cloneproof.analysis.gain import exact_payoffs
 from cloneproof.engines.deadline import Deadline
 
 FOUR = cp.Discrete([0.2, 0.4, 0.6, 0.8], [1 / 4] * 4)
@@ -285,6 +284,6 @@ def test_a_second_account_gains_under_the_reservoir():
         accounts = [cp.Agent(name, prior=[cp.Point(mean) for mean in means]) for name in ("ana", "second")]
         payoff = cp.evaluate(cp.Market([*accounts, *others], horizon=2000), mechanism).payoff
         shared += (payoff["ana"].value + payoff["second"].value) / 4
-    case = audit_case(market, mechanism, "ana")
-    assert split_payoffs((case,), Split((BOTH, BOTH)), "closed-form")[2000].value == pytest.approx(shared, rel=1e-12)
+    paid = exact_payoffs([(market, mechanism)], Split("ana", (BOTH, BOTH)), "closed-form")[2000]
+    assert paid.total.value == pytest.approx(shared, rel=1e-12)
     assert audit.also["splitting"].copied.value >= shared > 1.2 * audit.worst.honest.value

@@ -4,7 +4,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import OriginalKinds
-from cloneproof.analysis.audit.other_deviations import smallest_copy_cost, splits
+from cloneproof.analysis.audit.other_deviations import smallest_copy_cost
+from cloneproof.analysis.deviations import splits
 from cloneproof.report.page import html_page
 from cloneproof.report.words import NARROW, percent, sentence, verdict_sentence
 

@@ -20,9 +20,9 @@ PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
 def sampling(monkeypatch):
     calls = []
 
-    def counted(market, mechanism, agent, copies, options):
-        calls.append((agent, copies[agent], options))
-        return sampled_gain(market, mechanism, agent, copies, options)
+    def counted(market, mechanism, deviation, options):
+        calls.append((deviation.agent, deviation.copies, options))
+        return sampled_gain(market, mechanism, deviation, options)
 
     monkeypatch.setattr(race_state, "sampled_gain", counted)
     return calls

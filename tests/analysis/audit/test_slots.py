@@ -13,6 +13,7 @@ from cloneproof._discovery import factories
 from cloneproof.analysis.audit.arguments import Evidence, slot_concavity
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.search_result import SearchResult
+from cloneproof.analysis.gain import Payoff
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.tree.slots import on_arms, payoffs_by_slots, slots_held
 from cloneproof.engines.tree.state_tree import tree
@@ -168,7 +169,7 @@ def test_a_rule_on_slots_that_can_be_gamed_is_found():
     assert audit.worst.copies != (1, 1)
     assert audit.also["withholding"].gain.value > audit.worst.gain.value
     case = audit_case(market, GAMEABLE, "ana")
-    result = SearchResult((case,), "tree", {12: audit.worst.honest})
+    result = SearchResult(case, "tree", Payoff(audit.worst.honest))
     assert slot_concavity(Evidence(case, 0.0, Deadline(None), result)) is None
 
 

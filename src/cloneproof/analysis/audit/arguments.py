@@ -17,7 +17,7 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, al
 from cloneproof.analysis.audit.gained import CopyLimit
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.result import MARGIN, Witness, does_not_pay, most_earned
-from cloneproof.analysis.audit.search_result import HorizonPayoffs, KnownArguments, SearchResult
+from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
@@ -29,6 +29,7 @@ from cloneproof.analysis.audit.theorems import (
     scan_theorem,
     theorem,
 )
+from cloneproof.analysis.gain import Payoff, compared
 from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
@@ -68,11 +69,11 @@ def ceiling(case: AuditCase, arms: int) -> float:
     67.5
     """
     if case.market.segments:
-        return sum(ceiling(part, arms) for part in case.parts.values())
+        return sum(ceiling(in_segment, arms) for in_segment in case.by_segment.values())
     agent, running = case.agent, case.running
-    if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm.explore == 0:
+    if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm_rounds == 0:
         return UNBOUNDED
-    if running.clearing.planned_epochs or running.arm.draws or case.market.places:
+    if running.in_epochs or running.draws or case.market.places:
         return UNBOUNDED
     copies = (max(1, arms - agent.count + 1), *(1,) * (agent.count - 1))
     try:
@@ -89,9 +90,10 @@ def arms_that_suffice(case: AuditCase, honest: Estimate, tolerance: float) -> in
         return ceiling(case, arms) <= enough
 
     most = originals + 1
-    for part in case.parts.values():
-        most = max(most, min(MOST_ARMS, part.horizon // max(1, part.running.arm.explore) + 1))
-        most = max(most, (part.running.scoring.max_arms or 0) + 1)
+    for in_segment in case.by_segment.values():
+        running = in_segment.running
+        most = max(most, min(MOST_ARMS, in_segment.horizon // max(1, running.arm_rounds) + 1))
+        most = max(most, (running.scoring.max_arms or 0) + 1)
     if not low_enough(most):
         return None
     return max(originals + 1, smallest(lambda arms: arms >= most or low_enough(arms)))
@@ -101,7 +103,7 @@ def _never_erring(case: AuditCase, copies: CopyVector) -> float:
     """Return the payoff with deterministic rewards and a commitment, so that rounds do not depend on rewards."""
     market, running = case.market, case.running
     sure = Market(market.agents, market.horizon, market.share, "deterministic")
-    committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm.explore))
+    committing = running if running.arm.commits_to_mean else replace(running, arm=etc(running.arm_rounds))
     return closed_form(sure, committing, case.copies(copies), "ball").payoff[case.name].high
 
 
@@ -118,7 +120,7 @@ def _two_phases(case: AuditCase, copies: CopyVector) -> float:
             return UNBOUNDED  # these must be searched
         others = [other.count for other in case.market.agents if other.name != case.name]
         chance = 0.0 if any(score.allows(count) for count in others) else 1.0 / case.agents
-    if chance and not running.clearing.at_award:
+    if chance and not running.clears_at_award:
         return _alone(case, copies, trial + award)
     prize = _alone(case, copies, award) if chance and award else 0.0
     return math.nextafter(_alone(case, copies, trial) + chance * prize * (1 + 1e-15), math.inf)
@@ -146,7 +148,7 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
     mechanism, market = case.running, case.market
     if honest is None:
         return None
-    if not mechanism.arm.draws or mechanism.clearing.planned_epochs or not same_prior(case.agent):
+    if not mechanism.draws or mechanism.in_epochs or not same_prior(case.agent):
         return None
     if market.ends == "at-random":  # a tree to some 14 times the mean, once for each way to share slots
         return None
@@ -155,7 +157,7 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
     except EngineError:
         return None
     excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})
-    slots = mechanism.arm.draws
+    slots = mechanism.draws
     if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
         return None
     return Argument(
@@ -218,12 +220,7 @@ def arms_in_play(case: AuditCase) -> int | None:
     [4, 100, None]
     """
     running, arm = case.running, case.running.arm
-    if (
-        case.box is not None
-        or case.market.places
-        or case.market.segments
-        or (running.agent is None and case.agents > 1)
-    ):
+    if case.box is not None or case.market.places or case.market.segments or (running.flat and case.agents > 1):
         return None
     if running.restart is not None or running.score != "all" or arm.draws or arm.order == "index":
         return None
@@ -276,13 +273,13 @@ def worlds_that_suffice(case: AuditCase) -> list[CopyVector] | None:
 
 
 def more_vectors(
-    cases: AgentCases, honest: HorizonPayoffs, arguments: Mapping[int, Argument], tolerance: float
+    cases: AgentCases, honest: Mapping[int, Payoff], arguments: KnownArguments, tolerance: float
 ) -> list[CopyVector]:
     """Return the vectors that would make the search complete at every horizon, if they are few enough."""
     if len(cases) > MANY_HORIZONS:
         return []
-    open_cases = [case for case in cases if case.horizon not in arguments]
-    sufficient = [arms_that_suffice(case, honest[case.horizon], tolerance) or 0 for case in open_cases]
+    open_cases = [case for case in cases if case not in arguments]
+    sufficient = [arms_that_suffice(case, honest[case.horizon].total, tolerance) or 0 for case in open_cases]
     return all_below(cases[0].kinds, max(sufficient, default=0), MOST_MORE) or []
 
 
@@ -353,18 +350,17 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
     """Yield the limits for one original of each kind, if the search sampled."""
     if result.engine != "sampled":
         return
-    for case in result.cases:
-        honest = result.honest.get(case.horizon)
-        for original, world in limit_worlds(case).items():
-            if world in result.worlds:
-                played = result.worlds[world]
-                numbers = (played.honest, played.copied, played.gain)
-                yield CopyLimit(result.agent, original + 1, case.horizon, *numbers)
-        if honest is not None and is_flooded(case):
-            for original in case.kinds.first_of_each():
-                paid = case.market.share * case.horizon * case.agent.priors[original].mean
-                payoff = Estimate(paid, ROUNDING * paid, "proven", "every round serves a fresh copy, in the limit")
-                yield CopyLimit(result.agent, original + 1, case.horizon, honest, payoff, payoff - honest)
+    case, honest = result.case, result.honest
+    for original, world in limit_worlds(case).items():
+        if world in result.worlds:
+            played = result.worlds[world]
+            yield CopyLimit(case.name, original + 1, case.horizon, played.honest, played.copied, played.gain)
+    if honest is not None and is_flooded(case):
+        for original in case.kinds.first_of_each():
+            mean = case.market.share * case.horizon * case.agent.priors[original].mean
+            payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
+            gain = compared(honest, Payoff(payoff)).gain
+            yield CopyLimit(case.name, original + 1, case.horizon, honest.total, payoff, gain)
 
 
 def is_flooded(case: AuditCase) -> bool:
@@ -375,7 +371,7 @@ def is_flooded(case: AuditCase) -> bool:
     `floods`, and if a sample of all arms is kept.
     """
     running, rule = case.running, case.running.arm
-    if case.box is not None or running.agent is not None or running.restart is not None or rule.draws:
+    if case.box is not None or not running.flat or running.restart is not None or rule.draws:
         return False
     if case.market.places or case.market.segments:
         return False
@@ -396,14 +392,13 @@ class Evidence:
     @property
     def honest(self) -> Estimate | None:
         """Honest payoff, if the search evaluated it."""
-        return None if self.result is None else self.result.honest.get(self.case.horizon)
+        return None if self.result is None or self.result.honest is None else self.result.honest.total
 
     @property
     def unclear(self) -> list[Witness]:
         """Deviations tried that may gain more than the tolerance."""
         tried = [] if self.result is None else self.result.witnesses
-        at_horizon = (witness for witness in tried if witness.horizon == self.case.horizon)
-        return [witness for witness in at_horizon if not does_not_pay(witness, self.tolerance)]
+        return [witness for witness in tried if not does_not_pay(witness, self.tolerance)]
 
 
 ARGUMENTS: tuple[Callable[[Evidence], Argument | None], ...] = (
@@ -424,21 +419,22 @@ def in_every_segment(evidence: Evidence) -> Argument | None:
     Registrations are for all segments, and a mechanism runs in each on that segment's rewards alone. So expectations
     add up: what pays in no segment does not pay, and what may be gained in each is a bound of what is gained in all.
     """
-    case, honest, found = evidence.case, evidence.honest, []
-    for part in case.parts.values():
-        own = Evidence(part, evidence.tolerance, evidence.clock)
-        found.append(ask(own) or random_end_theorem(part, evidence.tolerance, evidence.clock, NOTHING))
-    arguments = [argument for argument in found if argument is not None]
-    if len(arguments) < len(found):
+    honest, segments = evidence.honest, evidence.case.by_segment
+    arguments = []
+    for in_segment in segments.values():
+        argument = ask(Evidence(in_segment, evidence.tolerance, evidence.clock))
+        argument = argument or random_end_theorem(in_segment, evidence.tolerance, evidence.clock, NOTHING)
+        arguments += [] if argument is None else [argument]
+    if len(arguments) < len(segments):
         return None
     ceilings = [argument.ceiling for argument in arguments if argument.ceiling is not None]
-    total = weighted_sum([(1.0, each) for each in ceilings]) if len(ceilings) == len(found) else None
+    total = weighted_sum([(1.0, most) for most in ceilings]) if len(ceilings) == len(segments) else None
     most = sum(argument.most for argument in arguments)
     earned = evidence.tolerance * (0.0 if honest is None else max(0.0, honest.low))
     proven = total is not None and total.kind == "proven" and total.high <= earned
-    words = f"in every segment, of which {next(iter(case.parts))!r}: {arguments[0].words}"
+    words = f"in every segment, of which {next(iter(segments))!r}: {arguments[0].words}"
     if total is not None and most:
-        words += f"; in all {len(found)} segments together {ceiling_words(total)}"
+        words += f"; in all {len(segments)} segments together {ceiling_words(total)}"
     bases = {argument.basis for argument in arguments}
     on_slots = Basis.COMPUTED if bases == {Basis.SCAN, Basis.COMPUTED} else Basis.SEGMENTS
     basis = bases.pop() if len(bases) == 1 else on_slots
@@ -450,11 +446,11 @@ def ask(evidence: Evidence) -> Argument | None:
     """Return the first argument that settles the case; if none does, the first that bounds what copies gain."""
     bounding = None
     of_total = (in_every_segment, complete_search, not_ruled_out)
-    for argument in of_total if evidence.case.market.segments else ARGUMENTS:
-        found = argument(evidence)
-        if found is not None and found.settles:
-            return found
-        bounding = bounding or found
+    for why in of_total if evidence.case.market.segments else ARGUMENTS:
+        argument = why(evidence)
+        if argument is not None and argument.settles:
+            return argument
+        bounding = bounding or argument
     return bounding
 
 
@@ -468,10 +464,9 @@ def before_search(question: Question, clock: Deadline) -> KnownArguments:
 
 def after_search(question: Question, results: Iterable[SearchResult], clock: Deadline) -> KnownArguments:
     """Return the argument of each case with an honest payoff: the one its result rests on, or the first that holds."""
-    covered = {}
-    for result in results:
-        for case in result.cases:
-            if case.horizon in result.honest:
-                known = result.arguments.get(case.horizon)
-                covered[case] = known or ask(Evidence(case, question.tolerance, clock, result))
+    covered = {
+        result.case: result.argument or ask(Evidence(result.case, question.tolerance, clock, result))
+        for result in results
+        if result.honest is not None
+    }
     return {case: argument for case, argument in covered.items() if argument is not None}

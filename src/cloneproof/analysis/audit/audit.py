@@ -120,12 +120,13 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     others: tuple[Strategy, ...] = (partial(exact, enclose=enclose), sampled)
     strategies = (by_theorem, *((by_dominance,) if question.opponents == "any" else others))
     with interrupts_raised():
-        known = before_search(question, clock)
+        arguments = before_search(question, clock)
         searching = clock.share(2) if question.also & SAMPLED else clock
-        found = next(each for find in strategies if (each := find(question, known, search, searching)) is not None)
-        if clock.interrupted and not any(result.evaluated for result in found.results):
+        answers = (find(question, arguments, search, searching) for find in strategies)
+        deviations = next(filter(None, answers))
+        if clock.interrupted and not any(result.evaluated for result in deviations.results):
             raise KeyboardInterrupt  # before there was anything to tell
-        also = other_deviations(question, found, search, clock) if question.also else OtherDeviations()
-    covered = after_search(question, found.results, clock)
-    audit = replace(conclude(question, found, covered, also, search.copies), seconds=clock.elapsed)
+        also = other_deviations(question, deviations, search, clock) if question.also else OtherDeviations()
+    covered = after_search(question, deviations.results, clock)
+    audit = replace(conclude(question, deviations, covered, also, search.copies), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

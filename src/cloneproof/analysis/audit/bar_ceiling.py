@@ -58,11 +58,11 @@ def bars_ceiling(
                 of_set = [value for value, number in counts for _ in range(number)]
                 total += ball(chance) * set_ceiling(of_set, levels, bars, draws)
             return _upper(total * horizon), len(sets), True
-        found = []
+        ceilings = []
         for number in range(DRAWN):
             means = tuple(prior.quantile(uniform(substream(0, number), k)) for k in range(originals))
-            found.append(_upper(set_ceiling(means, levels, bars, draws) * horizon))
-    return float(np.mean(found) + scipy.special.ndtri(0.99) * np.std(found) / math.sqrt(DRAWN)), DRAWN, False
+            ceilings.append(_upper(set_ceiling(means, levels, bars, draws) * horizon))
+    return float(np.mean(ceilings) + scipy.special.ndtri(0.99) * np.std(ceilings) / math.sqrt(DRAWN)), DRAWN, False
 
 
 def set_ceiling(means: Iterable[float], levels: Callable[[float], Levels], bars: Sequence[Bar], draws: int) -> Number:

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.copy_vectors import CopyVector
@@ -35,11 +36,14 @@ from cloneproof.analysis.audit.search_result import (
     FoundDeviations,
     KnownArguments,
     SearchResult,
+    by_vector,
     for_exchangeable,
+    found_together,
     largest_of,
+    tried_by_agent,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
-from cloneproof.analysis.evaluate import exact_evaluations
+from cloneproof.analysis.gain import Compared
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.statistics import in_groups
 from cloneproof.errors import EngineError
@@ -98,12 +102,13 @@ def _reasons(agents: Sequence[str], covered: Mapping[tuple[str, int], Argument])
     """Return the argument for each agent, or what was not ruled out; agents with the same reason together."""
     alike: dict[tuple[str, bool, int], list[tuple[str, float, int]]] = {}
     for agent in agents:
-        at_horizon = {horizon: each for (name, horizon), each in covered.items() if name == agent}
+        at_horizon = {horizon: argument for (name, horizon), argument in covered.items() if name == agent}
         several = len(at_horizon) > 1
-        counted = Counter(_general(each) if several else each.words for each in at_horizon.values() if each.settles)
+        settled = [argument for argument in at_horizon.values() if argument.settles]
+        counted = Counter(_general(argument) if several else argument.words for argument in settled)
         for words, number in list(counted.items())[:3]:
             alike.setdefault((words, True, number), []).append((agent, 0.0, 0))
-        incomplete = {horizon: each for horizon, each in at_horizon.items() if not each.settles}
+        incomplete = {horizon: argument for horizon, argument in at_horizon.items() if not argument.settles}
         if incomplete:
             horizon = max(incomplete, key=lambda h: incomplete[h].most)
             left = incomplete[horizon]
@@ -123,25 +128,27 @@ def _general(argument: Argument) -> str:
 
 
 def conclude(
-    question: Question, found: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
+    question: Question, deviations: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
 ) -> Audit:
     """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
-    audit = _decide_verdict(question, found, covered, copies)
-    notes = (*found.notes, *also.notes, *audit.notes)
+    audit = _decide_verdict(question, deviations, covered, copies)
+    notes = (*deviations.notes, *also.notes, *audit.notes)
     by_segment = _by_segment(question, audit) if question.market.segments else {}
     apart = {"by_segment": by_segment, "also": also.deviations, "informed": also.informed, "variants": also.variants}
     audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
     return audit if question.box is not None else check_delays(audit, question)
 
 
-def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
+def _decide_verdict(question: Question, deviations: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
     """Return the audit with the verdict of the search, from the results of one agent of each kind.
 
     It is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, else `undecided`.
     """
-    results = _of_everybody(question, found.results)
-    tried = [witness for result in results for witness in result.witnesses]
-    bounds = [bounded for result in results for bounded in result.bounds()]
+    results = _of_everybody(question, deviations.results)
+    tried = [*chain(*tried_by_agent(results))]
+    bounds = [
+        bounded for group in found_together(results) for bounded in by_vector(result.bounds() for result in group)
+    ]
     if not bounds:
         reasons = dict.fromkeys(why for result in results for why in result.left_out.values())
         raise EngineError("no deviation could be evaluated: " + "; ".join(list(reasons)[:3]))
@@ -175,7 +182,7 @@ def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownAr
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(against_market),
-        thresholds=next((each.thresholds for each in results if each.thresholds and each.worst is worst), ()),
+        thresholds=next((one.thresholds for one in results if one.thresholds and one.worst is worst), ()),
         notes=tuple(_contradictions(paying, of_agents)),
         samples=tuple(sample for result in results for sample in result.samples.values()),
         limits=limits,
@@ -183,8 +190,8 @@ def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownAr
         and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
         gain_at_most=_ceiling(question, covered),
     )
-    if found.by_scan and verdict != "exploitable":
-        evaluated = _tried([result for result in found.results if isinstance(result, ExactResult)])
+    if deviations.by_scan and verdict != "exploitable":
+        evaluated = _tried([result for result in deviations.results if isinstance(result, ExactResult)])
         return replace(audit, scope=replace(audit.scope, against="scan", tried=evaluated))
     return replace(audit, scope=replace(audit.scope, about_tried=audit.about_tried))
 
@@ -192,40 +199,32 @@ def _decide_verdict(question: Question, found: FoundDeviations, covered: KnownAr
 def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
     worst = audit.worst
-    case = next((each for each in question.cases[worst.agent] if each.horizon == worst.horizon), None)
+    case = next((one for one in question.cases[worst.agent] if one.horizon == worst.horizon), None)
     if worst.argued or case is None or question.box is not None:
         return {}
-    sample = next((each for each in audit.samples if (each.agent, each.copies) == (worst.agent, worst.copies)), None)
+    sample = next((one for one in audit.samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
     if sample is not None:
         kind: BoundsName = "asymptotic" if worst.gain.kind == "asymptotic" else "distribution-free"
         _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", kind), 3)
-        numbers = [(honest, copied, gain) for gain, honest, copied in groups]
+        paid = [Compared(honest, copied, gain) for gain, honest, copied in groups]
     else:
-        worlds, vectors = [(case.market, case.mechanism)], (case.kinds.honest, worst.copies)
-        try:
-            found = [exact_evaluations(worlds, case.copies(vector))[0][case.horizon].by_segment for vector in vectors]
-        except EngineError:
-            return {}
-        paid = [[own.payoff[case.name] for own in each.values()] for each in found]
-        numbers = [(honest, copied, copied - honest) for honest, copied in zip(*paid, strict=True)]
-    parts = zip(case.parts.items(), numbers, strict=False)
-    return {
-        name: Witness(case.name, worst.copies, *paid, part.market, part.copies(worst.copies))
-        for (name, part), paid in parts
-    }
+        paid = list(worst.by_segment.values())
+    segments = zip(case.by_segment.items(), paid, strict=False)
+    return {name: in_segment.witness(worst.copies, own) for (name, in_segment), own in segments}
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
     """Return the largest ceiling on the gains of copies and withholding, if every case has one (the index on slots)."""
-    asked = [covered.get(case) for cases in question.searched for case in cases]
-    known = [each.ceiling for each in asked if each is not None and each.ceiling is not None]
-    return max(known, key=lambda each: each.high) if len(known) == len(asked) else None
+    arguments = [covered.get(case) for cases in question.searched for case in cases]
+    ceilings = [argument.ceiling for argument in arguments if argument is not None and argument.ceiling is not None]
+    return max(ceilings, key=lambda ceiling: ceiling.high) if len(ceilings) == len(arguments) else None
 
 
 def _of_everybody(question: Question, searched: Sequence[SearchResult]) -> list[SearchResult]:
     """Return the findings for all agents, from those for one of each kind."""
+    case_of = {(name, case.horizon): case for name, cases in question.cases.items() for case in cases}
     return [
-        result if result.agent == name else for_exchangeable(result, question.cases[name])
+        result if result.agent == name else for_exchangeable(result, case_of[name, result.case.horizon])
         for name, representative in question.representatives.items()
         for result in searched
         if result.agent == representative and (result.against == "market" or representative == name)
@@ -269,10 +268,11 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
     None if no bound is known.
     """
-    if case.market.segments or case.running.clearing.planned_epochs:
-        parts = [delay_bound(part) for part in (case.parts.values() if case.market.segments else epoch_cases(case))]
-        gains = [gain for gain, _ in parts if gain is not None]
-        return (sum(gains) if len(gains) == len(parts) else None), parts[-1][1]
+    if case.market.segments or case.running.in_epochs:
+        runs = case.by_segment.values() if case.market.segments else epoch_cases(case)
+        bounds = [delay_bound(run) for run in runs]
+        gains = [gain for gain, _ in bounds if gain is not None]
+        return (sum(gains) if len(gains) == len(bounds) else None), bounds[-1][1]
     rules = case.running.rules
     if scan_theorem(case) is not None and len(rules) == 1:
         return 0.0, "each round is then still a scan, in the order in which tests are known"
@@ -280,7 +280,7 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
         return None, f"the mechanism decides every round on what has arrived: {SIMULATED}"
     if theorem(case) is None:
         return None, "no theorem covers it then"
-    if len(rules) == 2 and case.running.clearing.at_award and case.horizon >= case.agents * rules[0].explore:
+    if len(rules) == 2 and case.running.clears_at_award and case.horizon >= case.agents * rules[0].explore:
         return _award_gain(case), "the trial waits at turns that do not depend on what is registered"
     gain = sum(rounds * math.exp(error_exponent(case.market, case.agent, m)) for rounds, m in stages(case))
     return gain, "a commitment waits on uniform draws, which may make the exploration of copies free"
@@ -288,7 +288,7 @@ def delay_bound(case: AuditCase) -> tuple[float | None, str]:
 
 def _award_gain(case: AuditCase) -> float:
     """Apply the theorem of docs/textbook/delays.md, part (a), to a trial and an award."""
-    agent, horizon, m = case.agent, case.horizon, case.running.arm.explore
+    agent, horizon, m = case.agent, case.horizon, case.running.arm_rounds
     assert agent.support is not None
     mistakes = horizon * math.exp(error_exponent(case.market, agent, m))
     if mistakes == 0:

@@ -164,6 +164,6 @@ def neighbours(kinds: OriginalKinds, vector: CopyVector, factor: float) -> Itera
     fewer = [max(1, min(number - 1, round(number / factor))) for number in vector]
     changed = [(*vector[:k], numbers[k], *vector[k + 1 :]) for k in range(len(vector)) for numbers in (more, fewer)]
     both = [tuple(more), tuple(fewer)] if len(vector) > 1 else []
-    for each in (*changed, *both):
-        if each not in (vector, kinds.honest):
-            yield kinds.sorted(each)
+    for near in (*changed, *both):
+        if near not in (vector, kinds.honest):
+            yield kinds.sorted(near)

@@ -37,10 +37,11 @@ from cloneproof.analysis.audit.score_thresholds import (
     threshold_grid,
     two_phase_game,
 )
-from cloneproof.analysis.audit.search_result import DominanceResult, Evaluated, FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.search_result import DominanceResult, FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.deviations import CopiesOf
+from cloneproof.analysis.gain import Payoff, exact_gain
 from cloneproof.analysis.search import Answers, Search, run_search
-from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, OutOfTimeError
@@ -83,8 +84,8 @@ def best_opponents(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: float) 
             weak = (0.0,) * (game.case.agents - 1 - strong)
             values = excess[-1] + _winning(game, scores, means, strong, weak) @ steps
             best = int(np.argmax(values))
-            each = (float(means[best]),) * strong + weak
-            candidates.append(WorstOpponents(each, float(values[best])))
+            of_each = (float(means[best]),) * strong + weak
+            candidates.append(WorstOpponents(of_each, float(values[best])))
             if game.deterministic:
                 break
             width = 1 / (COARSE - 1)
@@ -149,12 +150,11 @@ def enclosed_witness(
 
 
 def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
-    honest_copies = {**all_copies, case.name: case.kinds.honest}
-    honest = closed_form(market, case.mechanism, honest_copies, "ball").payoff[case.name]
-    copied = closed_form(market, case.mechanism, all_copies, "ball").payoff[case.name]
-    gain = copied - honest
-    if gain.low > 0 and gain.low > tolerance * honest.high * (1 + 1e-12):
-        return Witness(case.name, all_copies[case.name], honest, copied, gain, market, all_copies)
+    vector = all_copies[case.name]
+    attack, honest = (CopiesOf(case.name, own, all_copies) for own in (vector, case.kinds.honest))
+    paid = exact_gain(market, case.mechanism, attack, "closed-form", "ball", against=honest)
+    if paid.gain.low > 0 and paid.gain.low > tolerance * paid.honest.high * (1 + 1e-12):
+        return Witness(case.name, vector, paid.honest, paid.copied, paid.gain, market, all_copies)
     return None
 
 
@@ -165,12 +165,12 @@ def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCop
     if opponents.means is None:
         most = case.running.scoring.max_arms
         assert most is not None
-        copies = {each.name: (max(1, most + 2 - each.count), *(1,) * (each.count - 1)) for each in others}
-        return market.at({each.name: (0.5,) * each.count for each in others}), copies
+        copies = {other.name: (max(1, most + 2 - other.count), *(1,) * (other.count - 1)) for other in others}
+        return market.at({other.name: (0.5,) * other.count for other in others}), copies
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
-        continuous = [each for each in others if any(prior.atoms is None for prior in each.priors)]
-        return market.at({each.name: (0.5,) * each.count for each in continuous}) if continuous else market, {}
-    means = {each.name: (mean,) * each.count for each, mean in zip(others, opponents.means, strict=True)}
+        continuous = [other for other in others if any(prior.atoms is None for prior in other.priors)]
+        return market.at({other.name: (0.5,) * other.count for other in continuous}) if continuous else market, {}
+    means = {other.name: (mean,) * other.count for other, mean in zip(others, opponents.means, strict=True)}
     return market.at(means), {}
 
 
@@ -219,11 +219,16 @@ def _result(
 ) -> DominanceResult:
     """Return the findings of one case, with the sentence that says what they come to."""
     argument = Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high)
-    evaluated: Evaluated = {}
-    for witness in tried:
-        evaluated.setdefault(witness.copies, []).append(witness)
-    known = {case.horizon: closest.honest}, {case.horizon: argument}
-    return DominanceResult((case,), "dominance", *known, evaluated, closest=closest, attack=attack)
+    return DominanceResult(
+        case,
+        "dominance",
+        Payoff(closest.honest),
+        argument,
+        {witness.copies: witness for witness in tried},
+        tried=tuple(tried),
+        closest=closest,
+        attack=attack,
+    )
 
 
 def _float_sweeps(game: TwoPhaseGame, vectors: Iterable[CopyVector]) -> tuple[list[ThresholdSweep], list[str]]:
@@ -240,7 +245,8 @@ def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) 
     """Return the best attack that ball arithmetic proves."""
     promising = [sweep for sweep in sweeps if sweep.excess(tolerance).max() > 0]
     against = {sweep.copies: best_opponents(game, sweep, tolerance) for sweep in promising}
-    paying = sorted((copies for copies in against if against[copies].gain > 0), key=lambda each: -against[each].gain)
+    paying = [copies for copies in against if against[copies].gain > 0]
+    paying.sort(key=lambda copies: -against[copies].gain)
     answers = Answers[CopyVector, Witness | None](
         lambda copies: enclosed_witness(game.case, copies, against[copies], tolerance)
     )
@@ -409,11 +415,11 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
         words = f"in each of {len(results)} epochs, and so in their sum; the last of them: {last.argument.words}"
         return replace(_result(case, words, tried, last.worst, settles=True), notes=last.notes)
     for number in reversed(unsettled):
-        found, attack = results[number].attack, None
-        if found is None:
+        in_epoch, attack = results[number].attack, None
+        if in_epoch is None:
             continue
         with suppress(EngineError):  # the same deviation against the same opponents, over all epochs
-            attack = _enclosed(case, found.market.with_horizon(case.horizon), found.all_copies, tolerance)
+            attack = _enclosed(case, in_epoch.market.with_horizon(case.horizon), in_epoch.all_copies, tolerance)
         if attack is not None:
             words = (
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
@@ -425,7 +431,7 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
     return replace(_result(case, words, tried, results[number].worst), notes=last.notes)
 
 
-def by_dominance(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+def by_dominance(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
     """Strategy against any opponents: dominance, one agent at a time."""
     if len(question.horizons) > 1 or question.also:
         raise EngineError(
@@ -436,7 +442,7 @@ def by_dominance(question: Question, known: KnownArguments, search: Search, cloc
     with clock.for_engines():
         for (case,) in question.searched:
             try:
-                check = dominance_in_epochs if case.mechanism.clearing.planned_epochs else dominance
+                check = dominance_in_epochs if case.mechanism.in_epochs else dominance
                 results.append(check(case, search.copies, question.tolerance))
             except OutOfTimeError:
                 results.append(_out_of_time(case, clock))

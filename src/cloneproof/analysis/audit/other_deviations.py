@@ -8,134 +8,58 @@ What *informed* agents gain is in `informed`, what *variants* gain in `variants`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Final
 
-from cloneproof.analysis.audit.copy_vectors import OriginalKinds, withholding_vectors
+from cloneproof.analysis.audit.copy_vectors import withholding_vectors
 from cloneproof.analysis.audit.gained import Gained, InformedGain, NearCopyGain
-from cloneproof.analysis.audit.informed import informed_gain, realised_means
-from cloneproof.analysis.audit.question import AgentCases, Question
+from cloneproof.analysis.audit.informed import informed_gain
+from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
-from cloneproof.analysis.audit.search_result import ExactResult, FoundDeviations, HorizonPayoffs, SearchResult
+from cloneproof.analysis.audit.search_result import (
+    ExactResult,
+    FoundDeviations,
+    SearchResult,
+    found_together,
+    tried_by_agent,
+)
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
 from cloneproof.analysis.audit.variants import variant_gain
-from cloneproof.analysis.evaluate import ExactEngine, exact_evaluations
+from cloneproof.analysis.deviations import Split, splits, wider_splits
+from cloneproof.analysis.gain import Payoff, compared, exact_payoffs
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, OutOfTimeError
-from cloneproof.market.market import Agent, Market, full_copies
+from cloneproof.market.market import full_copies
 
-MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
-FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
-SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
 SAMPLED: Final = frozenset(("informed", "variants"))  # what is sampled if no exact engine applies
 MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
 
 
-class Split(NamedTuple):
-    """The accounts that register each original, as a bit set: the first (1), the second (2), or both (3)."""
-
-    owners: tuple[int, ...]
-    accounts: int = 2
-
-    def of(self, account: int) -> list[int]:
-        return [k for k, owner in enumerate(self.owners) if owner & account]
-
-
-def splits(kinds: OriginalKinds) -> Iterator[Split]:
-    """Yield every split in which both accounts register something, up to exchanges of originals and of the accounts.
-
-    >>> [split.owners for split in splits(OriginalKinds((0, 0)))]
-    [(2, 1), (3, 2), (3, 3)]
-    """
-    swapped = {FIRST: SECOND, SECOND: FIRST, BOTH: BOTH}
-    seen: set[tuple[int, ...]] = set()
-    for owners in product((BOTH, SECOND, FIRST), repeat=kinds.count):
-        mirrored = tuple(swapped[owner] for owner in owners)
-        split = Split(owners)
-        if not kinds.canonical(owners) or not split.of(FIRST) or not split.of(SECOND):
-            continue
-        if kinds.sorted(mirrored) not in seen:
-            seen.add(owners)
-    yield from (Split(owners) for owners in sorted(seen))
-
-
-def wider_splits(count: int, accounts: int) -> Iterator[Split]:
-    """Splits into more than two accounts: every original in each of them and, if there are enough, each in one.
-
-    >>> [split.owners for split in wider_splits(3, 3)]
-    [(7, 7, 7), (1, 2, 4)]
-    """
-    yield Split((2**accounts - 1,) * count, accounts)
-    if count >= accounts:
-        yield Split(tuple(1 << k % accounts for k in range(count)), accounts)
-
-
-def best_split(result: ExactResult, accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
-    """Return the most profitable split of a result's agent, and what could not be evaluated."""
-    kinds = result.cases[0].kinds
-    every = list(splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts))
-    answers = Answers[Split, HorizonPayoffs](lambda split: split_payoffs(result.cases, split, result.engine), clock)
+def best_split(results: Sequence[ExactResult], accounts: int, clock: Deadline) -> tuple[Witness | None, list[str]]:
+    """Return the most profitable split of an agent at the horizons of its results, and what could not be evaluated."""
+    agent, kinds, markets = results[0].agent, results[0].case.kinds, [result.case.under for result in results]
+    every = [
+        Split(agent, owners, accounts, kinds.labels)
+        for owners in (splits(kinds) if accounts == 2 else wider_splits(kinds.count, accounts))
+    ]
+    answers = Answers[Split, dict[int, Payoff]](lambda split: exact_payoffs(markets, split, results[0].engine), clock)
     run_search(answers, every)
-    witnesses = []
+    tried = []
     for split, paid in answers.evaluated.items():
-        copies = tuple(owner.bit_count() for owner in split.owners)
-        for case in result.cases:
-            market = split_market(case.market, case.name, split)
-            honest, both = result.honest[case.horizon], paid[case.horizon]
-            witnesses.append(
-                Witness(case.name, copies, honest, both, both - honest, market, full_copies(market.agents, None))
-            )
+        for result in results:
+            several = split.market(result.case.market)
+            numbers = compared(result.honest, paid[several.horizon])[:3]
+            tried.append(Witness(agent, split.copies, *numbers, several, full_copies(several.agents, None)))
     refused = answers.left_out.items()
-    notes = [f"splitting {result.agent} as {split.owners} was not evaluated: {why}" for split, why in refused]
+    notes = [f"splitting {agent} as {split.owners} was not evaluated: {why}" for split, why in refused]
     if len(answers.evaluated) + len(refused) < len(every):
         notes.append("splitting: the budget was spent before every split was tried")
-    return (best_of(witnesses) if witnesses else None), notes
-
-
-def account_names(agent: str, accounts: int = 2) -> list[str]:
-    """Return the names of the accounts of an agent that splits."""
-    return [agent, agent + SECOND_NAME, *(f"{agent} (account {number})" for number in range(3, accounts + 1))]
-
-
-def split_market(market: Market, agent: str, split: Split) -> Market:
-    """Return the market in which the agent has several accounts."""
-    agents: list[Agent] = []
-    for each in market.agents:
-        if each.name != agent:
-            agents.append(each)
-            continue
-        for number, name in enumerate(account_names(agent, split.accounts)):
-            agents.append(Agent(name, prior=[each.laws[k] for k in split.of(1 << number)]))
-    return market.with_agents(agents)
-
-
-def split_payoffs(cases: AgentCases, split: Split, engine: ExactEngine) -> HorizonPayoffs:
-    """Return what all accounts earn together at every horizon."""
-    if cases[0].market.segments:
-        paid = {case: [split_payoffs((part,), split, engine) for part in case.parts.values()] for case in cases}
-        return {
-            case.horizon: weighted_sum([(1.0, each) for own in parts for each in own.values()])
-            for case, parts in paid.items()
-        }
-    realisations: list[tuple[float, tuple[float, ...] | None]] = [(1.0, None)]
-    if any(owner.bit_count() > 1 for owner in split.owners):
-        alike = list(zip(cases[0].kinds.labels, split.owners, strict=True))
-        realisations = [*realised_means(cases[0].agent, alike)]
-    name = cases[0].name
-    parts: dict[int, list[tuple[float, Estimate]]] = {case.horizon: [] for case in cases}
-    for weight, means in realisations:
-        drawn = [case.market if means is None else case.market.at({name: means}) for case in cases]
-        markets = [split_market(market, name, split) for market in drawn]
-        worlds = [(market, case.mechanism) for market, case in zip(markets, cases, strict=True)]
-        evaluations, _ = exact_evaluations(worlds, full_copies(markets[0].agents, None), engine)
-        for horizon, evaluation in evaluations.items():
-            parts[horizon] += [(weight, evaluation.payoff[account]) for account in account_names(name, split.accounts)]
-    return {horizon: weighted_sum(of_horizon) for horizon, of_horizon in parts.items()}
+    return (best_of(tried) if tried else None), notes
 
 
 def smallest_copy_cost(tried: Iterable[Witness]) -> tuple[Estimate, Witness] | None:
@@ -171,14 +95,16 @@ class OtherDeviations:
         )
 
 
-def other_deviations(question: Question, found: FoundDeviations, search: Search, clock: Deadline) -> OtherDeviations:
+def other_deviations(
+    question: Question, deviations: FoundDeviations, search: Search, clock: Deadline
+) -> OtherDeviations:
     """Return the deviations other than copies that the question asks for."""
-    exact = [result for result in found.results if isinstance(result, ExactResult)]
-    by_engine = question.also & {"withholding", "splitting"} - ({"withholding"} if found.by_scan else set())
+    exact = [result for result in deviations.results if isinstance(result, ExactResult)]
+    by_engine = question.also & {"withholding", "splitting"} - ({"withholding"} if deviations.by_scan else set())
     answer = OtherDeviations()
     if clock.interrupted:
         return replace(answer, missing=dict.fromkeys(sorted(question.also), "interrupted"))
-    if by_engine and len(exact) < len(found.results):
+    if by_engine and len(exact) < len(deviations.results):
         answer = OtherDeviations(
             notes=("withholding and splitting are tried by exact engines only, and none applies here",)
         )
@@ -188,30 +114,31 @@ def other_deviations(question: Question, found: FoundDeviations, search: Search,
         for accounts in (2, *MORE_ACCOUNTS):
             answer |= _splitting(exact, accounts, question.tolerance, clock)
     if "copy-cost" in question.also:
-        answer |= _copy_cost(found.results)
-    if "withholding" in question.also and found.by_scan:
+        answer |= _copy_cost(deviations.results)
+    if "withholding" in question.also and deviations.by_scan:
         answer |= _scan_withholding(exact, question.tolerance)
     if "informed" in question.also:
-        answer |= _informed(found.results, search, question.tolerance, clock)
+        answer |= _informed(deviations.results, search, question.tolerance, clock)
     if "variants" in question.also:
-        answer |= _variants(found.results, search, question.tolerance, clock)
+        answer |= _variants(deviations.results, search, question.tolerance, clock)
     apart = {"informed": answer.informed, "variants": answer.variants, "copy-cost": answer}  # the last is a note
-    computed = {*answer.deviations, *(name for name, each in apart.items() if each is not None)}
+    computed = {*answer.deviations, *(name for name, answered in apart.items() if answered is not None)}
     left = sorted(question.also - computed)
     why = {name: next((note for note in answer.notes if name in note), "interrupted") for name in left}
     return replace(answer, missing={name: note.removeprefix(f"{name}: ") for name, note in why.items()})
 
 
 def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, clock: Deadline) -> OtherDeviations:
-    cases = {result.agent: result.cases for result in exact}
+    case_of = {(result.agent, result.case.horizon): result.case for result in exact}
     tried: list[Witness] = []
-    for result in exact:
-        tried += search_vectors(result, withholding_vectors(result.cases[0].kinds, copies), [], clock).witnesses
+    for results in found_together(exact):
+        withheld = search_vectors(results, withholding_vectors(results[0].case.kinds, copies), [], clock)
+        tried += chain(*tried_by_agent(withheld))
     if not tried:
         return OtherDeviations(notes=("withholding: nothing to try, the agents have one original each",))
     best = best_of(tried)
     with clock.for_engines(), suppress(OutOfTimeError):
-        best = enclose(cases[best.agent], best) or best
+        best = enclose(case_of[best.agent, best.horizon], best) or best
     note = f"withholding: registering {best.copies} as {best.agent} {_worth(best, tolerance)}"
     return OtherDeviations({"withholding": best}, notes=(note,))
 
@@ -219,11 +146,11 @@ def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, cl
 def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> OtherDeviations:
     """Withholding under the scan theorem: one original left out, and all but one, if they are evaluated."""
     tried: list[Witness] = []
-    for result in exact:
-        count = result.cases[0].kinds.count
+    for results in found_together(exact):
+        count = results[0].case.kinds.count
         vectors = {(*(1,) * (count - 1), 0), (1, *(0,) * (count - 1))} if count > 1 else set()
         for vector in sorted(vectors, reverse=True):
-            tried += witnesses(result.cases, "closed-form", result.honest, vector)
+            tried += witnesses(results, vector)
     if not tried:
         return OtherDeviations(notes=("withholding: covered by the scan theorem; none was evaluated",))
     best = best_of(tried)
@@ -236,19 +163,19 @@ def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> OtherDe
 def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, clock: Deadline) -> OtherDeviations:
     tried: list[Witness] = []
     notes: list[str] = []
-    for result in exact:
-        witness, missing = best_split(result, accounts, clock)
+    for results in found_together(exact):
+        witness, missing = best_split(results, accounts, clock)
         notes += missing[:3]
         tried += [] if witness is None else [witness]
     if not tried:
         return OtherDeviations(notes=tuple(notes))
     best = best_of(tried)
-    arms = {each.name: each.count for each in best.market.agents}
+    arms = {account.name: account.count for account in best.market.agents}
     if accounts > 2:
         arms_words = f"{best.agent}, with {best.copies} arms of its originals in all"
         note = f"{accounts} accounts: {arms_words}, {_worth(best, tolerance)}"
         return OtherDeviations({f"{accounts} accounts": best}, notes=(*notes, note))
-    first, second = (arms[account] for account in account_names(best.agent))
+    first, second = (arms[account] for account in Split(best.agent, best.copies).accounts)
     notes.append(
         f"splitting: {best.agent} under two names, with {first} and {second} arms and the originals registered "
         f"{best.copies} times in all, {_worth(best, tolerance)}"
@@ -257,10 +184,10 @@ def _splitting(exact: Sequence[ExactResult], accounts: int, tolerance: float, cl
 
 
 def _copy_cost(results: Sequence[SearchResult]) -> OtherDeviations:
-    found = smallest_copy_cost(witness for result in results for witness in result.witnesses)
-    if found is None:
+    smallest = smallest_copy_cost(chain(*tried_by_agent(results)))
+    if smallest is None:
         return OtherDeviations(notes=("copy cost: none is needed, no deviation tried pays",))
-    cost, witness = found
+    cost, witness = smallest
     note = (
         f"copy cost: {cost.value:.6g} for each extra arm (error {cost.error:.1e}) makes honesty the best of "
         f"what was tried; copies {witness.copies} of {witness.agent} set it"
@@ -268,19 +195,19 @@ def _copy_cost(results: Sequence[SearchResult]) -> OtherDeviations:
     return OtherDeviations({"copy cost": witness}, notes=(note,))
 
 
-def _change(found: Witness | NearCopyGain) -> str:
-    gain, part = found.gain.value, found.relative_gain
-    return f"changes the payoff by {gain:+.6g} ({part:+.2%}) at horizon {found.horizon}"
+def _change(deviation: Witness | NearCopyGain) -> str:
+    gain, relative = deviation.gain.value, deviation.relative_gain
+    return f"changes the payoff by {gain:+.6g} ({relative:+.2%}) at horizon {deviation.horizon}"
 
 
 def _worth(witness: Witness, tolerance: float) -> str:
     return f"{_change(witness)}: {_judged(witness, tolerance)}"
 
 
-def _judged(found: Gained, tolerance: float) -> str:
-    if pays(found, tolerance):
+def _judged(deviation: Gained, tolerance: float) -> str:
+    if pays(deviation, tolerance):
         return "it pays"
-    return "it does not pay" if does_not_pay(found, tolerance) else "undecided"
+    return "it does not pay" if does_not_pay(deviation, tolerance) else "undecided"
 
 
 def _informed(results: Sequence[SearchResult], search: Search, tolerance: float, clock: Deadline) -> OtherDeviations:
@@ -291,12 +218,12 @@ def _informed(results: Sequence[SearchResult], search: Search, tolerance: float,
 
 def _variants(results: Sequence[SearchResult], search: Search, tolerance: float, clock: Deadline) -> OtherDeviations:
     """Return the largest relative gain of an agent with variants at the last horizon, or who was not evaluated."""
-    gains, notes = [], []
-    for left, result in enumerate(results):
+    last, gains, notes = [group[-1].case for group in found_together(results)], [], []
+    for number, case in enumerate(last):
         try:
-            gains.append(variant_gain(result.cases[-1], search, clock.share(len(results) - left)))
+            gains.append(variant_gain(case, search, clock.share(len(last) - number)))
         except EngineError as refusal:
-            notes.append(f"variants: {result.agent} was not evaluated: {refusal.reason}")
+            notes.append(f"variants: {case.name} was not evaluated: {refusal.reason}")
     if not gains:
         return OtherDeviations(notes=tuple(notes[:3]))
     best = max(gains, key=lambda gain: gain.relative_gain)

@@ -11,8 +11,9 @@ from typing import Literal, get_args
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.result import Witness
+from cloneproof.analysis.gain import Compared
 from cloneproof.engines.black_box import BlackBox
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
 from cloneproof.market.market import Agent, FullCopies, Market, check_fixed_end, checked_market
 from cloneproof.market.segments import MeanLaw
@@ -60,23 +61,28 @@ class AuditCase:
         return len(self.market.agents)
 
     @cached_property
-    def parts(self) -> dict[str, AuditCase]:
+    def by_segment(self) -> dict[str, AuditCase]:
         """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
         if not self.market.segments:
             return {"": self}
-        place, parts = [each.name for each in self.market.agents].index(self.name), {}
-        for name, own in self.market.by_segment.items():
-            made = self.mechanism.in_segment(name)
-            running = made.at_horizon(self.agents, own.horizon)
-            parts[name] = replace(self, agent=own.agents[place], market=own, mechanism=made, running=running)
-        return parts
+        place, by_segment = [agent.name for agent in self.market.agents].index(self.name), {}
+        for play in plays(self.market, self.mechanism):
+            agent, (segment, market, mechanism), running = play.market.agents[place], play, play.running
+            by_segment[segment] = replace(self, agent=agent, market=market, mechanism=mechanism, running=running)
+        return by_segment
+
+    @property
+    def under(self) -> tuple[Market, Mechanism]:
+        """Market and its mechanism, for exact engines."""
+        return self.market, self.mechanism
 
     def copies(self, vector: CopyVector) -> FullCopies:
         """Everybody's copies if this agent registers these and the others are honest."""
-        return {each.name: vector if each.name == self.name else (1,) * each.count for each in self.market.agents}
+        return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
 
-    def witness(self, vector: CopyVector, honest: Estimate, copied: Estimate) -> Witness:
-        return Witness(self.name, vector, honest, copied, copied - honest, self.market, self.copies(vector))
+    def witness(self, vector: CopyVector, paid: Compared) -> Witness:
+        numbers, parts = (paid.honest, paid.copied, paid.gain), paid.by_segment
+        return Witness(self.name, vector, *numbers, self.market, self.copies(vector), by_segment=parts)
 
 
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
@@ -89,13 +95,13 @@ def audit_cases(
     markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
     box = mechanism if isinstance(mechanism, BlackBox) else None
     resolved = []
-    for each in markets:
-        declared = _declared(mechanism, each)
-        resolved.append((each, declared, declared.at_horizon(len(each.agents), each.horizon)))
+    for at_horizon in markets:
+        play = Play("", at_horizon, _declared(mechanism, at_horizon))
+        resolved.append((play.market, play.mechanism, play.running))
     in_order = any(running.arm.order == "index" for _, _, running in resolved)
     agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in market.agents if agent.name in names}
     return {
-        name: tuple(AuditCase(agent, *at_horizon, kinds, box) for at_horizon in resolved)
+        name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)
         for name, (agent, kinds) in ((name, agents[name]) for name in names)
     }
 
@@ -209,7 +215,7 @@ def checked_question(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
             "make one with cp.mechanism(name, ..), or wrap a policy of your own: cp.BlackBox(MyPolicy)"
         )
-    names = [each.name for each in market.agents]
+    names = [other.name for other in market.agents]
     agents = names if agent is None else [one_of(agent, names, "agent", MarketError)]
     one_of(opponents, get_args(OpponentsName), "opponents", EngineError)
     others: list[AlsoName] = [also] if isinstance(also, str) else list(also)  # type: ignore[list-item]
@@ -233,7 +239,7 @@ def checked_question(
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)
     cases = audit_cases(market, mechanism, agents, asked)
-    if not all(case.running.arm.slots.falling for of_agent in cases.values() for case in of_agent):
+    if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
     return Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
 

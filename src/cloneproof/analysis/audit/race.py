@@ -16,7 +16,7 @@ above the tolerance, every candidate surely is not, or runs or budget are spent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Any
@@ -26,17 +26,15 @@ from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.race_state import (
     ALPHA,
     FEW,
-    NONE,
-    OF_GAIN,
     Draw,
-    Draws,
     Race,
     RaceEntry,
     confirmation_level,
 )
-from cloneproof.analysis.audit.result import does_not_pay, pays, relative_gain_at_most
+from cloneproof.analysis.audit.result import relative_gain_at_most
 from cloneproof.analysis.audit.search_result import SearchResult
-from cloneproof.analysis.gain import PairedSampling, sampled_gain
+from cloneproof.analysis.deviations import CopiesOf
+from cloneproof.analysis.gain import PairedSampling, Payoff, sampled_gain
 from cloneproof.analysis.search import Search, run_search, until_interrupted
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job, strata_of
@@ -45,31 +43,15 @@ from cloneproof.market.market import MOST_ARMS, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
 # The compass search
-FACTORS = (
-    2.0,
-    1.5,
-    1.25,
-    1.0,
-)  # Numbers of copies are multiplied by these in turn; the last is a step of one copy.
+FACTORS = (2.0, 1.5, 1.25, 1.0)  # Numbers of copies are multiplied by these in turn; the last is a step of one copy.
 MOST_GENERATIONS = 12  # It takes at most this many steps.
-RISES = 3.0  # A gain is clear if it is this many standard errors.
-NEAR = 0.1  # A gain below this part of the tolerance is not pursued.
 
-# First looks
-RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)  # The order of the rungs of ladders; then come the vectors of the fewest arms.
-FIRST = 16  # A look that is not expensive has this many pairs.
-LOOK, DEAR_LOOK = 0.02, 0.15  # A look may take these parts of what is left of a budget: with many pairs, and with few.
-LONGEST_PASS = 64  # Under a budget a look is stratified up to this many strata.
+# The order of first looks: rungs of ladders; then come the vectors of the fewest arms.
+RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
 
-# Confirmations and further pairs
+# Confirmations
 CLEAR = 2.0  # A candidate surely seems to pay if its excess is this many standard errors.
 CAREFUL = 0.5  # While others wait, a confirmation may cost this part of what is left of a budget.
-GROWTH, MOST_GROWTH = (
-    2,
-    8,
-)  # A turn multiplies the pairs by the first; by up to the second if none seem to pay.
-SPARE = 1.1  # A turn draws this multiple of what a forecast says.
-TURN = 0.5  # A turn takes at most this part of what is left of a budget.
 
 # The race
 RUNS = 2048  # A candidate has at most this many pairs if neither runs nor a budget is given.
@@ -90,8 +72,8 @@ class SearchSteps:
             return []
         generation = []
         for case in dict.fromkeys(entry.case for entry in state.planned):
-            best = best_of_case(state, case)
-            if best is not None and (case in self.best or rises(state, best)):
+            best = state.best_of_case(case)
+            if best is not None and (case in self.best or state.gain_rises(best)):
                 moved = self.best.get(case) != best.copies
                 self.best[case], begin = best.copies, 0 if moved else self.factors[case]
                 generation += self._around(state, best, begin)
@@ -110,24 +92,6 @@ class SearchSteps:
         return []
 
 
-def best_of_case(state: Race, case: AuditCase) -> RaceEntry | None:
-    """Return the deviation of a case with the largest gain minus a standard error."""
-    seen = [entry for entry in state.looks if entry.case is case and entry.attacks]
-    return max(seen, key=lambda each: state.looks[each].witness.gain.value - state.looks[each].error, default=None)
-
-
-def rises(state: Race, entry: RaceEntry) -> bool:
-    """Return whether the gain is clearly positive, or above that of half the copies, and not far from paying."""
-    draws = state.looks[entry]
-    gain, error = draws.witness.gain.value, RISES * draws.error
-    near = NEAR * state.tolerance * max(0.0, draws.witness.honest.value)
-    half = state.looks.get(RaceEntry(entry.case, tuple(math.ceil(number / 2) for number in entry.copies)))
-    if gain > max(error, near):
-        return True
-    rise = 0.0 if half is None else gain - half.witness.gain.value
-    return half is not None and rise > error + RISES * half.error and gain + rise > near
-
-
 def proposed_draws(state: Race) -> Iterator[Draw]:
     """Propose looks, halving, steps of the compass and optimism, each with confirmations of what seems to pay.
 
@@ -139,14 +103,14 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     later: list[RaceEntry] = []
     postponed: list[RaceEntry] = []
     for entry in in_order(state.planned):
-        if is_expensive(state, entry):
+        if state.is_expensive(entry):
             later.append(entry)
         else:
-            yield from look(state, entry, postponed)
+            yield from state.draw_first(entry, postponed)
             yield from confirmations(state, CAREFUL)
     yield from confirmations(state)
     for entry in later:
-        yield from look(state, entry, postponed)
+        yield from state.draw_first(entry, postponed)
         yield from confirmations(state)
     yield from halve(state, state.candidates)
     yield from confirmations(state)
@@ -154,42 +118,10 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     while generation := steps.next_generation(state):
         state.add(generation)
         for entry in generation:
-            yield from look(state, entry, [])
+            yield from state.draw_first(entry, [])
             yield from confirmations(state, CAREFUL)
         yield from halve(state, generation)
     yield from draw_most_open(state, postponed)
-
-
-def look(state: Race, entry: RaceEntry, postponed: list[RaceEntry]) -> Iterator[Draw]:
-    """Propose a first look, or postpone it if it is too expensive for the remaining budget."""
-    strata = state.short[id(entry.case.market)]
-    pairs, stratify = max(FIRST, strata), True
-    if state.budget is not None:
-        left, cost = state.deadline.left or 0.0, _guessed_cost(state, entry)
-        stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
-        pairs = max(FIRST, strata) if stratify else FIRST
-        if not state.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
-            pairs, stratify = FEW, strata <= FEW // 2
-        if state.looks and pairs * cost > DEAR_LOOK * left:
-            postponed.append(entry)
-            return
-    short = stratify and strata < state.strata[id(entry.case.market)]
-    yield Draw(entry, min(pairs, state.most), "short" if short else stratify)
-
-
-def is_expensive(state: Race, entry: RaceEntry) -> bool:
-    """Return whether even a few pairs take more than a look should."""
-    if state.budget is None or not state.looks:
-        return False
-    return FEW * _guessed_cost(state, entry) > LOOK * (state.deadline.left or 0.0)
-
-
-def _guessed_cost(state: Race, entry: RaceEntry) -> float:
-    """Return the guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
-    if not state.looks:
-        return 0.0
-    near = min(state.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
-    return state.looks[near].cost * entry.arms / near.arms * entry.case.horizon / near.case.horizon
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
@@ -207,15 +139,15 @@ def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
     return [entry for turn in turns for entry in turn if entry is not None]
 
 
-def confirmations(state: Race, part: float = 1.0) -> Iterator[Draw]:
+def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
     """Propose fresh pairs of what seems to pay, the cheapest to confirm first, while that is worth its cost.
 
     Each time half of the fresh pairs still forecast are drawn, and at least a quarter more than there are.
     """
     while True:
         costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
-        entry = min(costs, key=lambda each: costs[each], default=None)
-        if entry is None or costs[entry] > worth_confirming(state, entry, part):
+        entry = min(costs, key=lambda candidate: costs[candidate], default=None)
+        if entry is None or costs[entry] > worth_confirming(state, entry, of_budget):
             return
         fresh = state.confirmations.get(entry)
         done = 0 if fresh is None else fresh.pairs
@@ -224,12 +156,12 @@ def confirmations(state: Race, part: float = 1.0) -> Iterator[Draw]:
         yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh=True)
 
 
-def worth_confirming(state: Race, entry: RaceEntry, part: float) -> float:
+def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
     """Return the most that a confirmation may cost: the work so far, or a part of the remaining budget."""
     draws = state.confirmations.get(entry) or state.looks[entry]
     clear = draws.excess(state.tolerance) > CLEAR * draws.error
     left = 0.0 if state.budget is None else state.deadline.left or 0.0
-    return max(state.work, part * left) if clear else state.work
+    return max(state.work, of_budget * left) if clear else state.work
 
 
 def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
@@ -246,80 +178,33 @@ def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
 
 def halve(state: Race, among: Sequence[RaceEntry]) -> Iterator[Draw]:
     """Propose twice the pairs for the more promising half, repeatedly."""
-    left = [entry for entry in open_candidates(state, among) if entry.attacks]
-    left.sort(key=lambda entry: promise(state, entry))
+    left = [entry for entry in state.not_ruled_out(among) if entry.attacks]
+    left.sort(key=state.cost_until_it_pays)
     while len(left) > 1:
         left = left[: len(left) // 2]
         for entry in left:
-            yield from turn(state, entry)
+            yield from state.draw_more(entry)
             yield from confirmations(state, CAREFUL)
-        left.sort(key=lambda entry: promise(state, entry))
+        left.sort(key=state.cost_until_it_pays)
 
 
 def draw_most_open(state: Race, postponed: list[RaceEntry]) -> Iterator[Draw]:
     """Propose pairs of the candidate with the highest upper bound, or a postponed look, while there is budget."""
     while True:
         drawn = state.pairs
-        by_room = sorted(open_candidates(state, state.bounding), key=lambda entry: room(state, entry), reverse=True)
-        for entry in by_room:
-            yield from turn(state, entry)
+        left = sorted(state.not_ruled_out(state.bounding), key=state.gain_not_ruled_out, reverse=True)
+        for entry in left:
+            yield from state.draw_more(entry)
             if state.pairs > drawn:
                 break
         else:
             if not postponed:
                 return
             entry = postponed.pop(0)
-            yield from look(state, entry, [])
+            yield from state.draw_first(entry, [])
             if entry not in state.looks:
                 return
         yield from confirmations(state)
-
-
-def open_candidates(state: Race, among: Iterable[RaceEntry]) -> list[RaceEntry]:
-    """Candidates looked at that are not known not to pay."""
-    seen = (entry for entry in among if entry in state.looks)
-    return [entry for entry in seen if not does_not_pay(state.looks[entry].one_sided, state.tolerance)]
-
-
-def promise(state: Race, entry: RaceEntry) -> float:
-    """Return the forecast cost of knowing that it pays, if its gain is a standard error larger than it seems."""
-    draws = state.looks[entry]
-    excess = draws.excess(state.tolerance) + draws.error
-    return draws.cost * draws.pairs_until_known(excess, state.alpha, state.bounds)
-
-
-def room(state: Race, entry: RaceEntry) -> float:
-    """Return the largest relative gain that is not ruled out."""
-    witness = state.looks[entry].one_sided
-    return witness.gain_at_most / max(witness.honest.value, 1e-300)
-
-
-def turn(state: Race, entry: RaceEntry) -> Iterator[Draw]:
-    """Propose more pairs of a candidate, if affordable."""
-    pairs = affordable(state, entry)
-    if pairs > state.looks[entry].pairs:
-        yield Draw(entry, pairs)
-
-
-def affordable(state: Race, entry: RaceEntry) -> int:
-    """Return the total pairs of its next turn; no more than it has if the budget affords no useful turn."""
-    draws = state.looks[entry]
-    wanted = min(state.most, _wanted(state, draws))
-    if state.budget is None:
-        return wanted
-    within = draws.pairs + int((state.deadline.left or 0.0) * TURN / draws.cost)
-    return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
-
-
-def _wanted(state: Race, draws: Draws) -> int:
-    """Twice the pairs, or the forecast number until it surely does not pay."""
-    room = -draws.excess(state.tolerance)
-    level = NONE * OF_GAIN * state.alpha
-    forecast = draws.pairs_until_ruled_out(room, level, state.bounds)
-    if math.isinf(forecast):
-        return GROWTH * max(1, draws.pairs)
-    least = draws.pairs + max(1, draws.pairs // 4)
-    return int(max(least, min(SPARE * forecast, MOST_GROWTH * draws.pairs)))
 
 
 def race_results(state: Race) -> list[SearchResult]:
@@ -339,15 +224,15 @@ def race_results(state: Race) -> list[SearchResult]:
 
 def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SearchResult:
     """Return what was found of a case's candidates, with the most precise honest payoff."""
-    looked = {entry: best_draws(state, entry) for entry in state.looks if entry.case is case}
-    planned, *added = ([entry for entry in each if entry.case is case] for each in state.generations)
+    looked = {entry: state.most_precise(entry) for entry in state.looks if entry.case is case}
+    planned, *added = ([entry for entry in of_all if entry.case is case] for of_all in state.generations)
     unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
     honest = min((draws.witness.honest for draws in looked.values()), key=lambda payoff: payoff.error, default=None)
     return SearchResult(
-        (case,),
+        case,
         "sampled",
-        honest={} if honest is None else {case.horizon: honest},
-        evaluated={entry.copies: [draws.witness] for entry, draws in looked.items() if entry.attacks},
+        honest=None if honest is None else Payoff(honest),
+        evaluated={entry.copies: draws.witness for entry, draws in looked.items() if entry.attacks},
         left_out={entry.copies: why for entry in unseen},
         samples={entry.copies: draws.sample for entry, draws in looked.items()},
         at_most={
@@ -358,15 +243,6 @@ def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing
         worlds={entry.copies: draws.witness for entry, draws in looked.items() if not entry.attacks},
         added=tuple(entry.copies for entry in chain(*added)),
     )
-
-
-def best_draws(state: Race, entry: RaceEntry) -> Draws:
-    """Return the statement about a candidate: from its fresh pairs if these are more precise."""
-    look, fresh = state.looks[entry], state.confirmations.get(entry)
-    if fresh is None:
-        return look
-    better = pays(fresh.witness, state.tolerance) or fresh.witness.gain.error <= look.witness.gain.error
-    return fresh if better else look
 
 
 def race(
@@ -414,5 +290,5 @@ def _compile(entry: RaceEntry, seed: int, play: ChunkOutcomes[Any]) -> None:
     """Play a pair over few rounds, to compile before the budget's clock starts."""
     case = entry.case
     market = case.market.with_horizon(min(case.horizon, 64))
-    twice = case.copies(tuple(min(2, number) for number in entry.copies))
-    sampled_gain(market, case.played, case.name, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))
+    twice = CopiesOf(case.name, tuple(min(2, number) for number in entry.copies))
+    sampled_gain(market, case.played, twice, PairedSampling(1, seed=seed, stratify=False, outcomes=play))

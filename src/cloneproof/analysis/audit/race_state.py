@@ -31,7 +31,7 @@ the second part.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple
@@ -43,7 +43,8 @@ from cloneproof._clock import now
 from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
-from cloneproof.analysis.audit.result import SampledDeviation, Witness, pays
+from cloneproof.analysis.audit.result import SampledDeviation, Witness, does_not_pay, pays
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
@@ -63,6 +64,14 @@ MIXTURE = 1.0  # The mixture of rates of a confidence sequence costs this much, 
 FEW = 4  # An expensive look has this many pairs; fewer are never drawn at a time.
 MANY_PASSES = 4  # From this many whole passes on they are drawn in place of short ones.
 MOST_KEPT = 1 << 17  # This many runs of an honest world are kept; later ones are played again.
+FIRST = 16  # A look that is not expensive has this many pairs.
+LOOK, DEAR_LOOK = 0.02, 0.15  # A look may take these parts of what is left of a budget: with many pairs, and with few.
+LONGEST_PASS = 64  # Under a budget a look is stratified up to this many strata.
+GROWTH, MOST_GROWTH = 2, 8  # Pairs are multiplied by the first; by up to the second if none seem to pay.
+SPARE = 1.1  # This multiple of what a forecast says is drawn.
+AT_ONCE = 0.5  # Further pairs take at most this part of what is left of a budget.
+RISES = 3.0  # A gain is clear if it is this many standard errors.
+NEAR = 0.1  # A gain below this part of the tolerance is not pursued.
 CONFIRMATIONS, GENERATIONS = 1, 2  # The streams of the seeds of confirmations and of generations.
 
 
@@ -295,7 +304,7 @@ class Race:
             pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
-        gain = sampled_gain(case.market, case.played, case.name, case.copies(entry.copies), sampling)
+        gain = sampled_gain(case.market, case.played, CopiesOf(case.name, entry.copies), sampling)
         done = gain.runs - (0 if before is None else before.pairs)
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
@@ -304,7 +313,7 @@ class Race:
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
-        witness = Witness(case.name, entry.copies, gain.honest, gain.copied, gain.estimate, case.market, gain.copies)
+        witness = case.witness(entry.copies, gain.compared)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
         # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
         # does not matter when the race stops or how often a candidate was continued.
@@ -332,6 +341,98 @@ class Race:
         """Return whether a gain is surely above the tolerance."""
         drawn = [*self.looks.items(), *self.confirmations.items()]
         return any(entry.attacks and pays(draws.witness, self.tolerance) for entry, draws in drawn)
+
+    def best_of_case(self, case: AuditCase) -> RaceEntry | None:
+        """Return the deviation of a case with the largest gain minus a standard error."""
+        seen = [entry for entry in self.looks if entry.case is case and entry.attacks]
+        return max(seen, key=lambda entry: self.looks[entry].witness.gain.value - self.looks[entry].error, default=None)
+
+    def gain_rises(self, entry: RaceEntry) -> bool:
+        """Return whether the gain is clearly positive, or above that of half the copies, and not far from paying."""
+        draws = self.looks[entry]
+        gain, error = draws.witness.gain.value, RISES * draws.error
+        near = NEAR * self.tolerance * max(0.0, draws.witness.honest.value)
+        half = self.looks.get(RaceEntry(entry.case, tuple(math.ceil(number / 2) for number in entry.copies)))
+        if gain > max(error, near):
+            return True
+        rise = 0.0 if half is None else gain - half.witness.gain.value
+        return half is not None and rise > error + RISES * half.error and gain + rise > near
+
+    def gain_not_ruled_out(self, entry: RaceEntry) -> float:
+        """Return the largest relative gain that is not ruled out."""
+        witness = self.looks[entry].one_sided
+        return witness.gain_at_most / max(witness.honest.value, 1e-300)
+
+    def not_ruled_out(self, among: Iterable[RaceEntry]) -> list[RaceEntry]:
+        """Return the candidates looked at that are not known not to pay."""
+        seen = (entry for entry in among if entry in self.looks)
+        return [entry for entry in seen if not does_not_pay(self.looks[entry].one_sided, self.tolerance)]
+
+    def cost_until_it_pays(self, entry: RaceEntry) -> float:
+        """Return the forecast cost of knowing that it pays, if its gain is a standard error larger than it seems."""
+        draws = self.looks[entry]
+        excess = draws.excess(self.tolerance) + draws.error
+        return draws.cost * draws.pairs_until_known(excess, self.alpha, self.bounds)
+
+    def guessed_cost(self, entry: RaceEntry) -> float:
+        """Return the guessed cost of a pair, proportional to the arms and rounds of the nearest known candidate."""
+        if not self.looks:
+            return 0.0
+        near = min(self.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
+        return self.looks[near].cost * entry.arms / near.arms * entry.case.horizon / near.case.horizon
+
+    def is_expensive(self, entry: RaceEntry) -> bool:
+        """Return whether even a few pairs take more than a look should."""
+        if self.budget is None or not self.looks:
+            return False
+        return FEW * self.guessed_cost(entry) > LOOK * (self.deadline.left or 0.0)
+
+    def draw_first(self, entry: RaceEntry, postponed: list[RaceEntry]) -> Iterator[Draw]:
+        """Propose a first look, or postpone it if it is too expensive for the remaining budget."""
+        strata = self.short[id(entry.case.market)]
+        pairs, stratify = max(FIRST, strata), True
+        if self.budget is not None:
+            left, cost = self.deadline.left or 0.0, self.guessed_cost(entry)
+            stratify = strata <= LONGEST_PASS and strata * cost <= LOOK * left
+            pairs = max(FIRST, strata) if stratify else FIRST
+            if not self.looks or pairs * cost > LOOK * left:  # the first one tells what pairs cost
+                pairs, stratify = FEW, strata <= FEW // 2
+            if self.looks and pairs * cost > DEAR_LOOK * left:
+                postponed.append(entry)
+                return
+        short = stratify and strata < self.strata[id(entry.case.market)]
+        yield Draw(entry, min(pairs, self.most), "short" if short else stratify)
+
+    def draw_more(self, entry: RaceEntry) -> Iterator[Draw]:
+        """Propose more pairs of a candidate, if affordable."""
+        pairs = self.affordable(self.looks[entry])
+        if pairs > self.looks[entry].pairs:
+            yield Draw(entry, pairs)
+
+    def affordable(self, draws: Draws) -> int:
+        """Return the total pairs to draw next; no more than there are if the budget affords no useful number."""
+        wanted = min(self.most, self.wanted(draws))
+        if self.budget is None:
+            return wanted
+        within = draws.pairs + int((self.deadline.left or 0.0) * AT_ONCE / draws.cost)
+        return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
+
+    def wanted(self, draws: Draws) -> int:
+        """Return twice the pairs, or the forecast number until it surely does not pay."""
+        level = NONE * OF_GAIN * self.alpha
+        forecast = draws.pairs_until_ruled_out(-draws.excess(self.tolerance), level, self.bounds)
+        if math.isinf(forecast):
+            return GROWTH * max(1, draws.pairs)
+        least = draws.pairs + max(1, draws.pairs // 4)
+        return int(max(least, min(SPARE * forecast, MOST_GROWTH * draws.pairs)))
+
+    def most_precise(self, entry: RaceEntry) -> Draws:
+        """Return the statement about a candidate: from its fresh pairs if these are more precise."""
+        look, fresh = self.looks[entry], self.confirmations.get(entry)
+        if fresh is None:
+            return look
+        better = pays(fresh.witness, self.tolerance) or fresh.witness.gain.error <= look.witness.gain.error
+        return fresh if better else look
 
     def tell(self, what: str) -> None:
         """Report progress: the part of the budget spent, or the candidates looked at."""

@@ -8,7 +8,7 @@ heuristic error, as of a quadrature, decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -17,6 +17,7 @@ from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain, NearCopyGain
+from cloneproof.analysis.gain import Compared
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -73,6 +74,8 @@ class Witness(Gained):
         What everybody registers in that market.
     argued : bool
         Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
+    by_segment : dict of str to Compared
+        Both payoffs and the gain in each segment, if they were computed in floats and the market has segments.
     """
 
     keys_of_data = (
@@ -87,6 +90,7 @@ class Witness(Gained):
     market: Market
     all_copies: FullCopies
     argued: bool = False
+    by_segment: Mapping[str, Compared] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         if self.argued:

@@ -79,7 +79,7 @@ class TwoPhaseGame:
 
     @property
     def arm_rounds(self) -> int:
-        return self.case.running.arm.explore
+        return self.case.running.arm_rounds
 
     @property
     def max_arms(self) -> int | None:
@@ -113,7 +113,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
     if (part := running.uncommitted_part) is not None:
         expected = "rules that explore and then commit (or a uniform choice of agents)"
         raise _refusal(expected, f"{part} in {running.name!r}")
-    if running.clearing.planned_epochs:
+    if running.in_epochs:
         raise _refusal("one trial and one award", f"{running.name!r}, whose epochs are checked one by one")
     if market.family.law not in ("coin", "point"):
         raise _refusal("bernoulli or deterministic rewards", f"{market.family.name!r}")
@@ -132,7 +132,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
         position = market.agents.index(agent)
         rounds = unfinished_trial(number, rule.order, rule.explore, horizon)[position]
     elif rule is not None:
-        if not running.clearing.at_award:
+        if not running.clears_at_award:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     game = TwoPhaseGame(case, tuple(exact_points(prior, 0) for prior in agent.priors), rounds, award)

@@ -1,13 +1,13 @@
-"""The result of a search for one agent: the deviations evaluated, and what was left out and why."""
+"""The result of a search for one agent at one horizon: the deviations evaluated, and what was left out and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self, TypeVar
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, OpponentsName
+from cloneproof.analysis.audit.question import AuditCase, OpponentsName
 from cloneproof.analysis.audit.result import (
     SampledDeviation,
     ThresholdGains,
@@ -18,10 +18,9 @@ from cloneproof.analysis.audit.result import (
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.evaluate import ExactEngine
+from cloneproof.analysis.gain import Compared, Payoff
 from cloneproof.engines.estimate import Estimate
 
-HorizonPayoffs = dict[int, Estimate]
-Evaluated = dict[CopyVector, list[Witness]]  # for each vector of copies, a witness at each horizon
 KnownArguments = dict[AuditCase, Argument]
 BoundedDeviation = tuple[Witness, float | None]  # and a bound of its relative gain, if one is known
 EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument", "dominance"]
@@ -29,14 +28,15 @@ EngineUsed = Literal["auto", "closed-form", "tree", "sampled", "argument", "domi
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The deviations of one agent in its cases.
+    """The deviations of one agent at one horizon.
 
     engine     what evaluated them; "argument" if nothing was evaluated
-    honest     the honest payoff at each horizon
-    arguments  at some horizons: why no copies can pay, known without what was evaluated
-    left_out   the vectors that were not evaluated, and why
+    honest     the honest payoff, if it is known
+    argument   why no copies can pay, if that is known without what was evaluated
+    left_out   the vectors that were not evaluated, and why; vectors that were left out at all horizons together are
+               listed at the first
 
-    Of a race, which has one case:
+    Of a race:
 
     at_most    relative gains whose largest bounds those of all candidates together
     worlds     worlds without some originals, played only as bounds
@@ -50,11 +50,11 @@ class SearchResult:
 
     against: ClassVar[OpponentsName] = "market"
 
-    cases: AgentCases
+    case: AuditCase
     engine: EngineUsed
-    honest: HorizonPayoffs
-    arguments: dict[int, Argument] = field(default_factory=dict)
-    evaluated: Evaluated = field(default_factory=dict)
+    honest: Payoff | None
+    argument: Argument | None = None
+    evaluated: dict[CopyVector, Witness] = field(default_factory=dict)
     left_out: dict[CopyVector, str] = field(default_factory=dict)
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
     at_most: dict[CopyVector, float | None] = field(default_factory=dict)
@@ -65,11 +65,11 @@ class SearchResult:
 
     @property
     def agent(self) -> str:
-        return self.cases[0].name
+        return self.case.name
 
     @property
     def witnesses(self) -> list[Witness]:
-        return [witness for witnesses in self.evaluated.values() for witness in witnesses]
+        return list(self.evaluated.values())
 
     @property
     def worst(self) -> Witness:
@@ -84,17 +84,12 @@ class SearchResult:
         """Return the deviations with relative gains that all of them together do not exceed."""
         if self.at_most:
             largest = largest_of(self.at_most.values())  # which bounds the candidates that have no bound of their own
-            return [(one, self.at_most.get(vector, largest)) for vector, (one,) in self.evaluated.items()]
+            return [(witness, self.at_most.get(vector, largest)) for vector, witness in self.evaluated.items()]
         return [(witness, relative_gain_at_most(witness)) for witness in self.witnesses]
 
-    def with_witnesses(self, better: Iterable[Witness]) -> Self:
-        """Return the result with these witnesses in place of those of the same copies at the same horizon."""
-        known = {(witness.copies, witness.horizon): witness for witness in better}
-        evaluated = {
-            vector: [known.get((each.copies, each.horizon), each) for each in witnesses]
-            for vector, witnesses in self.evaluated.items()
-        }
-        return replace(self, evaluated=evaluated)
+    def with_witnesses(self, better: Mapping[CopyVector, Witness]) -> Self:
+        """Return the result with these witnesses in place of those of the same copies."""
+        return replace(self, evaluated={vector: better.get(vector, own) for vector, own in self.evaluated.items()})
 
 
 @dataclass(frozen=True)
@@ -102,14 +97,17 @@ class ExactResult(SearchResult):
     """Deviations that an exact engine evaluated."""
 
     engine: ExactEngine
+    honest: Payoff
 
 
 @dataclass(frozen=True)
 class DominanceResult(SearchResult):
-    """Deviations of one agent in one case, each against the opponents at which it gains most.
+    """Deviations of one agent, each against the opponents at which it gains most.
 
     A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
 
+    argument    why no copies pay, or what was found instead
+    tried       the deviations, which are those of several epochs if the mechanism restarts
     closest     the deviation that the argument is about
     attack      a deviation and opponents with a proven gain
     notes       remarks for the reader
@@ -117,18 +115,19 @@ class DominanceResult(SearchResult):
 
     against = "any"
 
+    argument: Argument
+    tried: tuple[Witness, ...] = ()
     closest: Witness = field(kw_only=True)
     attack: Witness | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def worst(self) -> Witness:
-        return self.attack or self.closest
+    def witnesses(self) -> list[Witness]:
+        return list(self.tried)
 
     @property
-    def argument(self) -> Argument:
-        """Why no copies pay, or what was found instead."""
-        return self.arguments[self.cases[0].horizon]
+    def worst(self) -> Witness:
+        return self.attack or self.closest
 
     def paying(self, tolerance: float) -> list[Witness]:
         return [] if self.attack is None else [self.attack]
@@ -139,30 +138,64 @@ class DominanceResult(SearchResult):
 
 def largest_of(bounds: Iterable[float | None]) -> float | None:
     """Return the largest of them; None if one is unknown."""
-    known = list(bounds)
-    return None if None in known else max(bound for bound in known if bound is not None)
+    listed = list(bounds)
+    return None if None in listed else max(bound for bound in listed if bound is not None)
 
 
-def argued_result(cases: AgentCases, vector: CopyVector, arguments: dict[int, Argument]) -> SearchResult:
-    """Return the first copy in each case as a witness that needed no evaluation."""
-    witnesses = []
-    honest: HorizonPayoffs = {}
-    for case in cases:
-        half = case.market.share * case.horizon / 2  # means lie in [0, 1]
-        payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
-        argument = arguments[case.horizon]
-        most = argument.ceiling
-        if most is not None and most.high > 0:
-            words = "at most the ceiling on slots"
-            gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
-        elif argument.basis is Basis.SCAN:
-            gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
+AnyResult = TypeVar("AnyResult", bound=SearchResult)
+T = TypeVar("T")
+
+
+def found_together(results: Iterable[AnyResult]) -> list[list[AnyResult]]:
+    """Return what was found in one pass over all horizons of an agent; what was sampled stands alone."""
+    groups: list[list[AnyResult]] = []
+    for result in results:
+        last = groups[-1][-1] if groups else None
+        if last is not None and result.engine != "sampled" and _of_one_pass(last, result):
+            groups[-1].append(result)
         else:
-            gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
-        honest[case.horizon] = payoff
-        witnesses.append(replace(case.witness(vector, payoff, payoff), gain=gain, argued=True))
-    known = {case.horizon: arguments[case.horizon] for case in cases}
-    return SearchResult(cases, "argument", honest, known, {vector: witnesses})
+            groups.append([result])
+    return groups
+
+
+def _of_one_pass(one: SearchResult, other: SearchResult) -> bool:
+    return (one.agent, one.engine) == (other.agent, other.engine) and [*one.evaluated] == [*other.evaluated]
+
+
+def by_vector(at_horizons: Iterable[Sequence[T]]) -> list[T]:
+    """Return what is listed for each vector at each horizon, all horizons of a vector in turn."""
+    return [one for of_vector in zip(*at_horizons, strict=True) for one in of_vector]
+
+
+def tried_by_agent(results: Iterable[SearchResult]) -> list[list[Witness]]:
+    """Return the deviations of each pass, all horizons of a vector in turn."""
+    return [by_vector(result.witnesses for result in group) for group in found_together(results)]
+
+
+def with_evaluated(
+    results: Sequence[ExactResult], evaluated: Mapping[CopyVector, Sequence[Witness]], left_out: dict[CopyVector, str]
+) -> list[ExactResult]:
+    """Return the results with what was evaluated for each vector at the horizon of each result."""
+    own = [{vector: witnesses[k] for vector, witnesses in evaluated.items()} for k in range(len(results))]
+    listed = [left_out, *({} for _ in own[1:])]
+    numbered = zip(results, own, listed, strict=True)
+    return [replace(result, evaluated=witnesses, left_out=missing) for result, witnesses, missing in numbered]
+
+
+def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> SearchResult:
+    """Return the first copy in a case as a witness that needed no evaluation."""
+    half = case.market.share * case.horizon / 2  # means lie in [0, 1]
+    payoff = Estimate(half, half, "proven", "between none and all of the rounds at a mean of 1")
+    most = argument.ceiling
+    if most is not None and most.high > 0:
+        words = "at most the ceiling on slots"
+        gain = Estimate(most.high - half, half, most.kind, words, heuristic=most.heuristic)
+    elif argument.basis is Basis.SCAN:
+        gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
+    else:
+        gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
+    witness = replace(case.witness(vector, Compared(payoff, payoff, gain)), argued=True)
+    return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 
 
 @dataclass(frozen=True)
@@ -179,14 +212,10 @@ class FoundDeviations:
     by_scan: bool = False
 
 
-def for_exchangeable(result: SearchResult, cases: AgentCases) -> SearchResult:
+def for_exchangeable(result: SearchResult, case: AuditCase) -> SearchResult:
     """Return the same findings for an agent with the same priors, if the mechanism treats agents alike."""
-    at_horizon = {case.horizon: case for case in cases}
-
-    def renamed(witness: Witness) -> Witness:
-        case = at_horizon[witness.horizon]
-        return replace(witness, agent=case.name, all_copies=case.copies(witness.copies))
-
-    evaluated = {vector: [renamed(each) for each in witnesses] for vector, witnesses in result.evaluated.items()}
-    same_horizons = tuple(at_horizon[case.horizon] for case in result.cases)
-    return replace(result, cases=same_horizons, evaluated=evaluated, samples={})
+    evaluated = {
+        vector: replace(witness, agent=case.name, all_copies=case.copies(vector))
+        for vector, witness in result.evaluated.items()
+    }
+    return replace(result, case=case, evaluated=evaluated, samples={})

@@ -22,18 +22,20 @@ from cloneproof.analysis.audit.result import Witness, best_of, is_open, simplest
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
-    HorizonPayoffs,
     KnownArguments,
     SearchResult,
     argued_result,
+    tried_by_agent,
+    with_evaluated,
 )
-from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.audit.theorems import Basis
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
+from cloneproof.analysis.gain import compared, exact_payoffs, payoff_of
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
 from cloneproof.engines.black_box import BlackBoxJob
-from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, Evaluation
+from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, available_threads, nothing_sampled, run_source
 from cloneproof.errors import EngineError, OutOfTimeError
@@ -63,7 +65,8 @@ def honest_evaluations(cases: AgentCases, seconds: float | None) -> tuple[dict[i
     engine: ExactEngine = "closed-form" if _too_many_states(cases) else "auto"
     try:
         with Deadline(seconds).for_engines():
-            evaluations = _evaluations(cases, cases[0].kinds.honest, engine)
+            honest = cases[0].copies(cases[0].kinds.honest)
+            evaluations, _ = exact_evaluations([case.under for case in cases], honest, engine)
     except EngineError:
         return None
     engines = {evaluation.engine for evaluation in evaluations.values()}
@@ -78,20 +81,20 @@ def _too_many_states(cases: AgentCases) -> bool:
     Random rewards leave about T^(2a - 1) / (2a - 1)! states of pulls and successes of a arms, unless a rule commits.
     """
     if cases[-1].market.segments:
-        return any(_too_many_states((part,)) for part in cases[-1].parts.values())
+        return any(_too_many_states((in_segment,)) for in_segment in cases[-1].by_segment.values())
     market = cases[-1].market  # at the longest horizon
     sure = market.family.law == "point"
     sure = sure or all(agent.support is not None and set(agent.support) <= {0.0, 1.0} for agent in market.agents)
     if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
         return False
-    slots = max(case.mechanism.arm.draws for case in cases) * len(market.agents)
+    slots = max(case.mechanism.draws for case in cases) * len(market.agents)
     copied = all(case.mechanism.sample is None for case in cases)
     power = 2 * (slots or market.originals + copied) - 1
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 
 
 def exact(
-    question: Question, known: KnownArguments, search: Search, clock: Deadline, enclose: bool = True
+    question: Question, arguments: KnownArguments, search: Search, clock: Deadline, enclose: bool = True
 ) -> FoundDeviations | None:
     """Strategy: every agent by an exact engine; None if none can evaluate honesty in time, or any deviation.
 
@@ -102,14 +105,15 @@ def exact(
     honest = None if question.box is not None else honest_evaluations(agents[0], within)
     if honest is None:
         return None
-    (evaluations, engine), elementary, results = honest, _elementary(known), []
+    (evaluations, engine), elementary = honest, _elementary(arguments)
+    results: list[ExactResult] = []
     for number, cases in enumerate(agents):
-        paid = {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
-        arguments = {case.horizon: elementary[case] for case in cases if case in elementary}
-        more = more_vectors(cases, paid, arguments, question.tolerance)  # those that make the search complete
+        paid = {horizon: payoff_of(evaluation, cases[0].name) for horizon, evaluation in evaluations.items()}
+        more = more_vectors(cases, paid, elementary, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(cases[0].kinds, search.copies)[0], *more]))
-        rungs, start = ladders(cases[0].kinds, cases[-1].horizon), ExactResult(cases, engine, paid, arguments)
-        results.append(search_vectors(start, vectors, rungs, clock.share(len(agents) - number)))
+        start = [ExactResult(case, engine, paid[case.horizon], elementary.get(case)) for case in cases]
+        rungs = ladders(cases[0].kinds, cases[-1].horizon)
+        results += search_vectors(start, vectors, rungs, clock.share(len(agents) - number))
     if not any(result.evaluated for result in results):
         return None
     in_floats = FoundDeviations(tuple(results), (DRAFT,))
@@ -121,24 +125,27 @@ def exact(
 
 
 def search_vectors(
-    start: ExactResult, vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
-) -> ExactResult:
-    """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long."""
-    every = [*vectors, *chain(*rungs)]
-    long = max(LONGEST_RUNG[start.engine], LONGEST_RUNG_PART * (clock.budget or 0.0))
+    start: Sequence[ExactResult], vectors: Sequence[CopyVector], rungs: Sequence[Sequence[CopyVector]], clock: Deadline
+) -> list[ExactResult]:
+    """Evaluate the vectors, and each ladder until an engine refuses or a rung takes too long.
+
+    `start` has what is known at each horizon; the tree takes all horizons of a vector in one pass.
+    """
+    every, engine = [*vectors, *chain(*rungs)], start[0].engine
+    long = max(LONGEST_RUNG[engine], LONGEST_RUNG_PART * (clock.budget or 0.0))
 
     def evaluate_vector(vector: CopyVector) -> list[Witness]:
         """Return the witnesses of one vector at every horizon."""
-        for smaller, why in answers.left_out.items() if start.engine == "tree" else ():
+        for smaller, why in answers.left_out.items() if engine == "tree" else ():
             if all(few <= many for few, many in zip(smaller, vector, strict=True)):
                 raise EngineError(why)  # the tree only grows with the arms
-        return witnesses(start.cases, start.engine, start.honest, vector)
+        return witnesses(start, vector)
 
     def proposals() -> Iterator[CopyVector]:
         """Yield the vectors, then the rungs of one ladder after the other."""
         for number, vector in enumerate(chain(vectors, *(answers.climb(ladder, long) for ladder in rungs)), start=1):
             yield vector
-            clock.tell(number, len(every), f"{start.agent}: copies {vector}")
+            clock.tell(number, len(every), f"{start[0].agent}: copies {vector}")
 
     answers = Answers[CopyVector, list[Witness]](evaluate_vector, clock)
     with until_interrupted(clock):
@@ -148,24 +155,14 @@ def search_vectors(
         for vector in every:
             if vector not in answers.evaluated:
                 answers.left_out.setdefault(vector, why)
-    return replace(start, evaluated=answers.evaluated, left_out=answers.left_out)
+    return with_evaluated(start, answers.evaluated, answers.left_out)
 
 
-def payoffs(cases: AgentCases, engine: ExactEngine, vector: CopyVector) -> HorizonPayoffs:
-    """Return the agent's payoff with these copies at every horizon."""
-    evaluations = _evaluations(cases, vector, engine)
-    return {horizon: evaluation.payoff[cases[0].name] for horizon, evaluation in evaluations.items()}
-
-
-def _evaluations(cases: AgentCases, vector: CopyVector, engine: ExactEngine) -> dict[int, Evaluation]:
-    worlds = [(case.market, case.mechanism) for case in cases]
-    return exact_evaluations(worlds, cases[0].copies(vector), engine)[0]
-
-
-def witnesses(cases: AgentCases, engine: ExactEngine, honest: HorizonPayoffs, vector: CopyVector) -> list[Witness]:
-    """Return the deviation at every horizon."""
-    copied = payoffs(cases, engine, vector)
-    return [case.witness(vector, honest[case.horizon], copied[case.horizon]) for case in cases]
+def witnesses(results: Sequence[ExactResult], vector: CopyVector) -> list[Witness]:
+    """Return the deviation at the horizon of each result."""
+    markets = [result.case.under for result in results]
+    paid = exact_payoffs(markets, CopiesOf(results[0].agent, vector), results[0].engine)
+    return [result.case.witness(vector, compared(result.honest, paid[result.case.horizon])) for result in results]
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
@@ -173,48 +170,52 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
 
     The best of all gets a second even if the budget is spent. Returns a note if there was no time.
     """
-    best = [(result, simplest_of(result.witnesses)) for result in results if result.evaluated]
-    best.sort(key=lambda pair: -pair[1].relative_gain)
+    tried = tried_by_agent(results)
+    best = sorted(map(simplest_of, filter(None, tried)), key=lambda witness: -witness.relative_gain)
+    case_of = {(result.agent, result.case.horizon): result for result in results}
     unclear = [
-        (result, witness)
-        for result in results
-        for witness in result.witnesses
-        if witness.horizon not in result.arguments and is_open(witness, tolerance)
+        witness
+        for witness in chain(*tried)
+        if case_of[witness.agent, witness.horizon].argument is None and is_open(witness, tolerance)
     ]
-    listed = best + sorted(unclear, key=lambda pair: sum(pair[1].copies))[:MOST_REFINED]
-    wanted = {(each.agent, each.copies, each.horizon): (result.cases, each) for result, each in listed}
-    honest: dict[int, dict[str, Estimate]] = {}
+    listed = best + sorted(unclear, key=lambda witness: sum(witness.copies))[:MOST_REFINED]
+    wanted = {(witness.agent, witness.copies, witness.horizon): witness for witness in listed}
+    honest: dict[int, Evaluation] = {}
     after = Deadline(None if clock.left is None else clock.left + SECONDS_TO_ENCLOSE)
-    answers = Answers[Any, Witness | None](lambda key: enclose(*wanted[key], honest), after)
+    answers = Answers[Any, Witness | None](
+        lambda key: enclose(case_of[key[0], key[2]].case, wanted[key], honest), after
+    )
     run_search(answers, (key for number, key in enumerate(wanted) if number == 0 or not clock.spent))
-    enclosed = [witness for witness in answers.evaluated.values() if witness is not None]
+    better: dict[tuple[str, int], dict[CopyVector, Witness]] = {}
+    for witness in filter(None, answers.evaluated.values()):
+        better.setdefault((witness.agent, witness.horizon), {})[witness.copies] = witness
     late = [] if next(iter(wanted)) in answers.evaluated else [NOT_ENCLOSED]
-    return [result.with_witnesses(each for each in enclosed if each.agent == result.agent) for result in results], late
+    return [result.with_witnesses(better.get(key, {})) for key, result in case_of.items()], late
 
 
-def enclose(
-    cases: AgentCases, witness: Witness, honest: dict[int, dict[str, Estimate]] | None = None
-) -> Witness | None:
+def enclose(case: AuditCase, witness: Witness, honest: dict[int, Evaluation] | None = None) -> Witness | None:
     """Return the same deviation enclosed in ball arithmetic; None if it has no closed form.
 
     `honest` caches everybody's honest payoffs by horizon.
     """
     honest = {} if honest is None else honest
-    case = next(case for case in cases if case.horizon == witness.horizon)
     try:
         if case.horizon not in honest:
             everybody = case.copies(case.kinds.honest)
-            honest[case.horizon] = closed_form(case.market, case.mechanism, everybody, "ball").payoff
-        copied = closed_form(case.market, case.mechanism, witness.all_copies, "ball").payoff[case.name]
+            honest[case.horizon] = exact_evaluations([case.under], everybody, "closed-form", "ball")[0][case.horizon]
+        deviation = CopiesOf(case.name, witness.copies)
+        paid = exact_payoffs([case.under], deviation, "closed-form", "ball")[case.horizon]
     except OutOfTimeError:
         raise
     except EngineError:
         return None
-    before = honest[case.horizon][case.name]
-    return replace(witness, honest=before, copied=copied, gain=copied - before)
+    enclosed = compared(payoff_of(honest[case.horizon], case.name), paid)
+    return replace(witness, honest=enclosed.honest, copied=enclosed.copied, gain=enclosed.gain)
 
 
-def by_theorem(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations | None:
+def by_theorem(
+    question: Question, arguments: KnownArguments, search: Search, clock: Deadline
+) -> FoundDeviations | None:
     """Strategy: a few deviations, if a theorem on slots bounds what copies gain for every agent and horizon.
 
     That is the scan theorem, by which they gain nothing, or the ceiling of an index or bars until a random end, proven
@@ -225,16 +226,14 @@ def by_theorem(question: Question, known: KnownArguments, search: Search, clock:
         return None
     results: list[SearchResult] = []
     for cases in question.searched:
-        arguments = {case.horizon: known[case] for case in cases if case in known}
-        on_draws = [argument.basis in (Basis.SCAN, Basis.COMPUTED) for argument in arguments.values()]
-        if sum(on_draws) < len(cases):
+        of_cases = [arguments[case] for case in cases if case in arguments]
+        if sum(argument.basis in (Basis.SCAN, Basis.COMPUTED) for argument in of_cases) < len(cases):
             return None
         vector = few_vectors(cases[0].kinds)[0]
-        if any(argument.most > 0 for argument in arguments.values()):
-            results.append(argued_result(cases, vector, arguments))
-            continue
-        results += [argued_result((case,), vector, arguments) for case in cases[:-MOST_EVALUATED]]
-        results.append(_few_deviations(cases[-MOST_EVALUATED:], arguments, clock))
+        most = 0 if any(argument.most > 0 for argument in of_cases) else MOST_EVALUATED
+        first = max(0, len(cases) - most)  # of those that are evaluated
+        results += [argued_result(case, vector, arguments[case]) for case in cases[:first]]
+        results += _few_deviations(cases[first:], arguments, clock) if most else []
     return FoundDeviations(tuple(results), by_scan=True)
 
 
@@ -249,36 +248,37 @@ def few_vectors(kinds: OriginalKinds) -> list[CopyVector]:
     return list(dict.fromkeys(vectors))
 
 
-def _few_deviations(cases: AgentCases, arguments: dict[int, Argument], clock: Deadline) -> SearchResult:
+def _few_deviations(cases: AgentCases, arguments: KnownArguments, clock: Deadline) -> Sequence[SearchResult]:
     """Evaluate them by the closed form if it applies."""
-    vectors = few_vectors(cases[0].kinds)
+    vectors, honest = few_vectors(cases[0].kinds), CopiesOf(cases[0].name, cases[0].kinds.honest)
     try:
         with clock.for_engines():
-            honest = payoffs(cases, "closed-form", cases[0].kinds.honest)
-            evaluated = {vector: witnesses(cases, "closed-form", honest, vector) for vector in vectors}
+            paid = exact_payoffs([case.under for case in cases], honest, "closed-form")
+            results = [ExactResult(case, "closed-form", paid[case.horizon], arguments[case]) for case in cases]
+            tried = {vector: witnesses(results, vector) for vector in vectors}
     except EngineError:
-        return argued_result(cases, vectors[0], arguments)
-    return ExactResult(cases, "closed-form", honest, arguments, evaluated)
+        return [argued_result(case, vectors[0], arguments[case]) for case in cases]
+    return with_evaluated(results, tried, {})
 
 
-def sampled(question: Question, known: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
+def sampled(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
     """Strategy: one race of all agents and horizons, except those that an elementary argument covers."""
     agents = question.searched
     if question.box is not None:
         short = question.market.with_horizon(min(FIRST_ROUNDS, question.market.horizon))
         evaluate(short, question.box, search=Search(runs=1))  # run once here, so obvious errors surface immediately
         with black_box_runs(available_threads(), clock.left) as play:
-            return FoundDeviations(tuple(sampled_results(agents, known, question.tolerance, search, clock, play)))
+            return FoundDeviations(tuple(sampled_results(agents, arguments, question.tolerance, search, clock, play)))
     every = [case for cases in agents for case in cases]
     jobs = [Job(case.market, case.mechanism, full_copies(case.market.agents, None)) for case in every]
     source = run_source(search.device, jobs, None)
-    results = sampled_results(agents, known, question.tolerance, search, clock, source.ahead())
+    results = sampled_results(agents, arguments, question.tolerance, search, clock, source.ahead())
     return FoundDeviations(tuple(results), tuple(source.notes))
 
 
 def sampled_results(
     agents: Sequence[AgentCases],
-    known: KnownArguments,
+    arguments: KnownArguments,
     tolerance: float,
     search: Search,
     clock: Deadline,
@@ -290,7 +290,7 @@ def sampled_results(
             f"expected at most {MOST_SAMPLED_HORIZONS} horizons where no exact engine applies, got "
             f"{len(agents[0])}; ask for fewer, or for shorter ones"
         )
-    elementary = _elementary(known)
+    elementary = _elementary(arguments)
     argued: list[SearchResult] = []
     candidates: list[RaceEntry] = []
     complete: dict[AuditCase, list[CopyVector]] = {}
@@ -298,7 +298,7 @@ def sampled_results(
     for case in (case for cases in agents for case in cases):
         vectors = _vectors(case, search.copies)
         if case in elementary and case.running.scoring.max_arms is None:
-            argued.append(argued_result((case,), vectors[0], {case.horizon: elementary[case]}))
+            argued.append(argued_result(case, vectors[0], elementary[case]))
             continue
         worlds, enough = limit_worlds(case), worlds_that_suffice(case)
         wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
@@ -308,10 +308,10 @@ def sampled_results(
             implied |= {RaceEntry(case, vector) for vector in wanted if vector not in enough}
     _check_size((entry.case for entry in candidates), clock)
     budget = None if clock.budget is None or clock.left is None else max(clock.left, 1e-3)
-    if budget is not None and all(entry.case in known and known[entry.case].settles for entry in candidates):
+    if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
         budget *= CHECKING_PART
     raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))
-    results = [*argued, *(_with_argument(result, known, complete) for result in raced)]
+    results = [*argued, *(_with_argument(result, arguments, complete) for result in raced)]
     if not clock.interrupted and not any(result.evaluated for result in results):
         raise nothing_sampled(_first_pair(agents[0][0]), clock)
     return results
@@ -324,26 +324,24 @@ def _first_pair(case: AuditCase) -> list[Any]:
 
 
 def _with_argument(
-    result: SearchResult, known: KnownArguments, complete: Mapping[AuditCase, list[CopyVector]]
+    result: SearchResult, arguments: KnownArguments, complete: Mapping[AuditCase, list[CopyVector]]
 ) -> SearchResult:
     """Return the result with the argument of its case, and whether it covers every vector.
 
     A case that an argument settles and of which nothing was played in time is argued, as it would be with more time.
     """
-    (case,) = result.cases
-    argument = known.get(case)
-    if argument is not None and argument.settles and not result.honest:
+    case, argument = result.case, arguments.get(result.case)
+    if argument is not None and argument.settles and result.honest is None:
         first, *others = result.left_out
-        argued = argued_result((case,), first, {case.horizon: argument})
+        argued = argued_result(case, first, argument)
         return replace(argued, left_out={vector: result.left_out[vector] for vector in others})
     covers = case in complete and all(vector in result.at_most for vector in complete[case])
-    arguments = {each.horizon: found for each, found in _elementary(known).items() if each is case}
-    return replace(result, arguments=arguments, covers=covers)
+    return replace(result, argument=_elementary(arguments).get(case), covers=covers)
 
 
-def _elementary(known: KnownArguments) -> KnownArguments:
+def _elementary(arguments: KnownArguments) -> KnownArguments:
     """Return the elementary arguments, which make a search unnecessary."""
-    return {case: argument for case, argument in known.items() if argument.basis is Basis.ELEMENTARY}
+    return {case: argument for case, argument in arguments.items() if argument.basis is Basis.ELEMENTARY}
 
 
 def _check_size(cases: Iterable[AuditCase], clock: Deadline) -> None:
@@ -364,21 +362,19 @@ def confirm_heuristics(
     results: Sequence[ExactResult], tolerance: float, search: Search, clock: Deadline
 ) -> list[ExactResult]:
     """Sample the most promising deviation of each agent if errors are heuristic."""
-    heuristic = [any(witness.gain.heuristic for witness in result.witnesses) for result in results]
-    level, search = ALPHA / max(1, sum(heuristic)), replace(search, bounds="distribution-free")
-    pairs = zip(results, heuristic, strict=True)
-    return [_confirmed(result, tolerance, search, clock, level) if unsure else result for result, unsure in pairs]
-
-
-def _confirmed(result: ExactResult, tolerance: float, search: Search, clock: Deadline, level: float) -> ExactResult:
-    best = best_of(result.witnesses)
-    if best.gain.value <= 0 or clock.spent:
-        return result
-    case = next(case for case in result.cases if case.horizon == best.horizon)
-    (raced,) = race(
-        [RaceEntry(case, best.copies)], tolerance, search, clock, None if clock.budget is None else clock.left, level
-    )
-    return replace(result.with_witnesses(raced.witnesses), samples={**result.samples, **raced.samples})
+    tried = tried_by_agent(results)
+    unsure = [witnesses for witnesses in tried if any(witness.gain.heuristic for witness in witnesses)]
+    level, search = ALPHA / max(1, len(unsure)), replace(search, bounds="distribution-free")
+    confirmed = {(result.agent, result.case.horizon): result for result in results}
+    for best in map(best_of, unsure):
+        if best.gain.value <= 0 or clock.spent:
+            continue
+        result, budget = confirmed[best.agent, best.horizon], None if clock.budget is None else clock.left
+        (raced,) = race([RaceEntry(result.case, best.copies)], tolerance, search, clock, budget, level)
+        confirmed[best.agent, best.horizon] = replace(
+            result.with_witnesses(raced.evaluated), samples={**result.samples, **raced.samples}
+        )
+    return list(confirmed.values())
 
 
 def _vectors(case: AuditCase, max_copies: int) -> list[CopyVector]:

@@ -121,7 +121,7 @@ def elementary(case: AuditCase) -> Argument | None:
     """Return an argument that needs no theorem, or None."""
     if case.market.places:  # these are about one arm a round
         return None
-    if case.running.clearing.planned_epochs:
+    if case.running.in_epochs:
         return in_every_epoch(case, elementary)
     return _indistinguishable(case) or _blind(case) or _unlearned(case)
 
@@ -130,16 +130,16 @@ def theorem(case: AuditCase) -> Argument | None:
     """Return a theorem of docs/textbook/hold-out.md whose conditions hold, or None."""
     if case.market.places:
         return None
-    if case.running.clearing.planned_epochs:
+    if case.running.in_epochs:
         return in_every_epoch(case, theorem)
     return _commitment(case) or _holdout(case) or _contest(case) or _capped(case)
 
 
 def in_every_epoch(case: AuditCase, argument: Callable[[AuditCase], Argument | None]) -> Argument | None:
     """Epochs restart with the same means, so payoffs add up: what pays in no epoch does not pay."""
-    found = [argument(epoch) for epoch in epoch_cases(case)]
-    last = found[-1]
-    if last is None or None in found:
+    in_epochs = [argument(epoch) for epoch in epoch_cases(case)]
+    last = in_epochs[-1]
+    if last is None or None in in_epochs:
         return None
     return replace(last, words=f"in every epoch, of which the last one: {last.words}")
 
@@ -157,7 +157,7 @@ def rounds_are_given(case: AuditCase) -> bool:
 def is_contest(mechanism: Mechanism) -> bool:
     """Return whether a steady index compares agents by fresh rewards of their chosen arms, from the same round on."""
     agent, arm, score = mechanism.agent, mechanism.arm, mechanism.scoring
-    if agent is None or not agent.steady or mechanism.sample is not None or mechanism.restart is not None:
+    if agent is None or not agent.steady or not mechanism.unchanging:
         return False
     if not arm.commits_to_mean or not score.fresh or score.max_arms is None:
         return False
@@ -178,7 +178,7 @@ def _indistinguishable(case: AuditCase) -> Argument | None:
     """
     agent = case.agent
     one_mean = agent.count == 1 or (agent.support is not None and len(agent.support) == 1)
-    if one_mean and (case.running.agent is not None or case.agents == 1):
+    if one_mean and (not case.running.flat or case.agents == 1):
         return Argument(
             Basis.ELEMENTARY,
             "every arm that the agent can register has the same mean, and agents are chosen without regard to arms: "
@@ -202,7 +202,7 @@ def _unlearned(case: AuditCase) -> Argument | None:
     """Exploration lasts to the end whatever is registered, so no reward is ever used."""
     if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
         return None
-    if case.running.arm.draws:
+    if case.running.draws:
         return None  # slots are explored, whose number is not that of the arms
     if all(rounds <= case.agent.count * arm_rounds for rounds, arm_rounds in stages(case)):
         return Argument(
@@ -263,7 +263,7 @@ def _contest(case: AuditCase) -> Argument | None:
 
 def _capped(case: AuditCase) -> Argument | None:
     """Apply the capped theorem: the same condition, every reward counts, and no score above K <= floor(M/m) arms."""
-    score, rule, m = case.running.scoring, case.running.agent, case.running.arm.explore
+    score, rule, m = case.running.scoring, case.running.agent, case.running.arm_rounds
     if score.partial or score.max_arms is None or rule is None or score.max_arms * m > rule.explore:
         return None
     if not (_award(case) and _gap_holds(case)):
@@ -280,7 +280,7 @@ def _capped(case: AuditCase) -> Argument | None:
 def _award(case: AuditCase) -> bool:
     """ETC on both levels that commits, an award that restarts, and originals that have a score."""
     agent, running, rule = case.agent, case.running, case.running.agent
-    if rule is None or running.sample is not None or not running.clearing.at_award:
+    if rule is None or running.sample is not None or not running.clears_at_award:
         return False
     if not (rule.commits_to_mean and running.arm.commits_to_mean) or not same_prior(agent) or agent.support is None:
         return False
@@ -289,7 +289,7 @@ def _award(case: AuditCase) -> bool:
 
 def _gap_holds(case: AuditCase) -> bool:
     """(l - 1) exp(-m gap^2) <= m gap / (l T), with a margin for rounding."""
-    agent, m = case.agent, case.running.arm.explore
+    agent, m = case.agent, case.running.arm_rounds
     assert agent.support is not None
     gap = math.log(smallest_gap(agent.support))
     return error_exponent(case.market, agent, m) <= math.log(m) + gap - math.log(agent.count * case.horizon) - ROUNDING
@@ -299,10 +299,10 @@ def _pairs_hold(case: AuditCase) -> bool:
     """Check the pairs theorem's condition at a slightly longer horizon, as a margin for rounding."""
     family, agent = case.market.family, case.agent
     assert agent.support is not None
-    coins = family.law == "coin" and case.running.arm.explore <= LARGEST_EXACT
+    coins = family.law == "coin" and case.running.arm_rounds <= LARGEST_EXACT
     tail: TailBound = "exact" if coins else "chernoff" if family.low >= 0 and family.high <= 1 else "sub-gaussian"
     horizon = case.horizon + 1 + case.horizon // 10**6
-    return pairs_apply(agent.count, agent.support, case.running.arm.explore, horizon, tail, family.spread)
+    return pairs_apply(agent.count, agent.support, case.running.arm_rounds, horizon, tail, family.spread)
 
 
 def stages(case: AuditCase) -> list[tuple[int, int]]:
@@ -310,11 +310,11 @@ def stages(case: AuditCase) -> list[tuple[int, int]]:
     running, horizon = case.running, case.horizon
     if running.agent is None:
         return running.flat_epochs(horizon)
-    trial, m = running.agent.explore, running.arm.explore
+    trial, m = running.agent.explore, running.arm_rounds
     award = horizon - case.agents * trial
     if running.agent.commits_to_mean and award < 0:
         return [(min(horizon, trial), m)]
-    if running.agent.commits_to_mean and running.clearing.at_award:
+    if running.agent.commits_to_mean and running.clears_at_award:
         return [(trial, m), (award, m)] if award > 0 else [(trial, m)]
     return [(horizon, m)]
 
@@ -331,7 +331,7 @@ def error_exponent(market: Market, agent: Agent, arm_rounds: int) -> float:
 
 def scan_theorem(case: AuditCase) -> Argument | None:
     """Return the theorem in a sentence if its conditions hold for the agent; else None."""
-    if case.running.clearing.planned_epochs:
+    if case.running.in_epochs:
         return in_every_epoch(case, scan_theorem)
     family, agent = case.market.family, case.agent
     if not is_scan(case.running) or not same_prior(agent):
@@ -346,7 +346,7 @@ def scan_theorem(case: AuditCase) -> Argument | None:
     checked = (
         "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
     )
-    status = MACHINE_CHECKED if case.running.agent is None else CONTEST_CHECKED
+    status = MACHINE_CHECKED if case.running.flat else CONTEST_CHECKED
     return Argument(
         Basis.SCAN,
         f"the scan theorem (docs/textbook/reservoir.md; {status}): arms are touched only through uniform "
@@ -357,7 +357,7 @@ def scan_theorem(case: AuditCase) -> Argument | None:
 
 def _slate_theorem(case: AuditCase) -> Argument | None:
     """Apply the theorem on slates to the reservoir with a laboratory, whose tests count coins."""
-    if case.running.agent is not None or case.running.arm.slots.threshold is not None:
+    if not case.running.flat or case.running.arm.slots.threshold is not None:
         return None
     return Argument(Basis.SCAN, SLATES)
 
@@ -365,7 +365,7 @@ def _slate_theorem(case: AuditCase) -> Argument | None:
 def is_scan(running: Mechanism) -> bool:
     """Return whether it is a scan over draws that the theorem covers: one of our rules, flat or with a contest."""
     arm, agent, score = running.arm, running.agent, running.scoring
-    if not _is_one_of(arm, SCANS) or running.sample is not None or running.restart is not None:
+    if not _is_one_of(arm, SCANS) or not running.unchanging:
         return False
     if agent is None:
         return True
@@ -379,8 +379,8 @@ def by_shares(case: AuditCase) -> bool:
 
     Then a list with copies earns what its shares earn as weights on distinct items, whatever anybody knows.
     """
-    running = [epoch.running for part in case.parts.values() for epoch in epoch_cases(part)]
-    return all(each.arm.draws > 0 and each.sample is None and each.scoring.max_arms is None for each in running)
+    epochs = [epoch.running for in_segment in case.by_segment.values() for epoch in epoch_cases(in_segment)]
+    return all(run.arm.draws > 0 and run.sample is None and run.scoring.max_arms is None for run in epochs)
 
 
 def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:
@@ -402,10 +402,10 @@ def random_end_theorem(case: AuditCase, tolerance: float, clock: Deadline, hones
     if ceiling is None:
         return None
     agent, market = case.agent, case.market
-    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.arm.slots.bars else INDEX_WORDS
+    proven, words = ceiling.kind == "proven", BARS_WORDS if case.running.bars else INDEX_WORDS
     if proven and ceiling.high == 0:
         return Argument(Basis.SCAN, f"{words}; {ceiling.method}", ceiling=ceiling)
-    alike = all(each.priors == agent.priors for each in market.agents)
+    alike = all(other.priors == agent.priors for other in market.agents)
     if not alike and honest is None:
         return None
     earned = market.share * case.horizon * agent.priors[0].mean / case.agents if alike else 0.0
@@ -487,7 +487,7 @@ def _bins(prior: Prior) -> list[tuple[float, float, float]]:
 def _ends_at_random(case: AuditCase) -> bool:
     """Return whether the theorem of the index on slots, or of bars, applies to this case."""
     running, family = case.running, case.market.family
-    ours = running.arm.slots.falling and _is_one_of(running.arm, ENDING) and running.agent is None
-    alone = running.sample is None and running.restart is None
+    ours = running.ranks_slots and _is_one_of(running.arm, ENDING) and running.flat
+    alone = running.unchanging
     at_random = case.market.ends == "at-random" and same_prior(case.agent)
     return ours and alone and at_random and family.low >= 0 and family.high <= 1

@@ -32,7 +32,7 @@ from cloneproof.engines.closed_form.commitment import (
 from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
 from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
 from cloneproof.engines.closed_form.slates import slate_rewards
-from cloneproof.engines.estimate import Estimate, Evaluation, summed
+from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball, node_count
 from cloneproof.laws.best import best_mean, best_of_atoms, best_of_quantiles
@@ -307,11 +307,6 @@ def closed_form(
     >>> closed_form(market, mechanism("etc", arm_rounds=2), {"ana": (1, 1)}).payoff["ana"].value
     5.0
     """
-    if market.segments:
-        parts = {name: (own, mechanism.in_segment(name)) for name, own in market.by_segment.items()}
-        alike = {tuple(map(id, part)): part for part in parts.values()}
-        found = {key: closed_form(*part, copies, arithmetic) for key, part in alike.items()}
-        return summed({name: found[tuple(map(id, part))] for name, part in parts.items()})
     running, at_random = mechanism.at_horizon(len(market.agents), market.horizon), market.ends == "at-random"
     if bool(running.bars) != at_random:
         ends = ("at its horizon", "at random") if at_random else ("at random under bars", "at its horizon")

@@ -12,6 +12,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
 from cloneproof._randomness import GOLDEN, substream, uniform
+from cloneproof.engines.plays import plays
 from cloneproof.engines.reference import MEANS_STREAM, SESSION_STREAM, Run, simulate_run
 from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import Beta, Prior
@@ -55,8 +56,8 @@ class Job(SamplingJob[Mechanism]):
         if not self.market.segments:
             return (self,)
         return tuple(
-            type(self)(own, self.mechanism.in_segment(name), self.copies, substream(SEGMENTS, self.seed, k) >> 1)
-            for k, (name, own) in enumerate(self.market.by_segment.items())
+            type(self)(play.market, play.mechanism, self.copies, substream(SEGMENTS, self.seed, k) >> 1)
+            for k, play in enumerate(plays(self.market, self.mechanism))
         )
 
 

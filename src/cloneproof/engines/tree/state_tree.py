@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from cloneproof._checks import count
-from cloneproof.engines.estimate import Estimate, Evaluation, summed
+from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.tree.choice import compares_floats
 from cloneproof.engines.tree.merge import most_observations
 from cloneproof.engines.tree.recursion import RoundRewards, run
@@ -78,8 +78,6 @@ def tree(
     wanted = (
         [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
     )
-    if market.segments:
-        return _in_segments(market, mechanism, copies, wanted)
     if mechanism.ranks_slots:
         raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")
     copies = {agent.name: copies[agent.name] for agent in market.agents}
@@ -110,21 +108,6 @@ def tree(
         for horizon in members:
             evaluations[horizon] = _evaluation(market, rewards[horizon], horizon, best, method)
     return {horizon: evaluations[horizon] for horizon in wanted}
-
-
-def _in_segments(
-    market: Market, mechanism: Mechanism, copies: FullCopies, horizons: Sequence[int]
-) -> dict[int, Evaluation]:
-    """Sum over segments, each in one pass for all horizons."""
-    parts = {horizon: market.with_horizon(horizon).by_segment for horizon in horizons}
-    passes = {
-        name: tree(own, mechanism.in_segment(name), copies, sorted({each[name].horizon for each in parts.values()}))
-        for name, own in market.by_segment.items()
-    }
-    return {
-        horizon: summed({name: passes[name][own.horizon] for name, own in each.items()})
-        for horizon, each in parts.items()
-    }
 
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
