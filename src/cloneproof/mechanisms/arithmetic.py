@@ -29,6 +29,7 @@ _PRECISION = 128
 LN_2 = 0.6931471805599453
 SQRT_HALF = 0.7071067811865476
 STEPS = 80  # enough for bisection alone; a safeguarded Newton iteration takes about six
+KL_MARGIN = 1e-9  # more than the rounding of a bound of KL-UCB
 TRIES = 1000  # of a gamma variate; one is rejected with probability 0.06 at most, so that no stream gets there
 WORDS = 3  # of the stream that a try may use
 TAIL = 3.6541528853610088  # where the lowest layer ends and the tail begins
@@ -136,6 +137,35 @@ def kl_upper_bound(mean: float, pulls: float, width: float) -> float:
             break
         x = following
     return mean + x
+
+
+def root_exceeds(mean: float, pulls: float, width: float, level: float) -> bool:
+    """Whether mean + sqrt(width / pulls) is above a level by more than rounding, without a root or a quotient.
+
+    >>> root_exceeds(0.5, 4, 1.0, 0.99), root_exceeds(0.5, 4, 1.0, 1.0)
+    (True, False)
+    """
+    short = level - mean + 1e-12 * (1.0 + abs(level))
+    return pulls > 0 and (short <= 0.0 or short * short * pulls < width)
+
+
+def kl_exceeds(mean: float, pulls: float, width: float, level: float) -> bool:
+    """Whether `kl_upper_bound` is above a level by more than rounding: pulls kl(mean, level) < width, with a margin.
+
+    One divergence in place of an inversion.
+
+    >>> kl_exceeds(0.5, 10.0, 2.0, 0.787), kl_exceeds(0.5, 10.0, 2.0, 0.788)
+    (True, False)
+    """
+    if mean > level + 1e-12:
+        return pulls > 0
+    level += KL_MARGIN
+    if pulls == 0 or level >= 1.0:
+        return False
+    divergence = -(1.0 - mean) * log_ratio((mean - level) / (1.0 - mean))
+    if mean > 0.0:
+        divergence -= mean * log_ratio((level - mean) / mean)
+    return pulls * divergence < width * (1.0 - 1e-9)
 
 
 def _layers() -> tuple[FloatArray, FloatArray]:

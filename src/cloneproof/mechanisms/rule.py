@@ -146,6 +146,14 @@ class Rule:
         sequences of `candidates` numbers sorted by pulls and then mean, after its inputs and before its parameters.
     source : str, default ""
         The name by which `cp.rule` found a user's rule: "mymodule:my_rule", or an entry point.
+    bound : callable, optional
+        `bound(inputs, *parameters)` -> a number that the priority of a candidate with these pulls and this mean does
+        not exceed at any clock up to `inputs.clock`: the priority itself, where it never falls with the clock. It lets
+        the compiled loop keep a leader for many rounds without looking at the others. For rules whose priority looks
+        at neither `coin`, `draw` nor siblings.
+    exceeds : callable, optional
+        `exceeds(inputs, level, *parameters)` -> True only where the priority is above the level: a quick test of
+        whether the leader leads on. False says nothing; left out, the priority itself is compared.
 
     Examples
     --------
@@ -169,6 +177,8 @@ class Rule:
     options: Mapping[str, Any] = field(default_factory=dict)
     siblings: bool = False
     source: str = ""
+    bound: Priority | None = field(default=None, repr=False)
+    exceeds: Callable[..., bool] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -178,6 +188,12 @@ class Rule:
                 f"expected the priority of rule {self.name!r} as a function of numbers, got {brief(self.priority)}; "
                 "give a function"
             )
+        for name, function in (("bound", self.bound), ("exceeds", self.exceeds)):
+            if function is not None and not callable(function):
+                raise MechanismError(
+                    f"expected {name!r} of rule {self.name!r} as a function of numbers, got {brief(function)}; give a "
+                    "function, or leave it out"
+                )
         if not isinstance(self.parameters, tuple):
             raise MechanismError(
                 f"expected the parameters of rule {self.name!r} as a tuple, got {brief(self.parameters)}; "

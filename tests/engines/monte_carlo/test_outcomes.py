@@ -11,7 +11,7 @@ from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.engines.monte_carlo.runs import begin_run, close_run, rank_by_word
-from cloneproof.engines.monte_carlo.stepping.rounds import RUN_CHUNK
+from cloneproof.engines.monte_carlo.stepping.rounds import kernel_of, run_any
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
 from support.strategies import small
@@ -42,7 +42,7 @@ def test_the_kernel_follows_the_structure(mechanism, names):
 
 def test_an_edit_of_the_sources_is_another_key_of_the_cache():
     """Numba keys its cache by what a cached function closes over, and the kernels close over the stamp."""
-    for kernel in (*RUN_CHUNK.values(), run_blocks):
+    for kernel in (run_any, kernel_of(job(small("ucb1"))), run_blocks):
         assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
 
 

@@ -34,7 +34,8 @@ from cloneproof.engines.monte_carlo.slates import (
     top_arms_apply,
     top_arms_outcomes,
 )
-from cloneproof.engines.monte_carlo.stepping.rounds import loop_of, step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
+from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
 
 Kernel = Callable[[Job, int, int], Outcomes]
 
@@ -87,7 +88,8 @@ def seconds_of_run(job: Job) -> float:
         return rounds * arms * 2e-7
     if all(rule.commits for rule in job.mechanism.rules):
         return 1e-6 + 3e-7 * arms
-    skips = name in ("slot blocks", "index on slots") or (name == "stepping" and loop_of(job) in ("leader", "greedy"))
+    quick = name == "stepping" and usual_bandit(job) in ("ucb", "epsilon-greedy")
+    skips = name in ("slot blocks", "index on slots") or quick
     stepped = rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
     if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
         return min(stepped, 2e-6 * math.sqrt(len(job.market.agents) * rounds))

@@ -33,8 +33,8 @@ from cloneproof.engines.monte_carlo.runs import (
     level_stream,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.stepping.functions import PRIORITIES, Function, priority
-from cloneproof.engines.monte_carlo.stepping.rounds import logarithm_table
+from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at
+from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs
 
@@ -216,10 +216,9 @@ def _show(plan, tables, shown, values, ties):
 
 def _top_arms(sources: int) -> Any:  # noqa: ANN401
     @nb.njit(cache=True, nogil=True)
-    def run_top_arms(plan, tables, function, logarithms, owners, means, run_streams, results):
+    def run_top_arms(plan, tables, priority, parameters, logarithms, owners, means, run_streams, results):
         arms, attention = tables.arms, tables.attention
         count = len(arms)
-        none = np.zeros(1, np.int64), np.zeros(1)
         shown, values, ties = np.zeros(len(attention), np.int64), np.zeros(count), np.zeros(count, np.uint64)
         hits = np.zeros(count, np.int64)
         for r in range(len(run_streams) if sources else 0):
@@ -236,7 +235,7 @@ def _top_arms(sources: int) -> Any:  # noqa: ANN401
                     mean = hits[a] / arm.pulls if arm.pulls else 0.0
                     draw = uniform(word(draws, arm.key), page)
                     inputs = PriorityInputs(clock, logarithms[clock], arm.pulls, mean, coin, draw, count)
-                    values[a] = priority(function, inputs, none[0], none[1])
+                    values[a] = priority_at(priority, inputs, parameters)
                     ties[a] = word(word(lots, arm.key), page)
                 for place in range(_show(plan, tables, shown, values, ties)):
                     a = shown[place]
@@ -270,7 +269,7 @@ def laboratory_applies(job: Job) -> bool:
 def top_arms_apply(job: Job) -> bool:
     """Whether the job is a usual bandit on slates: a built-in rule over all arms, on coins."""
     rule = job.mechanism.arm
-    known = rule.priority in PRIORITIES and not (rule.draws or rule.commits or rule.siblings) and rule.explore <= 1
+    known = rule.index != "own" and not (rule.draws or rule.commits or rule.siblings) and rule.explore <= 1
     return bool(job.market.places) and _is_flat(job) and known and job.market.horizon <= LONGEST
 
 
@@ -300,8 +299,8 @@ def top_arms_outcomes(job: Job, first: int, count: int) -> Outcomes:
     one_each = job.mechanism.one_place_each
     plan = SlatePlan(len(market.agents), 0, 0, market.horizon, one_each, rule.clock == "completed")
     tables, owners, results = _tables(job, count)
-    function = Function.of(PRIORITIES, rule.priority, rule.parameters)
+    priority, parameters = compiled_priority(rule), np.array(rule.parameters, np.float64)
     streams: WordArray = run_streams(job.seed, first, count)
     means, logarithms = means_of_runs(job, first, count), logarithm_table(market.horizon)
-    run_top_arms(plan, tables, function, logarithms, owners, means, streams, results)
+    run_top_arms(plan, tables, priority.address, parameters, logarithms, owners, means, streams, results)
     return results.outcomes(market.share)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cloneproof._discovery import formula
-from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.arithmetic import KL_MARGIN, kl_exceeds, kl_upper_bound
 from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 
@@ -15,6 +15,16 @@ def index(inputs: PriorityInputs, constant: float) -> float:
     if inputs.pulls == 0:
         return math.inf
     return kl_upper_bound(inputs.mean, inputs.pulls, constant * inputs.log_clock)
+
+
+def bound(inputs: PriorityInputs, constant: float) -> float:
+    """Return the index and a margin, as indices of two clocks are rounded apart."""
+    return index(inputs, constant) + KL_MARGIN
+
+
+def exceeds(inputs: PriorityInputs, level: float, constant: float) -> bool:
+    """Whether the index is surely above a level."""
+    return kl_exceeds(inputs.mean, inputs.pulls, constant * inputs.log_clock, level)
 
 
 def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
@@ -28,4 +38,7 @@ def kl_ucb(constant: float = 1.0, clock: Clock = "current") -> Rule:
     """
     constant = positive(constant, "the constant of KL-UCB")
     options = {"constant": constant, "clock": clock}
-    return Rule("kl-ucb", index, (constant,), explore=1, clock=clock, binarise=True, options=options)
+    return Rule(
+        "kl-ucb", index, (constant,), explore=1, clock=clock, binarise=True, options=options,
+        bound=bound, exceeds=exceeds,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cloneproof._discovery import formula
-from cloneproof.mechanisms.arithmetic import kl_upper_bound, ln
+from cloneproof.mechanisms.arithmetic import kl_exceeds, kl_upper_bound, ln
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
@@ -15,6 +15,11 @@ def index(inputs: PriorityInputs, width: float) -> float:
     if inputs.pulls == 0:
         return -math.inf
     return kl_upper_bound(inputs.mean, inputs.pulls, width)
+
+
+def exceeds(inputs: PriorityInputs, level: float, width: float) -> bool:
+    """Whether the index is surely above a level."""
+    return kl_exceeds(inputs.mean, inputs.pulls, width, level)
 
 
 def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, order: Order = "round-robin") -> Rule:
@@ -32,4 +37,7 @@ def steady_kl_ucb(horizon: int = 1000, constant: float = 1.0, rounds: int = 1, o
     rounds = rounds_number(rounds, "the rounds of exploration")
     options = {"horizon": horizon, "constant": constant, "rounds": rounds, "order": order}
     width = constant * ln(horizon)
-    return Rule("steady-kl-ucb", index, (width,), explore=rounds, order=order, binarise=True, options=options)
+    return Rule(
+        "steady-kl-ucb", index, (width,), explore=rounds, order=order, binarise=True, options=options,
+        bound=index, exceeds=exceeds,
+    )  # fmt: skip

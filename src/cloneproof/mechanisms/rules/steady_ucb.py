@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cloneproof._discovery import formula
-from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.arithmetic import ln, root_exceeds
 from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, positive, rounds_number
 
 
@@ -15,6 +15,11 @@ def index(inputs: PriorityInputs, width: float) -> float:
     if inputs.pulls == 0:
         return -math.inf
     return inputs.mean + math.sqrt(width / inputs.pulls)
+
+
+def exceeds(inputs: PriorityInputs, level: float, width: float) -> bool:
+    """Whether the index is surely above a level."""
+    return root_exceeds(inputs.mean, inputs.pulls, width, level)
 
 
 def steady_ucb(
@@ -37,4 +42,7 @@ def steady_ucb(
     if coins:
         options["coins"] = True
     width = constant * ln(horizon)
-    return Rule("steady-ucb", index, (width,), explore=rounds, order=order, binarise=coins, options=options)
+    return Rule(
+        "steady-ucb", index, (width,), explore=rounds, order=order, binarise=coins, options=options,
+        bound=index, exceeds=exceeds,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from cloneproof._discovery import formula
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.arithmetic import root_exceeds
 from cloneproof.mechanisms.rule import Clock, PriorityInputs, Rule, positive
 
 PAPERS_CONSTANT = 2.0
@@ -18,6 +19,11 @@ def index(inputs: PriorityInputs, constant: float) -> float:
     if inputs.pulls == 0:
         return math.inf
     return inputs.mean + math.sqrt(constant * inputs.log_clock / inputs.pulls)
+
+
+def exceeds(inputs: PriorityInputs, level: float, constant: float) -> bool:
+    """Whether the index is surely above a level."""
+    return root_exceeds(inputs.mean, inputs.pulls, constant * inputs.log_clock, level)
 
 
 def ucb(
@@ -33,7 +39,7 @@ def ucb(
     if bonus is None:
         constant = positive(constant, "the constant of UCB")
         options = {"constant": constant, "clock": clock}
-        return Rule("ucb", index, (constant,), explore=1, clock=clock, options=options)
+        return Rule("ucb", index, (constant,), explore=1, clock=clock, options=options, bound=index, exceeds=exceeds)
     if not callable(bonus):
         raise MechanismError(f"expected bonus to be a function f(t, n), got {bonus!r}; give a function of two numbers")
     if constant != PAPERS_CONSTANT:

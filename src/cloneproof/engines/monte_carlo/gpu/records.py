@@ -17,11 +17,10 @@ from cloneproof.engines.monte_carlo.blocks.slots import CONTESTS, KL
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
-from cloneproof.engines.monte_carlo.stepping.rounds import bonus_of, logarithm_table, loop_of
+from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table, usual_bandit
 from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.mechanism import Sample
-from cloneproof.mechanisms.rule import Clock, Rule
-from cloneproof.mechanisms.rules import slow_ucb, ucb
+from cloneproof.mechanisms.rule import Rule
 
 FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB, CONTEST = range(7)
 """The numbers of source/kernels.cu."""
@@ -80,7 +79,7 @@ def refusal(job: Job) -> str | None:
     name = kernel_for(job)[0]
     if name in ("blocks", "slot blocks"):
         return "its rewards are drawn in blocks, which a CPU does at no cost of the horizon"
-    if name != "stepping" or (loop_of(job) == "any" and _stepped(job) is None):
+    if name != "stepping" or (usual_bandit(job) is None and _stepped(job) is None):
         return f"no kernel on the GPU plays {job.mechanism.name!r} with these rewards"
     if type(job.mechanism.sample) not in (Sample, type(None)):
         return "its arms are not a sample that is drawn at the start"
@@ -92,7 +91,7 @@ def refusal(job: Job) -> str | None:
 def _stepped(job: Job) -> int | None:
     """Return the kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
     mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
-    if job.market.family.law != "coin" or loop_of(job) != "any":
+    if job.market.family.law != "coin" or usual_bandit(job) is not None:
         return None
     if not mechanism.unchanging or mechanism.fallback is not None:
         return None
@@ -116,9 +115,9 @@ def choice_of(job: Job) -> KernelChoice:
     stepped = _stepped(job)
     if stepped is not None:
         return KernelChoice(stepped, 0, 0, arms if stepped == KL_UCB else 3 * (arms + len(job.market.agents)))
-    if loop_of(job) == "thompson":
+    if usual_bandit(job) == "thompson":
         return KernelChoice(THOMPSON, 0, 0, 4 * arms)
-    if loop_of(job) == "greedy":
+    if usual_bandit(job) == "epsilon-greedy":
         return KernelChoice(GREEDY, 0, 0, 5 * arms)
     _, kept, sample = _level_ends(job)
     levels, arms, most = len(kept), int(kept.sum()), int(kept.max())
@@ -224,15 +223,16 @@ def whole_bonus(rule: Rule, horizon: int) -> WholeBonus:
     >>> table.scale == 2.0**28, int(table.roots[-1]) == round(2.0**28 * (2 * math.log(10000)) ** 0.5)
     (True, True)
     """
-    return _whole_bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock, horizon)
+    return _whole_bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock == "completed", horizon)
 
 
 @lru_cache(maxsize=8)
-def _whole_bonus(slow: bool, constant: float, clock: Clock, horizon: int) -> WholeBonus:
-    rule = slow_ucb.slow_ucb(constant, clock) if slow else ucb.ucb(constant, clock)
-    exact, root, shift, _ = bonus_of(rule, horizon)
+def _whole_bonus(slow: bool, constant: float, completed: bool, horizon: int) -> WholeBonus:
+    logarithms = np.maximum(logarithm_table(horizon), 0.0)
+    exact = constant * np.sqrt(np.arange(horizon + 1.0)) * logarithms if slow else constant * logarithms
+    root = np.sqrt(exact)  # correctly rounded in NumPy as in Python
     scale = 2.0 ** math.floor(math.log2(LARGEST_INDEX / (1.0 + float(root[-1]))))
-    return WholeBonus(exact, np.rint(scale * root).astype(np.uint32), shift, scale)
+    return WholeBonus(exact, np.rint(scale * root).astype(np.uint32), int(completed), scale)
 
 
 @lru_cache(maxsize=1)

@@ -1,11 +1,10 @@
-"""All rules behind one compiled function, and all reward families behind another, selected by a number.
+"""Functions of rules and reward families in compiled code: with all that they call, and with their parameters.
 
-This makes a single kernel, compiled once and cached on disk. The functions are those of the rules and families,
-compiled as they are; a user's is called by its address.
+Built-in families stand behind one function, selected by a number; a user's is called by its address.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202, ANN401 (compiled functions are typed by their arguments)
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,name-defined"
+# ruff: noqa: ANN001, ANN201, ANN202, ANN401, F821 (compiled functions are typed by their arguments; open names)
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -19,46 +18,28 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, is_jitted
+from numba.np.unsafe import ndarray
 
 from cloneproof import _randomness
-from cloneproof.engines.monte_carlo.compiling import compiled, uniform, word
-from cloneproof.market.rewards import bernoulli, beta, deterministic, gaussian
-from cloneproof.mechanisms.rule import PriorityInputs
-from cloneproof.mechanisms.rules import epsilon_greedy, etc, kl_ucb, slow_ucb, steady_kl_ucb, steady_ucb, thompson, ucb
-from cloneproof.mechanisms.rules import uniform as uniform_choice
+from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uniform, word
+from cloneproof.market.rewards import RewardFamily, bernoulli, beta, deterministic, gaussian
+from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs, Rule
 
-carray: Any = nb.carray  # type: ignore[attr-defined]
+to_fixed_tuple: Any = ndarray.to_fixed_tuple
 _lock = RLock()  # one thread compiles, the others wait for its result
-_POINTERS: Any = nb.types.CPointer
-_STATISTICS = (nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64)
-_PRIORITY = nb.float64(*_STATISTICS, _POINTERS(nb.int64), _POINTERS(nb.float64))
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 _OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
-PRIORITIES: Final = (
-    etc.average, ucb.index, uniform_choice.indifferent, slow_ucb.index, epsilon_greedy.priority,
-    thompson.posterior_draw, steady_ucb.index, steady_kl_ucb.index, kl_ucb.index,
-)  # fmt: skip
+_INPUTS = nb.types.NamedTuple(
+    [nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64], PriorityInputs
+)
+_PRIORITY = nb.float64(_INPUTS, nb.float64[::1])
 USES_LOGARITHM: Final = ("ucb", "slow-ucb", "kl-ucb", "own")  # or may, as a user's function
+MOST_FLOATS: Final = 4  # parameters of a rule that are given as numbers
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
-STEADY_UCB: Final = PRIORITIES.index(steady_ucb.index)
-STEADY_KL_UCB: Final = PRIORITIES.index(steady_kl_ucb.index)
-KL_UCB: Final = PRIORITIES.index(kl_ucb.index)
 
 
-class Function(NamedTuple):
-    """A function for the kernel: which of the built-in ones and its parameter, or -1 and the address of a user's."""
-
-    which: int
-    parameter: float
-    address: int
-
-    @classmethod
-    def of(cls, builtin: tuple[Callable[..., float], ...], function: Any, parameters: tuple[float, ...]) -> Function:
-        """Make one of the built-in ones, each of which has one parameter at most."""
-        return cls(builtin.index(function), float(parameters[0]) if parameters else 0.0, 0)
-
-
-def _once(make: Callable[..., Any]) -> Callable[..., Any]:
+def once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a thing once for the same arguments, by one thread."""
     known = lru_cache(maxsize=256)(make)
 
     def made(*arguments: Any) -> Any:
@@ -68,61 +49,7 @@ def _once(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
-@_once
-def user_priority(function: Callable[..., float], parameters: tuple[float, ...], siblings: bool) -> Any:
-    """Compile a rule's priority with its parameters (NaN where it raises); None if it does not compile.
-
-    It is called with the addresses of the siblings' pulls and means, which most rules ignore.
-    """
-    compiled = with_callees(function)
-
-    def alone(inputs, all_pulls, all_means):
-        return float(compiled(inputs, *parameters))
-
-    def among(inputs, all_pulls, all_means):
-        return float(compiled(inputs, all_pulls, all_means, *parameters))
-
-    with_parameters = nb.njit(nogil=True)(among if siblings else alone)
-
-    def priority(clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
-        inputs = PriorityInputs(clock, log_clock, pulls, mean, coin, draw, candidates)
-        shown = carray(all_pulls, (candidates,)), carray(all_means, (candidates,))
-        try:
-            value = with_parameters(inputs, shown[0], shown[1])
-        except Exception:
-            value = np.nan
-        return value
-
-    return _callable_by_address(_PRIORITY, priority)
-
-
-@_once
-def user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:
-    """Compile a family's quantile in the same way."""
-    compiled = with_callees(function)
-
-    @nb.njit(nogil=True)
-    def with_parameters(mean, u):
-        return float(compiled(mean, u, *parameters))
-
-    def quantile(mean, u):
-        try:
-            value = with_parameters(mean, u)
-        except Exception:
-            value = np.nan
-        return value
-
-    return _callable_by_address(_QUANTILE, quantile)
-
-
-def _callable_by_address(signature: Any, function: Any) -> Any:
-    try:
-        return nb.cfunc(signature)(function)
-    except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
-        return None
-
-
-def with_callees(function: Callable[..., Any]) -> Any:
+def with_callees(function: Callable[..., Any] | None) -> Any:
     """Return the function compiled with all that it calls; random words come from the compiled generator.
 
     What belongs to this package is compiled once for all kernels.
@@ -148,80 +75,185 @@ def _compiled(function: Any, known: dict[Any, Any]) -> Any:
     return known[function]
 
 
-def _call(context, builder, signature, arguments):
-    """Call the function at the address that is the first argument; arguments after the seventh are addresses too."""
+def floats_of(rule: Rule) -> tuple[float, ...] | None:
+    """Return a rule's parameters where they are a few floats; others are constants of the code."""
+    own = rule.parameters
+    return own if len(own) <= MOST_FLOATS and all(isinstance(value, float) for value in own) else None
+
+
+class RuleFunctions(NamedTuple):
+    """What code is specialised by: the functions of a rule, and the parameters that are constants of it.
+
+    A few parameters that are floats are read when it runs, so that a rule is compiled once for all of them.
+    """
+
+    priority: Callable[..., float]
+    bound: Callable[..., float] | None
+    exceeds: Callable[..., bool] | None
+    randomised: bool
+    siblings: bool
+    floats: int
+    constants: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, rule: Rule) -> RuleFunctions:
+        own, floats = rule.parameters, floats_of(rule) is not None
+        plain = rule.randomised or rule.siblings or rule.bound is None
+        bound, exceeds = (None, None) if plain else (rule.bound, rule.exceeds)
+        counts = (len(own), ()) if floats else (0, own)
+        return cls(rule.priority, bound, exceeds, rule.randomised, rule.siblings, *counts)
+
+    @property
+    def built_in(self) -> bool:
+        """Whether this is code of the package alone, which is kept on disk; a closure may have a user's code in it."""
+        there = [each for each in self[:3] if each is not None]
+        ours = all(getattr(each, "__module__", "").startswith(f"{RULES_PACKAGE}.") for each in there)
+        plain = not (self.constants or self.siblings or any(getattr(each, "__closure__", None) for each in there))
+        return ours and plain
+
+    @property
+    def name(self) -> str:
+        """A name for the compiled code, unique among what is kept on disk: that is linked by its names."""
+        parts = [f"{each.__module__.rpartition('.')[2]}_{each.__name__}" for each in self[:3] if each is not None]
+        return "_".join([*parts, str(self.floats), "randomised" * self.randomised]) if self.built_in else "own"
+
+    def given(self) -> Any:
+        """Return a compiled function that makes a tuple of parameters from an array of those that are read."""
+        floats, constants = self.floats, self.constants
+
+        def read(parameters):
+            return to_fixed_tuple(parameters, floats)
+
+        def constant(parameters):
+            return constants
+
+        return self.inlined(read if floats else constant)
+
+    def inlined(self, function: Callable[..., Any]) -> Any:
+        """Make a part of the code for this rule."""
+        function.__qualname__ = f"{function.__name__}_{self.name}"
+        return inlined(function)
+
+    def specialised(self, template: Callable[[int], Any], **functions: Any) -> Any:
+        """Compile what the template makes, when first needed, with these functions for its global names.
+
+        Kept on disk for a built-in rule: the closure, which is part of the key, has only the stamp of the sources.
+        """
+        made = template(source_stamp())
+        copy = FunctionType(
+            made.__code__, {**made.__globals__, **functions}, made.__name__, made.__defaults__, made.__closure__
+        )
+        copy.__qualname__ = f"{made.__name__}_{self.name}"
+        return nb.njit(nogil=True, cache=self.built_in)(copy)
+
+
+class NativeFunction(NamedTuple):
+    """A compiled function by its address, and what must be kept while that is in use."""
+
+    address: int
+    kept: Any
+
+    @classmethod
+    def of(cls, dispatcher: Any, signature: Any) -> NativeFunction:
+        dispatcher.compile(signature)
+        result = dispatcher.overloads[signature.args]
+        return cls(result.library.get_pointer_to_function(result.fndesc.llvm_func_name), dispatcher)
+
+
+def call_native(context, builder, signature, arguments):
+    """Call the compiled function at the address that is the first argument; -2 or NaN where it raises."""
     address, *given = arguments
-    pointers = [ir.IntType(64).as_pointer(), ir.DoubleType().as_pointer()]
-    given[7:] = [builder.inttoptr(place, kind) for place, kind in zip(given[7:], pointers, strict=False)]
+    back, kinds = signature.return_type, signature.args[1:]
+    place = builder.inttoptr(address, context.call_conv.get_function_type(back, kinds).as_pointer())
+    status, value = context.call_conv.call_function(builder, place, back, kinds, given)
+    return builder.select(status.is_error, context.get_constant(back, -2 if back == nb.int64 else np.nan), value)
+
+
+def _template(sources):
+    def priority(inputs, parameters):
+        return float(value(inputs, *given(parameters))) if sources else np.nan
+
+    return priority
+
+
+@once
+def _priority(functions: RuleFunctions) -> NativeFunction:
+    value = with_callees(functions.priority)
+    return NativeFunction.of(functions.specialised(_template, value=value, given=functions.given()), _PRIORITY)
+
+
+def _priority_at(typing, address, inputs, parameters):
+    return _PRIORITY.return_type(address, *_PRIORITY.args), call_native
+
+
+priority_at: Any = intrinsic(_priority_at)
+"""`priority_at(address, inputs, parameters)`: the priority of a rule by `compiled_priority`."""
+
+
+def compiled_priority(rule: Rule) -> NativeFunction:
+    """Compile a built-in rule's priority for `priority_at`."""
+    made: NativeFunction = _priority(RuleFunctions.of(rule))
+    return made
+
+
+class Function(NamedTuple):
+    """A reward family for the kernels: which of the built-in ones and its parameter, or -1 and a user's address."""
+
+    which: int
+    parameter: float
+    address: int
+
+    @classmethod
+    def of(cls, builtin: tuple[Callable[..., float], ...], function: Any, parameters: tuple[float, ...]) -> Function:
+        """Make one of the built-in ones, each of which has one parameter at most."""
+        return cls(builtin.index(function), float(parameters[0]) if parameters else 0.0, 0)
+
+
+@once
+def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:
+    """Compile a family's quantile with its parameters (NaN where it raises); None if it does not compile."""
+    inner = with_callees(function)
+
+    @nb.njit(nogil=True)
+    def with_parameters(mean, u):
+        return float(inner(mean, u, *parameters))
+
+    def quantile(mean, u):
+        try:
+            value = with_parameters(mean, u)
+        except Exception:
+            value = np.nan
+        return value
+
+    try:
+        return nb.cfunc(_QUANTILE)(quantile)
+    except (NumbaError, TypeError, ValueError):
+        return None
+
+
+def compiled_family(family: RewardFamily) -> tuple[Function, Any] | None:
+    """Return a reward family for the kernels, and what must be kept meanwhile; None if it does not compile."""
+    if family.quantile in FAMILIES:
+        return Function.of(FAMILIES, family.quantile, family.parameters), None
+    made = _user_quantile(family.quantile, family.parameters)
+    return None if made is None else (Function(-1, 0.0, made.address), made)
+
+
+def _call(context, builder, signature, arguments):
+    """Call the C function at the address that is the first argument."""
+    address, *given = arguments
     kind = ir.FunctionType(ir.DoubleType(), [argument.type for argument in given])
     return builder.call(builder.inttoptr(address, kind.as_pointer()), given)
-
-
-def _priority_at(typing, address, clock, log_clock, pulls, mean, coin, draw, candidates, all_pulls, all_means):
-    return nb.float64(nb.int64, *_STATISTICS, nb.int64, nb.int64), _call
 
 
 def _quantile_at(typing, address, mean, u):
     return nb.float64(nb.int64, *_QUANTILE.args), _call
 
 
-priority_at: Any = intrinsic(_priority_at)
 quantile_at: Any = intrinsic(_quantile_at)
-"""`quantile_at(address, mean, u)`: the reward by the function at an address; likewise a priority."""
+"""`quantile_at(address, mean, u)`: the reward by the function at an address."""
 
-
-(
-    _average, _ucb, _indifferent, _slow_ucb, _epsilon_greedy, _posterior_draw, _steady_ucb, _steady_kl_ucb, _kl_ucb
-) = (with_callees(function) for function in PRIORITIES)  # fmt: skip
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
-
-
-@compiled
-def priority(function, inputs, all_pulls, all_means):
-    """Compute the priority by rule `function.which` of PRIORITIES; below 0, by a user's, which may see siblings."""
-    which, parameter = function.which, function.parameter
-    if which == 0:
-        value = _average(inputs)
-    elif which == 1:
-        value = _ucb(inputs, parameter)
-    elif which == 2:
-        value = _indifferent(inputs)
-    elif which == 3:
-        value = _slow_ucb(inputs, parameter)
-    elif which == 4:
-        value = _epsilon_greedy(inputs, parameter)
-    elif which == 5:
-        value = _posterior_draw(inputs)
-    elif which == 6:
-        value = _steady_ucb(inputs, parameter)
-    elif which == 7:
-        value = _steady_kl_ucb(inputs, parameter)
-    elif which == 8:
-        value = _kl_ucb(inputs, parameter)
-    else:
-        clock, log_clock, pulls, mean, coin, draw, candidates = inputs
-        places = all_pulls.ctypes.data, all_means.ctypes.data
-        value = priority_at(
-            function.address, clock, log_clock, pulls, mean, coin, draw, candidates, places[0], places[1]
-        )
-    return value
-
-
-@compiled
-def surely_above(bar, pulls, mean, width):
-    """Whether steady KL-UCB's index is above `bar` by more than rounding: n kl(mean, bar) < ln T, with a margin.
-
-    One divergence instead of an inversion; enough to see that a leader keeps its lead.
-    """
-    if mean > bar + 1e-12:
-        return pulls > 0
-    level = bar + 1e-9
-    if pulls == 0 or level >= 1.0:
-        return False
-    divergence = (1.0 - mean) * np.log((1.0 - mean) / (1.0 - level))
-    if mean > 0.0:
-        divergence += mean * np.log(mean / level)
-    return pulls * divergence < width * (1.0 - 1e-9)
 
 
 @compiled

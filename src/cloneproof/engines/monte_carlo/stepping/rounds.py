@@ -1,33 +1,29 @@
-"""Stepping kernel: a job as numbers and tables, and the rounds of one run.
+"""Stepping kernel: the rounds of runs, one by one.
 
-The rounds are those of `mechanisms.online.state` with rewards that arrive at once, with one level or two.
+The rounds are those of `mechanisms.online.state` with rewards that arrive at once, with one level or two. One loop
+plays any of them and calls the picks of its rules by their addresses. Where a mechanism is flat and rewards are coins,
+the loop is specialised by its rule, and a step is a run: the leader is played until another may have overtaken it.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,name-defined"
+# ruff: noqa: ANN001, ANN201, ANN202, F821 (compiled functions are typed by their arguments; templates have open names)
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from itertools import chain
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numba as nb
 import numpy as np
+from numba.core.errors import NumbaError
 
 from cloneproof._arrays import FloatArray, IntArray
-from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, ticks, uncounted, uniform, word
+from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, ticks, uncounted, uniform, word
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, reference_run, run_streams
 from cloneproof.engines.monte_carlo.runs import (
-    ARM_FIELDS,
-    NEVER,
     ONE,
-    ORDERS,
     ZERO,
-    ArmTable,
     RunResults,
     admitted_arms,
-    arm_table,
     begin_run,
     close_run,
     level_stream,
@@ -37,312 +33,33 @@ from cloneproof.engines.monte_carlo.runs import (
 )
 from cloneproof.engines.monte_carlo.stepping.functions import (
     FAMILIES,
-    PRIORITIES,
-    USES_LOGARITHM,
-    Function,
+    NativeFunction,
+    RuleFunctions,
+    compiled_family,
+    once,
     reward_at,
-    user_priority,
-    user_quantile,
 )
-from cloneproof.engines.monte_carlo.stepping.loops import (
+from cloneproof.engines.monte_carlo.stepping.levels import (
+    candidate_to_explore,
     enter,
-    greedy_rounds,
-    leader_rounds,
+    native_pick,
     open_level,
-    pick,
-    thompson_rounds,
+    open_window,
+    pick_at,
+    show_siblings,
+    specialised_pick,
 )
-from cloneproof.market.market import MOST_ARMS
-from cloneproof.mechanisms.arithmetic import ln
-from cloneproof.mechanisms.mechanism import Admission, Mechanism
-from cloneproof.mechanisms.rule import Rule
-
-Loop = Literal["leader", "thompson", "greedy", "any"]
-LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
-MOST_LEADING: Final = 100_000  # arms of UCB
-ARM: Final = np.dtype(
-    [*ARM_FIELDS, ("threshold", "i8"), ("word", "u8"), ("rank", "i8")],
-    align=True,
-)
-CANDIDATE: Final = np.dtype(
-    [
-        ("arm", "i8"),  # the row of the arm, where the candidate is one
-        ("key", "u8"),
-        ("high", "i8"), ("low", "i8"), ("arrived", "i8"), ("mean", "f8"),  # rewards: exact sum, number, average
-        ("draw", "u8"),  # the stream of its draws
-        ("index", "f8"), ("indexed", "i8"),  # an index, and at how many rewards it was found
-        ("width", "f8"), ("slope", "f8"), ("seen", "i8"),  # KL-UCB's: at which width, how it grows, in which round
-        ("d", "f8"), ("c", "f8"), ("other_d", "f8"), ("other_c", "f8"),  # of the gamma variates of a posterior
-        ("word", "u8"), ("rank", "i8"), ("tie", "i8"),  # scratch
-    ],
-    align=True,
-)  # fmt: skip
-LEVEL: Final = np.dtype(
-    [
-        ("begin", "i8"), ("end", "i8"),  # rows of its candidates
-        ("registered", "i8"),  # arms of the agent before any sample
-        ("skipped", "i8"), ("served", "i8"),  # rounds of the agent: first ones that no score counts, and so far
-        ("explore", "i8"), ("needed", "i8"),  # rounds of exploration: of each candidate, of all
-        ("rounds", "i8"), ("choice", "i8"), ("stream", "u8"),
-        ("leader", "i8"), ("until", "i8"), ("rivals", "f8"),  # UCB's: no other index exceeds rivals until that clock
-        ("window", "i8"), ("tied", "i8"),  # rounds ahead of the next bound; candidates listed that are like the leader
-    ],
-    align=True,
-)  # fmt: skip
-CLOSE: Final = 2.0**-42
-"""Estimates closer than this, relative to the largest, are not told apart: they and the session's index are each within
-some ten units in the last place, 2^-53, of the true one."""
-
-
-def loop_of(job: Job) -> Loop:
-    """Return the fastest loop over rounds for a job of the stepping kernel."""
-    mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
-    if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
-        return "any"
-    if _has_table(rule) and (mechanism.agent is None or _has_table(mechanism.agent, or_slow=True)):
-        known = family.law in ("coin", "point")
-        within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
-        return "leader" if known and within else "any"
-    flat = mechanism.agent is None and mechanism.sample is None and family.law == "coin"
-    usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
-    if flat and usual and rule.index == "posterior":
-        return "thompson"
-    return "greedy" if flat and usual and rule.index == "epsilon-greedy" else "any"
-
-
-def _has_table(rule: Rule, or_slow: bool = False) -> bool:
-    """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
-    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
-        return False
-    explores_once = rule.explore == 1 and rule.order == "round-robin"
-    return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
-
-
-class Functions(NamedTuple):
-    """Functions of a job: priorities of agents (of arms, if there is one level) and arms, rewards.
-
-    `kept` must stay alive while addresses are in use.
-    """
-
-    agent: Function
-    arm: Function
-    quantile: Function
-    kept: tuple[Any, ...]
-
-
-def functions_of(job: Job, running: Mechanism) -> Functions | None:
-    """Compile a job's functions for the kernel, if all compile; `running` is the mechanism for its horizon."""
-    family, rules = job.market.family, (running.agent or running.arm, running.arm)
-    wanted = [(PRIORITIES, rule.priority, rule.parameters, (rule.siblings,)) for rule in rules]
-    found, kept = [], []
-    for builtin, function, parameters, more in (*wanted, (FAMILIES, family.quantile, family.parameters, ())):
-        if function in builtin:
-            found.append(Function.of(builtin, function, parameters))
-            continue
-        compiled = (user_priority if more else user_quantile)(function, parameters, *more)
-        if compiled is None:
-            return None
-        found.append(Function(-1, 0.0, compiled.address))
-        kept.append(compiled)
-    agent, arm, quantile = found
-    return Functions(agent, arm, quantile, tuple(kept))
-
-
-class Bonus(NamedTuple):
-    """UCB's f(t) = c ln t, or c sqrt(t) ln t of the slow rule, at clocks 0, 1, .. as in a session; and its root.
-
-    `shift` is 1 if completed rounds are counted. Estimates of indices closer than `margin` decide nothing.
-    """
-
-    exact: FloatArray
-    root: FloatArray
-    shift: int
-    margin: float
-
-
-class RuleNumbers(NamedTuple):
-    """A rule as numbers."""
-
-    priority: Function
-    explore: int
-    order: int
-    commits: bool
-    completed: bool  # the clock counts completed rounds
-    randomised: bool
-    binarise: bool
-    all_pulls: IntArray  # for a rule that looks at siblings: what it is shown of them; else of no length
-    all_means: FloatArray
-    bonus: Bonus
-
-
-class SteppingPlan(NamedTuple):
-    """A job as numbers and arrays. Rounds of exploration are cut at T + 1, which changes no run."""
-
-    arms: int
-    agents: int
-    horizon: int
-    agent_rule: RuleNumbers
-    arm_rule: RuleNumbers
-    flat: bool
-    constant: bool  # every reward is the mean of its arm
-    award: bool  # arm statistics are cleared when the agents' exploration is over
-    in_epochs: bool  # all statistics are cleared in epochs
-    fresh: bool  # a score counts rewards of the arm committed to only
-    scored: int  # rewards that a score counts
-    most_arms: int  # of an agent that has a score
-    sample: int  # arms kept from the start at most, per agent or of all; 0 where all are
-    admitted: int  # of a sample whose size is drawn: the arrivals that are certainly kept; else 0
-    quantile: Function
-    checked: bool  # whether rewards may lie outside their family's support, as those of a user's family may
-    low: float
-    high: float
-    largest: float  # rewards beyond this would overflow an exact sum
-    values: FloatArray  # that rewards may have; none where any within [low, high] will do
-    epochs: IntArray  # see `epoch_rounds`
-    logarithms: FloatArray  # of 0, 1, .. rounds; none where no rule needs them
-
-
-def rule_numbers(rule: Rule, priority: Function, horizon: int, candidates: int, bonus: Bonus) -> RuleNumbers:
-    """Return a rule as the kernel reads it; a level has at most `candidates` candidates."""
-    return RuleNumbers(
-        priority=priority,
-        explore=min(rule.explore, horizon + 1),
-        order=ORDERS[rule.order],
-        commits=rule.commits,
-        completed=rule.clock == "completed",
-        randomised=rule.randomised,
-        binarise=rule.binarise,
-        all_pulls=np.zeros(candidates if rule.siblings else 0, np.int64),
-        all_means=np.zeros(candidates if rule.siblings else 0),
-        bonus=bonus,
-    )
-
-
-NO_BONUS: Final = Bonus(np.zeros(0), np.zeros(0), 0, 0.0)
-
-
-def bonus_of(rule: Rule, horizon: int) -> Bonus:
-    """Return the bonus of `ucb` or `slow-ucb`; sqrt and products are correctly rounded in NumPy as in Python."""
-    return _bonus(rule.index == "slow-ucb", rule.parameters[0], rule.clock == "completed", horizon)
-
-
-@lru_cache(maxsize=8)
-def _bonus(slow: bool, constant: float, completed: bool, horizon: int) -> Bonus:
-    exact = constant * np.maximum(logarithm_table(horizon), 0.0)
-    if slow:
-        exact = constant * np.sqrt(np.arange(horizon + 1.0)) * np.maximum(logarithm_table(horizon), 0.0)
-    root = np.sqrt(exact)
-    return Bonus(exact, root, int(completed), CLOSE * (1.0 + float(root[-1])))
-
-
-@lru_cache(maxsize=4)
-def logarithm_table(horizon: int) -> FloatArray:
-    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
-    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
-
-
-def most_sampled(running: Mechanism, horizon: int) -> int:
-    """Return the most arms that a sample has; 0 without a sample."""
-    if running.sample is None:
-        return 0
-    return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
-
-
-def plan_of(job: Job, running: Mechanism, functions: Functions, loop: Loop) -> SteppingPlan:
-    """Return the plan of a job; `running` is the mechanism that runs over its horizon."""
-    horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
-    rules = running.agent or running.arm, running.arm
-    bonuses = [bonus_of(rule, horizon) if loop == "leader" else NO_BONUS for rule in rules]
-    asked = any(rule.index in USES_LOGARITHM for rule in rules)
-    arms, agents = sum(map(sum, job.copies.values())), len(job.market.agents)
-    return SteppingPlan(
-        arms=arms,
-        agents=agents,
-        horizon=horizon,
-        agent_rule=rule_numbers(running.agent or running.arm, functions.agent, horizon, max(arms, agents), bonuses[0]),
-        arm_rule=rule_numbers(running.arm, functions.arm, horizon, arms, bonuses[1]),
-        flat=running.agent is None,
-        constant=rewards.law == "point",
-        award=running.clearing.at_award,
-        in_epochs=running.clearing.flat_epochs,
-        fresh=score.fresh,
-        scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
-        most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
-        sample=most_sampled(running, horizon),
-        admitted=running.sample.first if isinstance(running.sample, Admission) else 0,
-        quantile=functions.quantile,
-        checked=functions.quantile.which < 0,
-        low=rewards.low,
-        high=rewards.high,
-        largest=2.0**61 / horizon,
-        values=np.array(rewards.values or (), np.float64),
-        epochs=epoch_rounds(running, horizon),
-        logarithms=logarithm_table(horizon if loop == "any" and asked else 0),
-    )
-
-
-class LeaderTables(NamedTuple):
-    """Further tables of UCB: each candidate's estimated index, mean + root * slope; a list of those alike."""
-
-    means: FloatArray
-    slopes: FloatArray
-    alike: IntArray
-
-
-class SteppingTables(NamedTuple):
-    """Working memory of a run: arms, candidates, levels, and what each agent is paid so far, as exact sums.
-
-    Levels are that of all arms (flat), or that of the agents and one for each agent.
-    """
-
-    arms: ArmTable
-    candidates: ArmTable
-    levels: ArmTable
-    paid: IntArray
-    lead: LeaderTables
-
-
-def tables_of(job: Job, running: Mechanism, plan: SteppingPlan, leads: bool) -> SteppingTables:
-    """Return the tables of a job."""
-    arms = arm_table(job, plan.flat, ARM)
-    registered = [sum(job.copies[agent.name]) for agent in job.market.agents]
-    sizes = [len(arms)] if plan.flat else [plan.agents, *registered]
-    if plan.sample:
-        sizes = [min(size, plan.sample) if plan.flat or level else size for level, size in enumerate(sizes)]
-    levels = np.zeros(len(sizes), LEVEL)
-    levels["end"] = np.cumsum(sizes)
-    levels["registered"] = [len(arms), *registered] if not plan.flat else [len(arms)]
-    levels["begin"][1:] = levels["end"][:-1]
-    if running.agent is not None:
-        score, commits = running.scoring, running.agent.commits
-        skipped = [score.skipped_rounds(size, running.arm.explore, commits) for size in sizes[1:]]
-        levels["skipped"][1:] = np.minimum(skipped, NEVER)
-    candidates = np.zeros(sum(sizes), CANDIDATE)
-    if not plan.flat:
-        candidates["key"][: plan.agents] = np.arange(plan.agents)
-    if not plan.sample:  # the candidates of a sample are another run's others
-        candidates["arm"][sum(sizes) - len(arms) :] = np.arange(len(arms))
-        candidates["key"][sum(sizes) - len(arms) :] = arms["key"]
-    number = sum(sizes) if leads else 0
-    lead = LeaderTables(np.zeros(number), np.zeros(number), np.zeros(number, np.int64))
-    return SteppingTables(arms, candidates, levels, np.zeros((plan.agents, 2), np.int64), lead)
-
-
-def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
-    """Return the last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
-    ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
-    explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
-    return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)
+from cloneproof.engines.monte_carlo.stepping.plan import plan_of, tables_of, usual_bandit
 
 
 @compiled
-def any_rounds(plan, tables, streams, decisions):
-    """Play all rounds of any mechanism; False if it cannot continue. With two levels, row i is agent i."""
-    plan = uncounted(plan)
-    arms, rows, levels, paid, _ = uncounted(tables)
+def play_rounds(plan, tables, streams, decisions):
+    """Play all rounds of a run; False if it cannot continue. With two levels, row i is agent i."""
+    plan, decisions = uncounted(plan), uncounted(decisions)
+    arms, rows, levels, paid = uncounted(tables)
     agent_rule, arm_rule, agents, level = plan.agent_rule, plan.arm_rule, levels[0], levels[0]
     version, epoch_end, i = ZERO, ZERO, ZERO
-    open_level(agents, rows, agent_rule.explore, level_stream(streams.levels, ZERO, ZERO), agent_rule.randomised)
+    open_level(agents, rows, agent_rule.explore, level_stream(streams.levels, ZERO, ZERO))
     _open_arms(plan, rows, levels, streams.levels, version)
     # Each round as the session plays it: clear what an epoch or the award clears, pick an agent, pick an arm, then
     # enter the reward where it counts. Whether it counts for the arm is decided before the pick, since a committing
@@ -352,9 +69,9 @@ def any_rounds(plan, tables, streams, decisions):
         if plan.in_epochs and t > epoch_end:
             version += 1
             epoch_end, explore = plan.epochs[version, 0], plan.epochs[version, 1]
-            open_level(level, rows, explore, level_stream(streams.levels, version, ZERO), arm_rule.randomised)
+            open_level(level, rows, explore, level_stream(streams.levels, version, ZERO))
         if not plan.flat:
-            i = pick(agents, t, agent_rule, plan.logarithms, rows)
+            i = _pick(agents, t, agent_rule, rows)
             if i < 0:
                 return False
             if version == 0 and plan.award and agents.rounds >= agents.needed:
@@ -363,22 +80,97 @@ def any_rounds(plan, tables, streams, decisions):
             level = levels[1 + i]
             clock = level.rounds + 1
         arm_counts = not arm_rule.commits or level.rounds < level.needed
-        k = pick(level, clock, arm_rule, plan.logarithms, rows)
+        k = _pick(level, clock, arm_rule, rows)
         if k < 0:
             return False
         level.rounds += 1
         if len(decisions):
             decisions[t - 1] = rows[k].arm
-        reward = _pull(plan, arms[rows[k].arm], paid)
-        if reward != reward:
-            return False
+        # A tape is read by position, so pull number p of an arm has the same reward in every world that has the arm.
+        arm = arms[rows[k].arm]
+        u = uniform(arm.tape, arm.pulls)
+        arm.pulls += 1
+        high, low, hit = np.int64(u < arm.mean), ZERO, np.int64(u < arm.mean)
+        if not plan.coins:
+            reward = _reward(plan, arm.mean, u)
+            if reward != reward:
+                return False
+            high, low = ticks(reward)
+            hit = np.int64(uniform(streams.coins, t) < reward)  # the coin that stands for it
+        pay(paid, arm.agent, high, low)
         if not plan.flat:
             if (not agent_rule.commits or agents.choice < 0) and _scores(plan, rows[i].arrived, level):
-                enter(rows[i], reward, agent_rule.binarise, streams.coins, t)
+                enter(rows[i], hit if agent_rule.binarise else high, ZERO if agent_rule.binarise else low)
             agents.rounds += 1
             level.served += 1
         if arm_counts:
-            enter(rows[k], reward, arm_rule.binarise, streams.coins, t)
+            enter(rows[k], hit if arm_rule.binarise else high, ZERO if arm_rule.binarise else low)
+    return True
+
+
+@inlined
+def _pick(level, clock, rule, rows):
+    """Return the candidate to play in the level's round `clock` (from 1)."""
+    if level.choice >= 0:
+        return level.choice
+    if level.rounds < level.needed:
+        return candidate_to_explore(level, rule.order, rows)
+    clock, log_clock = _open_pick(level, clock, rule, rows)
+    k = pick_at(rule.pick, level, rows, clock, log_clock)
+    if rule.commits:
+        level.choice = k
+    return k
+
+
+@inlined
+def _open_pick(level, clock, rule, rows):
+    """Prepare a pick: the rule's clock and its logarithm, and what it is shown."""
+    clock -= np.int64(rule.completed)
+    if clock > level.until:
+        open_window(level, clock, rule.logarithms)
+    if rule.siblings:
+        show_siblings(level, rows)
+    return clock, rule.logarithms[clock] if len(rule.logarithms) else 0.0
+
+
+@inlined
+def play_coins(plan, tables, streams, decisions, pick, leads_on):
+    """Play all rounds of a flat mechanism on rewards of 0 and 1, its picks a part of the loop."""
+    plan, decisions = uncounted(plan), uncounted(decisions)
+    arms, rows, levels, paid = uncounted(tables)
+    rule, level, t, behind = plan.arm_rule, levels[0], ONE, np.int64(plan.arm_rule.completed)
+    open_level(level, rows, rule.explore, level_stream(streams.levels, ZERO, ZERO))
+    while t <= plan.horizon:
+        start, last = t, t
+        if level.rounds < level.needed:
+            k = candidate_to_explore(level, rule.order, rows)
+        else:
+            clock, log_clock = _open_pick(level, t, rule, rows)
+            k = pick(level, rows, clock, log_clock)
+            if k < 0:
+                return False
+            if k == level.leader and level.tied < 2:
+                last = min(level.until + behind, plan.horizon)
+        # A step is a run: the leader is played until another may have overtaken it.
+        row = rows[k]
+        arm = arms[row.arm]
+        high, pulls, mean, threshold, tape = row.high, row.arrived, row.mean, arm.mean, arm.tape
+        while True:
+            high += np.int64(uniform(tape, pulls) < threshold)
+            pulls, t = pulls + ONE, t + ONE
+            mean = high / pulls
+            if t > last:
+                break
+            log_clock = rule.logarithms[t - behind] if len(rule.logarithms) else 0.0
+            if not leads_on(level, t - behind, log_clock, pulls, mean):
+                break
+        if len(decisions):
+            decisions[start - 1 : t - 1] = row.arm
+        level.rounds += t - start
+        row.high, row.arrived, row.mean = high, pulls, mean
+    for k in range(level.begin, level.end):
+        arms[rows[k].arm].pulls = rows[k].arrived
+        paid[arms[rows[k].arm].agent, 0] += rows[k].high
     return True
 
 
@@ -389,7 +181,7 @@ def _open_arms(plan, rows, levels, stream, version):
     for i in range(len(levels) - 1):
         if version == 0:
             levels[1 + i].served = 0
-        open_level(levels[1 + i], rows, rule.explore, level_stream(stream, version, i + 1), rule.randomised)
+        open_level(levels[1 + i], rows, rule.explore, level_stream(stream, version, i + 1))
 
 
 @compiled
@@ -401,13 +193,11 @@ def _scores(plan, judged, level):
 
 
 @compiled
-def _pull(plan, arm, paid):
-    """Pay the next reward of the arm's tape to its agent; NaN if a session or an exact sum cannot take it."""
-    # A tape is read by position, so pull number p of an arm has the same reward in every world that has the arm. The
-    # first check is written so that a NaN fails it as well. The second is made only for a user's reward family, whose
-    # values may lie outside of the support that it declares.
-    reward = reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls))
-    arm.pulls += 1
+def _reward(plan, mean, u):
+    """Return the reward of an arm with this mean at level u; NaN if a session or an exact sum cannot take it."""
+    # The first check is written so that a NaN fails it as well. The second is made only for a user's reward family,
+    # whose values may lie outside of the support that it declares.
+    reward = reward_at(plan.quantile, mean, u)
     if not abs(reward) <= plan.largest:
         return np.nan
     if plan.checked:
@@ -416,7 +206,6 @@ def _pull(plan, arm, paid):
             listed = listed or reward == plan.values[v]
         if not (listed and plan.low <= reward <= plan.high):
             return np.nan
-    pay(paid, arm.agent, *ticks(reward))
     return reward
 
 
@@ -478,75 +267,85 @@ def _sample_arms(plan, sample_stream, tables):
         begin = end
 
 
-def _cached(sources: int) -> dict[Loop, Any]:
-    """Return the kernels, each compiled when first needed and kept on disk for these sources.
-
-    Their names are unique, since Numba links cached functions by name.
-    """
-
+def _any(sources):
     @nb.njit(cache=True, nogil=True)
     def run_any(plan, tables, means, run_streams, results, trace):
         for r in range(len(run_streams) if sources else 0):
             streams = _open_run(plan, tables, run_streams[r], means[r])
-            _close_run(tables, results, trace, r, any_rounds(plan, tables, streams, trace.decisions))
+            _close_run(tables, results, trace, r, play_rounds(plan, tables, streams, trace.decisions))
 
-    @nb.njit(cache=True, nogil=True)
-    def run_leader(plan, tables, means, run_streams, results, trace):
+    return run_any
+
+
+def _coins(sources):
+    def run_coins(plan, tables, means, run_streams, results, trace):
         for r in range(len(run_streams) if sources else 0):
             streams = _open_run(plan, tables, run_streams[r], means[r])
-            _close_run(tables, results, trace, r, leader_rounds(plan, tables, streams, trace.decisions))
+            done = play_coins(plan, tables, streams, trace.decisions, pick, leads_on)
+            _close_run(tables, results, trace, r, done)
 
-    @nb.njit(cache=True, nogil=True)
-    def run_thompson(plan, tables, means, run_streams, results, trace):
-        for r in range(len(run_streams) if sources else 0):
-            streams = _open_run(plan, tables, run_streams[r], means[r])
-            _close_run(tables, results, trace, r, thompson_rounds(plan, tables, streams, trace.decisions))
-
-    @nb.njit(cache=True, nogil=True)
-    def run_greedy(plan, tables, means, run_streams, results, trace):
-        for r in range(len(run_streams) if sources else 0):
-            streams = _open_run(plan, tables, run_streams[r], means[r])
-            _close_run(tables, results, trace, r, greedy_rounds(plan, tables, streams, trace.decisions))
-
-    return {"any": run_any, "leader": run_leader, "thompson": run_thompson, "greedy": run_greedy}
+    return run_coins
 
 
-RUN_CHUNK: Final = _cached(source_stamp())
+run_any: Final = _any(source_stamp())
+"""The loop of all jobs, compiled once for these sources; it calls the picks of rules by their addresses."""
+
+
+@once
+def _run_coins(functions: RuleFunctions) -> Any:  # noqa: ANN401
+    pick, leads_on = specialised_pick(functions)
+    return functions.specialised(_coins, pick=pick, leads_on=leads_on)
+
+
+def kernel_of(job: Job) -> Any:  # noqa: ANN401
+    """Return the loop for a job: one that is specialised by its rule where that is flat, on coins."""
+    mechanism, coins = job.mechanism, job.market.family.quantile == FAMILIES[0]
+    if coins and mechanism.agent is None and not mechanism.arm.commits and not mechanism.clearing.flat_epochs:
+        return _run_coins(RuleFunctions.of(mechanism.arm))
+    return run_any
 
 
 def stepping_applies(job: Job) -> bool:
     """Whether rules and reward family compile; built-in ones do. Planned epochs and slots do not."""
     if job.mechanism.clearing.planned_epochs or job.mechanism.arm.draws:
         return False
-    return functions_of(job, _running(job)) is not None
+    rules = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon).rules
+    picks = [specialised_pick(RuleFunctions.of(rule)) for rule in rules]
+    return compiled_family(job.market.family) is not None and None not in picks
 
 
-def step_outcomes(job: Job, first: int, count: int, loop: Loop | None = None) -> Outcomes:
+def step_outcomes(job: Job, first: int, count: int, kernel: Any = None) -> Outcomes:  # noqa: ANN401
     """Play runs first, .., first + count - 1 of a job that compiles: payoffs are bits of `simulate_run`.
 
-    Uses the fastest loop for the job; all loops make the same decisions.
+    By the loop for the job, or by `run_any`, which makes the same decisions.
     """
-    return _outcomes(job, first, count, np.zeros(0, np.int64), loop or loop_of(job))
+    return _outcomes(job, first, count, np.zeros(0, np.int64), kernel or kernel_of(job))
 
 
-def decisions_of_run(job: Job, run: int, loop: Loop | None = None) -> IntArray:
+def decisions_of_run(job: Job, run: int, kernel: Any = None) -> IntArray:  # noqa: ANN401
     """Return the arm of every round of a run, numbered through all agents in the order of registration."""
     decisions = np.zeros(job.market.horizon, np.int64)
-    _outcomes(job, run, 1, decisions, loop or loop_of(job))
+    _outcomes(job, run, 1, decisions, kernel or kernel_of(job))
     return decisions
 
 
-def _outcomes(job: Job, first: int, count: int, decisions: IntArray, loop: Loop) -> Outcomes:
-    running = _running(job)
-    functions = functions_of(job, running)
-    assert functions is not None
-    plan, share = plan_of(job, running, functions, loop), job.market.share
+def _outcomes(job: Job, first: int, count: int, decisions: IntArray, kernel: Any) -> Outcomes:  # noqa: ANN401
+    running, share = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon), job.market.share
+    family = compiled_family(job.market.family)
+    assert family is not None
+    picks = list(map(native_pick, running.rules)) if kernel is run_any else [NativeFunction(0, None)]
+    plan = plan_of(job, running, picks, family[0])
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     results = RunResults.empty(count, plan.agents)
     trace = SteppingTrace(np.zeros(means.shape, np.int64), decisions)
-    RUN_CHUNK[loop](plan, tables_of(job, running, plan, loop == "leader"), means, streams, results, trace)
+    try:
+        kernel(plan, tables_of(job, running, plan), means, streams, results, trace)
+    except NumbaError:
+        raise
+    except Exception:  # a user's priority raised: the reference says in which round
+        results.payoff[:] = np.nan
     payoff, served, regret = results.payoff * share, results.served * share, results.regret
-    if loop_of(job) == "leader":  # UCB's sums are those by original, however it was played
+    if usual_bandit(job) == "ucb":
         return Outcomes(payoff, exact_regrets(trace.pulls, means), served_by_original(job, trace.pulls, means))
     for r in np.flatnonzero(np.isnan(payoff[:, 0])):
         run = reference_run(job, first + int(r))  # says what is wrong, or does what compiled code cannot
@@ -572,7 +371,3 @@ def exact_regrets(pulls: IntArray, means: FloatArray) -> FloatArray:
     high = high - (high - losses)  # Veltkamp: the upper 26 bits; times a whole number below 2^27 that is exact
     parts = np.concatenate([numbers * high, numbers * (losses - high)], axis=1)
     return np.array([math.fsum(row) for row in parts.tolist()])
-
-
-def _running(job: Job) -> Mechanism:
-    return job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)

@@ -1,0 +1,200 @@
+"""A job of the stepping kernel as numbers and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+
+from cloneproof._arrays import FloatArray, IntArray
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.runs import ARM_FIELDS, NEVER, ORDERS, ArmTable, arm_table
+from cloneproof.engines.monte_carlo.stepping.functions import (
+    FAMILIES,
+    USES_LOGARITHM,
+    Function,
+    NativeFunction,
+    floats_of,
+)
+from cloneproof.engines.monte_carlo.stepping.levels import CANDIDATE, LEVEL
+from cloneproof.market.market import MOST_ARMS
+from cloneproof.mechanisms.arithmetic import ln
+from cloneproof.mechanisms.mechanism import Admission, Mechanism
+from cloneproof.mechanisms.rule import Rule
+
+Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
+LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table
+MOST_LEADING: Final = 100_000  # arms of UCB
+ARM: Final = np.dtype([*ARM_FIELDS, ("word", "u8"), ("rank", "i8")], align=True)
+
+
+def usual_bandit(job: Job) -> Bandit | None:
+    """Say which usual bandit a job of the stepping kernel is: one of those that have a kernel of a GPU, or None.
+
+    UCB also with two levels, and its sums are those by original.
+    """
+    mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
+    if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
+        return None
+    if _has_table(rule) and (mechanism.agent is None or _has_table(mechanism.agent, or_slow=True)):
+        known = family.law in ("coin", "point")
+        within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
+        return "ucb" if known and within else None
+    flat = mechanism.agent is None and mechanism.sample is None and family.law == "coin"
+    usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
+    if flat and usual and rule.index == "posterior":
+        return "thompson"
+    return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
+
+
+def _has_table(rule: Rule, or_slow: bool = False) -> bool:
+    """Whether a rule is UCB as its table has it, with a constant for which no float overflows or vanishes."""
+    if rule.index != "ucb" and not (or_slow and rule.index == "slow-ucb"):
+        return False
+    explores_once = rule.explore == 1 and rule.order == "round-robin"
+    return explores_once and not rule.commits and not rule.binarise and 1e-9 <= rule.parameters[0] <= 1e9
+
+
+class RuleNumbers(NamedTuple):
+    """A rule as numbers."""
+
+    pick: int
+    explore: int
+    order: int
+    commits: bool
+    completed: bool  # the clock counts completed rounds
+    binarise: bool
+    siblings: bool
+    logarithms: FloatArray  # of 0, 1, .. rounds; none where the rule does not need them
+
+
+class SteppingPlan(NamedTuple):
+    """A job as numbers and arrays. Rounds of exploration are cut at T + 1, which changes no run."""
+
+    arms: int
+    agents: int
+    horizon: int
+    agent_rule: RuleNumbers
+    arm_rule: RuleNumbers
+    flat: bool
+    coins: bool  # every reward is 0 or 1
+    award: bool  # arm statistics are cleared when the agents' exploration is over
+    in_epochs: bool  # all statistics are cleared in epochs
+    fresh: bool  # a score counts rewards of the arm committed to only
+    scored: int  # rewards that a score counts
+    most_arms: int  # of an agent that has a score
+    sample: int  # arms kept from the start at most, per agent or of all; 0 where all are
+    admitted: int  # of a sample whose size is drawn: the arrivals that are certainly kept; else 0
+    quantile: Function
+    checked: bool  # whether rewards may lie outside their family's support, as those of a user's family may
+    low: float
+    high: float
+    largest: float  # rewards beyond this would overflow an exact sum
+    values: FloatArray  # that rewards may have; none where any within [low, high] will do
+    epochs: IntArray  # see `epoch_rounds`
+
+
+def rule_numbers(rule: Rule, horizon: int, pick: int) -> RuleNumbers:
+    """Return a rule as the kernel reads it; `pick` is the address of its picks."""
+    return RuleNumbers(
+        pick=pick,
+        explore=min(rule.explore, horizon + 1),
+        order=ORDERS[rule.order],
+        commits=rule.commits,
+        completed=rule.clock == "completed",
+        binarise=rule.binarise,
+        logarithms=logarithm_table(horizon) if rule.index in USES_LOGARITHM else np.zeros(0),
+        siblings=rule.siblings,
+    )
+
+
+@lru_cache(maxsize=4)
+def logarithm_table(horizon: int) -> FloatArray:
+    """Return ln of 0 (minus infinity), 1, .., the horizon, from the one table."""
+    return np.fromiter(chain([-math.inf], map(ln, range(1, horizon + 1))), np.float64, horizon + 1)
+
+
+def most_sampled(running: Mechanism, horizon: int) -> int:
+    """Return the most arms that a sample has; 0 without a sample."""
+    if running.sample is None:
+        return 0
+    return MOST_ARMS if isinstance(running.sample, Admission) else running.sample.size(horizon)
+
+
+def plan_of(job: Job, running: Mechanism, picks: Sequence[NativeFunction], quantile: Function) -> SteppingPlan:
+    """Return the plan of a job; `running` is the mechanism that runs over its horizon."""
+    horizon, rewards, score = job.market.horizon, job.market.family, running.scoring
+    return SteppingPlan(
+        arms=sum(map(sum, job.copies.values())),
+        agents=len(job.market.agents),
+        horizon=horizon,
+        agent_rule=rule_numbers(running.rules[0], horizon, picks[0].address),
+        arm_rule=rule_numbers(running.arm, horizon, picks[-1].address),
+        flat=running.agent is None,
+        coins=rewards.quantile == FAMILIES[0],
+        award=running.clearing.at_award,
+        in_epochs=running.clearing.flat_epochs,
+        fresh=score.fresh,
+        scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
+        most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
+        sample=most_sampled(running, horizon),
+        admitted=running.sample.first if isinstance(running.sample, Admission) else 0,
+        quantile=quantile,
+        checked=quantile.which < 0,
+        low=rewards.low,
+        high=rewards.high,
+        largest=2.0**61 / horizon,
+        values=np.array(rewards.values or (), np.float64),
+        epochs=epoch_rounds(running, horizon),
+    )
+
+
+class SteppingTables(NamedTuple):
+    """Working memory of a run: arms, candidates, levels, and what each agent is paid so far, as exact sums.
+
+    Levels are that of all arms (flat), or that of the agents and one for each agent.
+    """
+
+    arms: ArmTable
+    candidates: ArmTable
+    levels: ArmTable
+    paid: IntArray
+
+
+def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> SteppingTables:
+    """Return the tables of a job."""
+    arms = arm_table(job, plan.flat, ARM)
+    registered = [sum(job.copies[agent.name]) for agent in job.market.agents]
+    sizes = [len(arms)] if plan.flat else [plan.agents, *registered]
+    if plan.sample:
+        sizes = [min(size, plan.sample) if plan.flat or level else size for level, size in enumerate(sizes)]
+    levels = np.zeros(len(sizes), LEVEL)
+    levels["end"] = np.cumsum(sizes)
+    levels["registered"] = [len(arms), *registered] if not plan.flat else [len(arms)]
+    levels["begin"][1:] = levels["end"][:-1]
+    if running.agent is not None:
+        score, commits = running.scoring, running.agent.commits
+        skipped = [score.skipped_rounds(size, running.arm.explore, commits) for size in sizes[1:]]
+        levels["skipped"][1:] = np.minimum(skipped, NEVER)
+    for number, rule in enumerate(running.rules):  # the first level, and all others
+        there, floats = slice(number, len(sizes) if number else 1), floats_of(rule) or ()
+        levels["randomised"][there] = rule.randomised
+        levels["parameters"][there, : len(floats)] = floats
+    candidates = np.zeros(sum(sizes), CANDIDATE)
+    if not plan.flat:
+        candidates["key"][: plan.agents] = np.arange(plan.agents)
+    if not plan.sample:  # the candidates of a sample are another run's others
+        candidates["arm"][sum(sizes) - len(arms) :] = np.arange(len(arms))
+        candidates["key"][sum(sizes) - len(arms) :] = arms["key"]
+    return SteppingTables(arms, candidates, levels, np.zeros((plan.agents, 2), np.int64))
+
+
+def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
+    """Return the last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
+    ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
+    explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
+    return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)
