@@ -124,8 +124,8 @@ def show_siblings(level, rows):
 @inlined
 def open_window(level, clock, logarithms):
     """Choose until which clock the next bounds hold; all are then computed anew."""
-    # Longer windows have looser bounds, shorter ones need more of them. This is about the best for UCB on ten arms.
-    level.until = clock + max(level.end - level.begin, np.int64(math.sqrt(clock)) // 2)
+    # Longer windows have looser bounds, shorter ones need more of them: about the best for UCB on ten to 1,000 arms.
+    level.until = clock + max(np.int64(8), np.int64(math.sqrt(clock)) // 2)
     if len(logarithms):
         level.until = min(level.until, len(logarithms) - 1)
         level.log_until = logarithms[level.until]
