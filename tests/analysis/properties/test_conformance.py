@@ -14,6 +14,7 @@ from cloneproof._randomness import uniform
 from cloneproof.analysis.properties.conformance import (
     CHECKS,
     biased_events,
+    bounds_hold,
     least_bias,
     picks_have_the_declared_chances,
     reservoir,
@@ -118,6 +119,19 @@ def test_chances_that_are_not_those_of_the_picks_are_caught(explore, commits):
     for lie in (cp.Mechanism(arm=lying), cp.Mechanism(agent=cp.rule("ucb"), arm=lying)):
         said = next(picks_have_the_declared_chances(lie), "")
         assert ("its `chance` says 0.3333" in said) == (explore > 0 or not commits)
+
+
+def test_bounds_that_the_priority_passes_are_caught():
+    """All built-in rules with a bound keep it; one that forgets the clock, and a test that says too much, do not."""
+    rules = [cp.rule(name) for name in ("ucb", "slow-ucb", "kl-ucb", "steady-ucb", "steady-kl-ucb")]
+    assert all(rule.bound is not None and list(bounds_hold(cp.Mechanism(arm=rule))) == [] for rule in rules)
+    ucb = rules[0]
+    for lie in (
+        replace(ucb, bound=lambda inputs, constant: inputs.mean + 1e-3),
+        replace(ucb, bound=lambda inputs, constant: ucb.priority(inputs, constant) * (1 - 1e-9)),
+        replace(ucb, exceeds=lambda inputs, level, constant: inputs.mean + 3 > level),
+    ):
+        assert "bounds hold" in failed_checks(cp.Mechanism(arm=lie))
 
 
 def test_the_check_of_chances_is_one_of_the_suite():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from cloneproof._arrays import FloatArray
+from cloneproof._data import Data
 
 Feature = str | tuple[float, ...]
 GroupKind = Literal["one agent", "across agents"]
@@ -109,7 +110,7 @@ class CopyPower:
 
 
 @dataclass(frozen=True)
-class CopyFindings:
+class CopyFindings(Data):
     """Findings of the search at its level, and those that came near.
 
     groups      the findings first, then what comes nearest to being one; the strongest first in both

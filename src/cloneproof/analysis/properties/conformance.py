@@ -2,7 +2,7 @@
 
 `check_mechanism(m)` runs the mechanism in small markets and tries to break it. It assumes only the contract of rules
 (`cloneproof.mechanisms.rule`), so it detects a rule that has a memory or random numbers of its own, depends on the
-order of calls, holds a market, or picks with other chances than it declares.
+order of calls, holds a market, or has other chances or bounds than it declares.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, permutations, product
+from itertools import accumulate, cycle, permutations, product
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,13 @@ from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.analysis.properties.permutations import Instance
 from cloneproof.errors import CloneproofError
 from cloneproof.market import Agent, Beta, Discrete, Empirical, Market, Point, Uniform
+from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.mechanism import Mechanism, checked_mechanism
 from cloneproof.mechanisms.online.levels import Level, ticks
 from cloneproof.mechanisms.online.registration import Registration, open_registration
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.session_file import Decision
-from cloneproof.mechanisms.rule import Rule, checked_chances
+from cloneproof.mechanisms.rule import PriorityInputs, Rule, checked_chances
 
 PRIVATE = (Market, Agent, Point, Discrete, Uniform, Beta, Empirical, Instance)
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, types.ModuleType)
@@ -338,6 +339,27 @@ def picks_have_the_declared_chances(mechanism: Mechanism) -> Iterator[str]:
                 )
 
 
+def bounds_hold(mechanism: Mechanism) -> Iterator[str]:
+    """A rule's `bound` is not passed by its priority at any earlier clock, and `exceeds` is true only where it is.
+
+    Compiled loops rely on both without looking again. At clocks up to 4,000, pulls and means of a grid.
+    """
+    for rule in mechanism.rules:
+        limit, passes = rule.bound, rule.exceeds
+        if limit is None:
+            continue
+        for pulls, mean in product((1, 2, 5, 30, 900), (0.0, 0.01, 0.3, 0.5, 0.97, 1.0)):
+            clocks = [clock for clock in (2, 3, 10, 50, 1000, 4000) if clock >= pulls]
+            states = [PriorityInputs(clock, ln(clock), pulls, mean, 0.5, 0.5, 4) for clock in clocks]
+            values = [rule.priority(state, *rule.parameters) for state in states]
+            for state, highest in zip(states, accumulate(values, max), strict=True):
+                if highest > limit(state, *rule.parameters):
+                    yield f"rule {rule.name!r} has priority {highest:.6g} by {state}, above its `bound`"
+            for (state, value), level in product(zip(states, values, strict=True), values):
+                if passes is not None and passes(state, level, *rule.parameters) and value <= level:
+                    yield f"rule {rule.name!r} has priority {value:.6g} by {state}, `exceeds` says above {level:.6g}"
+
+
 def _level_with(rule: Rule, records: Sequence[str], stream: Stream) -> Level:
     """Return a level after exploration, in which each candidate gets the rewards of its record over and over."""
     level = Level(rule, min(rule.explore, LONGEST), stream, range(len(records)))
@@ -414,6 +436,7 @@ CHECKS: dict[str, Callable[[Mechanism], Iterator[str]]] = {
         relabelled_run,
         ties_are_uniform,
         picks_have_the_declared_chances,
+        bounds_hold,
         nothing_private_is_reachable,
         reservoir,
     )

@@ -70,7 +70,7 @@ def slow_reason(job: Job) -> str | None:
         return None
     if job.market.ends == "at-random":
         return "no compiled kernel plays this mechanism to a random end: the reference simulator does, which is slow"
-    if not job.mechanism.clearing.planned_epochs:
+    if not job.mechanism.in_epochs:
         return None
     return (
         "no compiled kernel takes these epochs with mechanisms of their own: the reference simulator runs them, which "
@@ -94,7 +94,7 @@ def seconds_of_run(job: Job) -> float:
     if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
         return min(stepped, 2e-6 * math.sqrt(len(job.market.agents) * rounds))
     if name == "index on slots":  # a slot has few updates in many rounds, each after a look at all slots
-        return min(stepped, 6e-5 * len(job.market.agents) * job.mechanism.arm.draws)
+        return min(stepped, 6e-5 * len(job.market.agents) * job.mechanism.draws)
     return stepped
 
 

@@ -256,7 +256,7 @@ run_top_arms = _top_arms(source_stamp())
 
 def _is_flat(job: Job) -> bool:
     mechanism = job.mechanism
-    alone = mechanism.agent is None and mechanism.sample is None and mechanism.restart is None
+    alone = mechanism.flat and mechanism.unchanging
     return alone and job.market.family.law == "coin" and job.market.ends == "at-horizon"
 
 

@@ -192,7 +192,7 @@ run_falling = _cached(source_stamp())
 def falling_applies(job: Job) -> bool:
     """Whether the job's mechanism ranks slots by the index or by bars, on coins."""
     mechanism, rule = job.mechanism, job.mechanism.arm
-    alone = mechanism.agent is None and mechanism.fallback is None
+    alone = mechanism.flat and mechanism.fallback is None
     ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
     return alone and ranked and job.market.family.law == "coin"
 

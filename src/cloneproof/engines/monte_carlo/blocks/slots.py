@@ -417,7 +417,7 @@ def slots_apply(job: Job) -> bool:
     """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
     mechanism, rule, agent, family = job.mechanism, job.mechanism.arm, job.mechanism.agent, job.market.family
     tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
-    if not tests or mechanism.clearing.planned_epochs or mechanism.fallback is not None:
+    if not tests or mechanism.in_epochs or mechanism.fallback is not None:
         return False
     if agent is not None:
         contest = agent.steady and agent.order == "round-robin"

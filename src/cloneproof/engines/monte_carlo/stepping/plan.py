@@ -44,7 +44,7 @@ def usual_bandit(job: Job) -> Bandit | None:
         known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
         return "ucb" if known and within else None
-    flat = mechanism.agent is None and mechanism.sample is None and family.law == "coin"
+    flat = mechanism.flat and mechanism.sample is None and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
     if flat and usual and rule.index == "posterior":
         return "thompson"
@@ -134,9 +134,9 @@ def plan_of(job: Job, running: Mechanism, picks: Sequence[NativeFunction], quant
         horizon=horizon,
         agent_rule=rule_numbers(running.rules[0], horizon, picks[0].address),
         arm_rule=rule_numbers(running.arm, horizon, picks[-1].address),
-        flat=running.agent is None,
+        flat=running.flat,
         coins=rewards.quantile == FAMILIES[0],
-        award=running.clearing.at_award,
+        award=running.clears_at_award,
         in_epochs=running.clearing.flat_epochs,
         fresh=score.fresh,
         scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
@@ -176,9 +176,9 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> SteppingTable
     levels["end"] = np.cumsum(sizes)
     levels["registered"] = [len(arms), *registered] if not plan.flat else [len(arms)]
     levels["begin"][1:] = levels["end"][:-1]
-    if running.agent is not None:
-        score, commits = running.scoring, running.agent.commits
-        skipped = [score.skipped_rounds(size, running.arm.explore, commits) for size in sizes[1:]]
+    if not running.flat:
+        score, commits = running.scoring, running.commits_to_agent
+        skipped = [score.skipped_rounds(size, running.arm_rounds, commits) for size in sizes[1:]]
         levels["skipped"][1:] = np.minimum(skipped, NEVER)
     for number, rule in enumerate(running.rules):  # the first level, and all others
         there, floats = slice(number, len(sizes) if number else 1), floats_of(rule) or ()

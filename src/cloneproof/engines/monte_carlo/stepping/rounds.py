@@ -300,14 +300,14 @@ def _run_coins(functions: RuleFunctions) -> Any:  # noqa: ANN401
 def kernel_of(job: Job) -> Any:  # noqa: ANN401
     """Return the loop for a job: one that is specialised by its rule where that is flat, on coins."""
     mechanism, coins = job.mechanism, job.market.family.quantile == FAMILIES[0]
-    if coins and mechanism.agent is None and not mechanism.arm.commits and not mechanism.clearing.flat_epochs:
+    if coins and mechanism.flat and not mechanism.arm.commits and not mechanism.clearing.flat_epochs:
         return _run_coins(RuleFunctions.of(mechanism.arm))
     return run_any
 
 
 def stepping_applies(job: Job) -> bool:
     """Whether rules and reward family compile; built-in ones do. Planned epochs and slots do not."""
-    if job.mechanism.clearing.planned_epochs or job.mechanism.arm.draws:
+    if job.mechanism.in_epochs or job.mechanism.draws:
         return False
     rules = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon).rules
     picks = [specialised_pick(RuleFunctions.of(rule)) for rule in rules]
