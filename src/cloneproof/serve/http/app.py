@@ -1,7 +1,7 @@
 """ASGI application: the table of routes, the OpenAPI document made from it, the page, and how a call is answered.
 
-It uses bare ASGI and msgspec: routing and checking a call takes about 20 microseconds. A framework took 360, more than
-the rest of a call.
+It uses bare ASGI and msgspec. A whole Starlette application added 61 microseconds of processor time to a decision of
+142, and Litestar 106 (aarch64, in process): both less than .8 of the decisions a second, and no fewer lines here.
 """
 
 from __future__ import annotations
