@@ -18,8 +18,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import registration, segment, state, streams
-from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online import registration, segment, slots, state, streams
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.slate import LaboratoryState
 from cloneproof.mechanisms.online.slots import SlotLevel
@@ -295,12 +294,27 @@ def lot_to_the_first(self, setup):
 def ties_to_the_later(self, clock):
     """The best count, ties to the later slot."""
     k = original_pick(self, clock)
-    if self.choice is not None and not self.passed and self.rule.slots.fallback == "best" and k < self.tested:
-        self.choice = k = max(range(self.tested), key=lambda each: (self.total[each], each))
+    if self.choice is not None and self.rule.slots.fallback == "best" and self.rank[k] > self.by.start:
+        self.choice = k = max(range(len(self.rank)), key=lambda each: (-self.rank[each], each))
     return k
 
 
-original_start, original_pick = state.SlotState.__init__, SlotLevel.pick
+def pass_with_one_more(rounds, threshold):
+    return original_test(rounds, None if threshold is None else threshold + 1)
+
+
+def pass_at_once(rounds, threshold):
+    """A test that ends when it reaches the threshold."""
+    test = original_test(rounds, threshold)
+
+    def after(pulls, total, *slot):
+        passed = threshold is not None and total >= threshold
+        return (test.start, 0) if passed else test.after(pulls, total, *slot)
+
+    return test._replace(after=after)
+
+
+original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, slots.first_pass
 FAULTS = {
     "weights ignored": (registration.WeightedArms, "__getitem__", lambda self, place: self._arms[
         place * len(self._arms) // len(self)]),
@@ -314,10 +328,8 @@ FAULTS = {
     "rewards rounded to coins": (streams.Coins, "of", lambda self, decision, _: 0.5),
     "coins that help": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places[decision][0]), self.places.pop(decision)[1]) ** 2),
-    "a pass needs one more": (SlotLevel, "_passes", lambda self, k: self.rule.slots.threshold is not None
-        and self.arrived[k] == self.explore and self.total[k] > ticks(self.rule.slots.threshold)),
-    "a pass before the last pull": (SlotLevel, "_passes", lambda self, k: self.rule.slots.threshold is not None
-        and self.total[k] >= ticks(self.rule.slots.threshold)),
+    "a pass needs one more": (slots, "first_pass", pass_with_one_more),
+    "a pass before the last pull": (slots, "first_pass", pass_at_once),
     "ties to the later slot": (SlotLevel, "pick", ties_to_the_later),
 }  # fmt: skip
 

@@ -21,7 +21,8 @@ from cloneproof.analysis.properties.conformance import (
 )
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online import running
-from cloneproof.mechanisms.online.levels import Level
+from cloneproof.mechanisms.online.levels import Level, ticks
+from cloneproof.mechanisms.online.slots import first_pass
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
 from support.sizes import LONG
@@ -309,12 +310,18 @@ def test_it_is_kept(mechanism):
     assert list(reservoir(mechanism)) == []
 
 
+def lengthen(level, more):
+    """Let the tests of slots be longer."""
+    level.by = first_pass(level.explore + more, ticks(level.rule.slots.threshold))
+    level.seat(level.order, level.openings)
+
+
 class LongerTests(SlotState):
     """Tests are longer where many arms are registered."""
 
     def __init__(self, setup):
         super().__init__(setup)
-        self.level.explore += max(setup.registration.arms) > 2
+        lengthen(self.level, max(setup.registration.arms) > 2)
 
 
 class LargeAgentsFirst(SlotState):
@@ -322,7 +329,7 @@ class LargeAgentsFirst(SlotState):
 
     def __init__(self, setup):
         super().__init__(setup)
-        self.level.arms = self.candidates = sorted(self.candidates, key=lambda slot: -setup.registration.arms[slot[0]])
+        self.candidates = sorted(self.candidates, key=lambda slot: -setup.registration.arms[slot[0]])
 
 
 class LaterChampion(TwoLevelState):
@@ -330,7 +337,7 @@ class LaterChampion(TwoLevelState):
 
     def __init__(self, setup):
         super().__init__(setup)
-        self.inner[0].explore += setup.registration.arms[0] > 5
+        lengthen(self.inner[0], setup.registration.arms[0] > 5)
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.online.falling import BarsLevel
-from cloneproof.mechanisms.online.levels import Level
+from cloneproof.mechanisms.online import slots
+from cloneproof.mechanisms.online.slots import SlotLevel
 
 ARMS = {"ana": 3, "bo": 1}
 MEANS = {("ana", 0): Fraction(1, 5), ("ana", 1): Fraction(2, 3), ("ana", 2): Fraction(1, 2), ("bo", 0): Fraction(3, 7)}
@@ -79,31 +79,31 @@ def test_a_session_earns_what_the_chain_does_in_fractions(options, rounds):
     assert all(agrees(options, rounds, seed) for seed in range(3))
 
 
-def again_at_once(self, k, ticks):
+def again_at_once(bars):
     """A fault: a slot that has failed starts again before the others."""
-    Level.add(self, k, ticks)
-    bar = self.rule.slots.bars[0]
-    self.balance[k] = self.balance[k] - 1 + bar.whole * (ticks > 0) or bar.stake
+    made = failures(bars)
+    return made._replace(after=lambda *slot: (0, made.after(*slot)[1]))
 
 
-def stake_by_arms(self, keys):
+def stake_by_arms(self, order, openings, keys, kept):
     """A fault: an agent of several arms, as Ana, has a larger stake."""
-    plain(self, keys)
-    self.balance[len(self.balance) - len(keys) :] = [bar_of(0.5, 2 if key >> 32 == 0 else 1).stake for key in keys]
+    plain(self, order, openings, keys, kept)
+    self.purse = [bar_of(0.5, 2 if key >> 32 == 0 else 1).stake for key in keys]
 
 
-def order_by_arms(self, keys):
+def order_by_arms(self, order, openings, keys, kept):
     """A fault: agents of more arms come first."""
-    plain(self, keys)
-    self.order[len(self.order) - len(keys) :] = keys
+    plain(self, keys, openings, keys, kept)
 
 
-plain = BarsLevel._open
+failures, plain = slots.failures, SlotLevel.seat
 
 
-@pytest.mark.parametrize(("method", "fault"), [("add", again_at_once), ("_open", stake_by_arms)])
-def test_the_chain_catches_a_fault_of_the_session(method, fault):
-    with patch.object(BarsLevel, method, fault):
+@pytest.mark.parametrize(
+    ("place", "name", "fault"), [(slots, "failures", again_at_once), (SlotLevel, "seat", stake_by_arms)]
+)
+def test_the_chain_catches_a_fault_of_the_session(place, name, fault):
+    with patch.object(place, name, fault):
         assert not all(agrees(*WHOLE[0], seed) for seed in range(3))
 
 
@@ -115,7 +115,7 @@ def test_every_order_of_slots_is_equally_likely_and_a_fault_is_seen():
         return sum(opened(made, seed).decide().agent == "ana" for seed in range(400))
 
     assert abs(firsts() - 200) < 60
-    with patch.object(BarsLevel, "_open", order_by_arms):
+    with patch.object(SlotLevel, "seat", order_by_arms):
         assert abs(firsts() - 200) == 200
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.errors import MechanismError, NobodyLeftError, SessionError
-from cloneproof.mechanisms.online.falling import FallingLevel
+from cloneproof.mechanisms.online.slots import drawn_order
 from support.late_by_hand import Script
 from support.sizes import LONG
 
@@ -194,7 +194,11 @@ def test_under_an_index_that_falls_whoever_joins_earlier_wins_wherever_she_would
 
 @pytest.mark.parametrize("mechanism", ONE_SLOT, ids=["index", "bars"])
 def test_ties_to_newcomers_would_be_worth_waiting_for(mechanism):
-    with patch.object(FallingLevel, "last_places", staticmethod(lambda count, more: range(-count - more, -count))):
+    def newcomers_first(stream, keys, first):
+        places = drawn_order(stream, keys, first)
+        return places[:first] + [-place for place in places[first:]]
+
+    with patch(f"{STATE}.drawn_order", newcomers_first):
         assert any(waiting_pays(won) for _, won in wins(mechanism))
 
 

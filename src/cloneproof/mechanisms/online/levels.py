@@ -222,7 +222,7 @@ class Candidates:
 
     def restore(self, state: dict[str, Any]) -> None:
         for name in self.lists:
-            if len(state[name]) != len(self.keys):
+            if len(state[name]) != len(getattr(self, name)):
                 raise ValueError(name)
             setattr(self, name, list(state[name]))
         for name in self.numbers:

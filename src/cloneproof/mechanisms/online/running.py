@@ -15,7 +15,7 @@ def level_state(mechanism: Mechanism) -> type[OneLevelState | SlotState | TwoLev
     """Return the class of the state, by the structure of the mechanism."""
     if not mechanism.flat:
         return TwoLevelState
-    return SlotState if mechanism.draws and mechanism.arm.commits else OneLevelState
+    return SlotState if mechanism.scans or (mechanism.draws and mechanism.ranks_slots) else OneLevelState
 
 
 class EpochState(RunningState):

@@ -95,9 +95,9 @@ class LaboratoryState(SlotState):
 
     def leave_out(self) -> None:
         level, out = self.level, self.withdrawals.out
-        finished = [k for k in range(len(self.places)) if level.arrived[k] == level.explore]
+        finished = [k for k in range(len(self.places)) if not level.purse[k]]
         best: dict[int, int] = {}
-        for k in sorted(finished, key=lambda k: (-level.total[k], k)):
+        for k in sorted(finished, key=lambda k: (level.rank[k], k)):
             if self.places[k][0] not in out:
                 best.setdefault(self.places[k][0], k)
         self.ranking = list(best.values())
@@ -143,7 +143,7 @@ class LaboratoryState(SlotState):
 
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         super().add(allocation, ticks, coin)
-        if allocation.arm_counts and self.level.arrived[allocation.slot] == self.level.explore:
+        if allocation.arm_counts and not self.level.purse[allocation.slot]:
             self.leave_out()
 
 

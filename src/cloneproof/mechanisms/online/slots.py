@@ -1,21 +1,217 @@
-"""Slots that are tested one after the other: what they hold, their timetable, and their level.
+"""Slots: draws from agents' arms, shown by rank. Ranks depend on a slot's own rewards alone and never fall.
 
-Slots are uniform draws with replacement from an agent's arms, or draws by their weights. The draws, the order of tests
-and their lengths do not depend on how many arms are registered; the scan theorem rests on this. A test ends when the
-rewards of all its pulls are in. If they are late, the next slot is tested meanwhile. Tests count in the order in which
-their results are known, ties in the order of the schedule.
+Slots are uniform draws with replacement from an agent's arms, or draws by their weights. The slot of lowest rank is
+shown, ties in an order of all slots that depends on no reward. Neither draws nor order nor ranks depend on how many
+arms are registered; the theorems on slots rest on this (docs/textbook/reservoir.md, index-on-slots.md,
+bars-on-slots.md). What is a mechanism's own is how rewards raise a rank, a `Rank`:
+
+    first pass       minus the count of a test that failed; a slot whose test passed stays where untested ones are
+    falling index    minus the lowest index that the slot has had
+    bars             how often its points have been used up
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+import heapq
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, NamedTuple
 
-from cloneproof._randomness import Stream, substream, uniform
-from cloneproof.mechanisms.online.levels import WAIT, Candidates, ticks
+from cloneproof._randomness import MASK, Stream, substream, uniform, word
+from cloneproof._schedules import Bar, next_update
+from cloneproof.mechanisms.online.levels import TICK_BITS, WAIT, Candidates, ticks
 from cloneproof.mechanisms.online.registration import nobody_left
 from cloneproof.mechanisms.online.streams import SLOT_STREAM
-from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.rule import PriorityInputs, Rule
+
+FRESH: Final = -(2.0**1000)  # rank of a fresh draw: behind untested slots, before all that failed
+
+
+class Rank(NamedTuple):
+    """How a slot's own rewards raise its rank.
+
+    start   the rank of a slot without rewards
+    purse   the rewards until it can change
+    again   the probability of showing a slot once more, given everything before; None if a hidden order may decide
+    after   `after(pulls, total, reward, rank, purse, coin)` -> rank and purse after a reward: `pulls` rewards are in,
+            `total` is their sum and `reward` the last one, in ticks; `coin` is a uniform number of slot and pull
+    """
+
+    start: float
+    purse: int
+    again: float | None
+    after: Callable[[int, int, int, float, int, float], tuple[float, int]]
+
+
+def first_pass(rounds: int, threshold: int | None) -> Rank:
+    """Tests of so many rounds, which pass at a threshold; without one none passes, and the best count is lowest."""
+
+    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
+        passed = threshold is not None and total >= threshold
+        return (rank if pulls < rounds or passed else -total), rounds - pulls
+
+    return Rank(-math.inf, rounds, 1.0, after)
+
+
+def falling_index(priority: Callable[..., float], parameters: tuple[float, ...]) -> Rank:
+    """Minus the lowest index so far, which is updated after 1, 2, .., 32 rewards, then after each sixteenth more."""
+
+    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
+        if purse > 1:
+            return rank, purse - 1
+        inputs = PriorityInputs(0, -math.inf, pulls, total / (pulls << TICK_BITS), 0.5, 0.5, 1)
+        return max(rank, -priority(inputs, *parameters)), next_update(pulls) - pulls
+
+    return Rank(-math.inf, next_update(0), None, after)
+
+
+def failures(bars: Sequence[Bar]) -> Rank:
+    """How often a slot's points were used up; it then starts again with the stake of the next bar. The last bar stays.
+
+    A view costs its point, and a click earns its points, when the reward is in. So while rewards are missing a slot is
+    shown on, and each further reward counts towards the attempt that runs when it arrives.
+    """
+    last = len(bars) - 1
+
+    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
+        bar = bars[min(int(rank), last)]
+        left = purse - 1 + (bar.whole + (coin < bar.part) if reward else 0)
+        return (rank, left) if left else (rank + 1, bars[min(int(rank) + 1, last)].stake)
+
+    return Rank(0, bars[0].stake, 1.0, after)  # which slots follow each other is known once they were shown
+
+
+def rank_of(rule: Rule) -> Rank:
+    """Return how slots are ranked under a rule."""
+    slots = rule.slots
+    if rule.commits:
+        return first_pass(rule.explore, None if slots.threshold is None else ticks(slots.threshold))
+    return failures(slots.bars) if slots.bars else falling_index(rule.priority, rule.parameters)
+
+
+class SlotLevel(Candidates):
+    """Slots with their ranks. Under a rule that commits, the first to be shown after its test is the `choice`.
+
+    order      the place of each slot among those of one rank
+    openings   the probability that it is the next to be shown for the first time
+    rank       of each slot
+    purse      rewards until its rank can change
+
+    A test ends when the rewards of all its pulls are in; while the last are missing the slot is not shown. So passes
+    count in the order in which they are known, ties in that of the slots. A slot that has not passed is chosen when
+    nothing is missing. As ranks never fall, a heap that is cleared of old ranks at its front has the slot to show.
+    """
+
+    __slots__ = ("_coins", "_heap", "_lots", "by", "openings", "order", "purse", "rank")
+    lists = (*Candidates.lists, "rank", "purse")
+
+    def __init__(self, rule: Rule, coins: Stream = 0) -> None:
+        super().__init__(rule, rule.explore, ())
+        self.by, self._lots = rank_of(rule), coins
+        self.rank: list[float] = []
+        self.purse: list[int] = []
+
+    def seat(
+        self, order: Sequence[int], openings: Sequence[float | None], keys: Sequence[int] = (), kept: int = 0
+    ) -> None:
+        """Go on with these slots, of which the first `kept` are as they were; the others are new.
+
+        `keys` name them to the coins of bars. If the fallback is a fresh draw, the last slot holds it.
+        """
+        self.order, self.openings, self.keys, new = order, openings, keys, len(order) - kept
+        for name, value in zip(self.lists, (0, 0, 0, self.by.start, self.by.purse), strict=True):
+            setattr(self, name, getattr(self, name)[:kept] + [value] * new)
+        if self.rule.commits and self.rule.slots.fallback == "draw":
+            self.rank[-1], self.purse[-1] = FRESH, 0
+        self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bars else []
+        self._queue_anew()
+
+    def _queue_anew(self) -> None:
+        self._heap = [(self.rank[k], self.order[k], k) for k in range(len(self.order)) if k not in self.gone]
+        heapq.heapify(self._heap)
+
+    def front(self) -> int | None:
+        """Return the slot of lowest rank, without those whose tests only wait for rewards; None if nothing is left."""
+        heap, waits = self._heap, self.rule.commits
+        while heap:
+            rank, _, k = heap[0]
+            if rank == self.rank[k] and not (waits and 0 < self.purse[k] <= self.decided[k] - self.arrived[k]):
+                return k
+            heapq.heappop(heap)
+        return None
+
+    @property
+    def settled(self) -> bool:
+        """Whether one slot has all later rounds: it was chosen, or its test is known to have passed."""
+        k = self.front() if self.choice is None else self.choice
+        return k is not None and (k == self.choice or (not self.purse[k] and self.rank[k] == self.by.start))
+
+    def pick(self, clock: int) -> int:
+        """Return the slot to show, or WAIT while only rewards are missing."""
+        k, commits = self.choice, self.rule.commits
+        if k is None:
+            k = self.front()
+            if commits and self.missing and (k is None or self.rank[k] > self.by.start):
+                return WAIT
+            if k is None:
+                raise nobody_left()
+            if commits and not self.purse[k]:
+                self.choice = k
+        self.chance = self.by.again if self.decided[k] else self.openings[k]
+        return k
+
+    def counts(self, k: int) -> bool:
+        """Whether the reward of a decision for slot k now counts towards its rank."""
+        return self.choice is None
+
+    def take(self, k: int, counts: bool) -> None:
+        """Enter a decision for slot k; `counts` says whether its reward counts."""
+        self.rounds += 1
+        self.decided[k] += 1
+        self.missing += counts
+
+    def sure_rounds(self, k: int) -> float:
+        return math.inf if self.choice == k else max(0, self.purse[k] - self.decided[k] + self.arrived[k])
+
+    def repeat(self, k: int, times: int) -> None:
+        super().repeat(k, times)
+        self.missing += times * self.counts(k)
+
+    def add(self, k: int, ticks: int) -> None:
+        super().add(k, ticks)
+        pulls, before = self.arrived[k], self.rank[k]
+        coin = uniform(self._coins[k], pulls - 1) if self._coins and ticks else 0.0
+        rank, purse = self.by.after(pulls, self.total[k], ticks, before, self.purse[k], coin)
+        self.rank[k], self.purse[k] = rank, purse
+        if (rank != before or not purse) and k not in self.gone:
+            heapq.heappush(self._heap, (rank, self.order[k], k))
+
+    def leave_out(self, gone: Collection[int]) -> None:
+        super().leave_out(gone)
+        self._queue_anew()
+
+    def to_dict(self) -> dict[str, Any]:
+        return super().to_dict() | {"rank": [None if rank == -math.inf else rank for rank in self.rank]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self.rank = [-math.inf if rank is None else rank for rank in state["rank"]]
+        self._queue_anew()
+
+
+def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
+    """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
+    draws = substream(stream, SLOT_STREAM)
+    count = rule.draws + (rule.slots.fallback == "draw")
+    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(count)]
+
+
+def drawn_order(stream: Stream, keys: Sequence[int], first: int) -> list[int]:
+    """Return the place of each slot in an order that is drawn once and hidden, those of agents that joined being last.
+
+    If newcomers came before the `first` slots, waiting would pay (docs/textbook/seasons.md).
+    """
+    return [word(stream, key) if k < first else MASK + 1 + k for k, key in enumerate(keys)]
 
 
 def timetable(draws: int, order: Sequence[int], joined: Sequence[int | None]) -> list[tuple[int, int]]:
@@ -31,93 +227,3 @@ def timetable(draws: int, order: Sequence[int], joined: Sequence[int | None]) ->
     seats = [*((agent, 0) for agent in order), *late]
     passes = range(draws + max((start for _, start in late), default=0))
     return [(agent, turn - start) for turn in passes for agent, start in seats if 0 <= turn - start < draws]
-
-
-class SlotLevel(Candidates):
-    """Slots in the order of their tests, what each has counted, and the champion, which is the `choice`.
-
-    decided   pulls of each slot that belong to its test
-    test      the slot that is pulled now; the number of tests when all have been pulled
-    passed    slots whose tests are known to have passed, before one of them is champion
-    """
-
-    __slots__ = ("arms", "openings", "passed", "test")
-    numbers = ("rounds", "missing", "test", "choice")
-
-    def __init__(self, rule: Rule, slots: Sequence[Any], openings: Sequence[float]) -> None:
-        super().__init__(rule, rule.explore, range(len(slots)))
-        self.arms, self.openings, self.test = slots, openings, 0
-        self.passed: list[int] = []
-
-    def extend(self, slots: Sequence[Any], openings: Sequence[float], kept: int) -> None:
-        """Go on with other slots, of which the first `kept` are the same; no test of the rest has begun."""
-        self.arms, self.openings, self.keys = slots, openings, range(len(slots))
-        for name in self.lists:
-            setattr(self, name, getattr(self, name)[:kept] + [0] * (len(slots) - kept))
-
-    def next_test(self) -> int:
-        """Return the slot that is pulled next if no test passes; the number of tests if all have been pulled."""
-        while self.test < self.tested and self.decided[self.test] >= self.explore:
-            self.test += 1
-        return self.test
-
-    @property
-    def tested(self) -> int:
-        """Number of slots tested; one more is held in reserve if the fallback is a fresh draw."""
-        return len(self.arms) - (self.rule.slots.fallback == "draw")
-
-    def _passes(self, k: int) -> bool:
-        """Whether the test of slot k is known to have passed."""
-        threshold = self.rule.slots.threshold
-        return threshold is not None and self.arrived[k] == self.explore and self.total[k] >= ticks(threshold)
-
-    def pick(self, clock: int) -> int:
-        """Return the slot to play, or WAIT while only rewards are missing."""
-        test = self.next_test()
-        if self.choice is None and self.passed:
-            self.choice, self.test = min(self.passed), self.tested
-        elif self.choice is None and test == self.tested:
-            if self.missing:
-                return WAIT
-            left = [k for k in range(len(self.arms)) if k not in self.gone]
-            if not left:
-                raise nobody_left()
-            self.choice = self.tested if left[-1] == self.tested else max(left, key=lambda k: (self.total[k], -k))
-        k = self.test if self.choice is None else self.choice
-        opens = self.decided[k] == 0 and (self.choice is None or k == self.tested)
-        self.chance = self.openings[k] if opens else 1.0
-        return k
-
-    def take(self, k: int, counts: bool) -> None:
-        """Enter a decision for slot k; `counts` says whether its reward belongs to a test."""
-        self.rounds += 1
-        self.decided[k] += 1
-        self.missing += counts
-
-    def counts(self, k: int) -> bool:
-        """Whether the reward of a decision for slot k now belongs to its test."""
-        return self.choice is None and self.decided[k] < self.explore
-
-    def add(self, k: int, ticks: int) -> None:
-        super().add(k, ticks)
-        if self._passes(k) and k not in self.gone:
-            self.passed.append(k)
-
-    def leave_out(self, gone: Collection[int]) -> None:
-        """Test no further the slots that are left out; after a champion the tests go on where they were."""
-        self.test = 0 if self.choice in gone else self.test
-        super().leave_out(gone)
-        for k in gone:
-            self.decided[k] = max(self.decided[k], self.explore)
-        self.passed = [k for k in self.passed if k not in gone]
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.passed = [k for k in range(self.tested) if self._passes(k)]
-
-
-def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
-    """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
-    draws = substream(stream, SLOT_STREAM)
-    count = rule.draws + (rule.slots.fallback == "draw")
-    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(count)]

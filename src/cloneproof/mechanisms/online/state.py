@@ -12,21 +12,22 @@ withdrawn arm is reached, that is, would be played. Then its agent is out, and t
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, word
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.falling import BarsLevel, FallingLevel, IndexLevel
 from cloneproof.mechanisms.online.levels import WAIT, Level, NeutralRounds, level_stream
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
-from cloneproof.mechanisms.online.slots import SlotLevel, agent_slots, timetable
+from cloneproof.mechanisms.online.slots import SlotLevel, agent_slots, drawn_order, timetable
 from cloneproof.mechanisms.online.streams import (
+    COIN_STREAM,
     CONTEST_PLACE,
     FALLBACK_STREAM,
     LEVELS_STREAM,
     ORDER_STREAM,
     SAMPLE_STREAM,
+    TIE_STREAM,
     sampled,
 )
 from cloneproof.mechanisms.rule import Rule
@@ -94,6 +95,10 @@ class FlatState(RunningState):
     def chance(self) -> float | None:
         return known_chance(self.level.chance, self.withdrawals)
 
+    def _draw(self, key: int, pool: Sequence[int]) -> list[int]:
+        """Return the arms that the slots of the agent with this key hold."""
+        return agent_slots(self.mechanism.arm, level_stream(self.draws, self.version, key + 1), pool)
+
     def join(self, registration: Registration) -> None:
         self.neutral.join(registration)
 
@@ -122,6 +127,16 @@ class FlatState(RunningState):
     def _phase(self) -> str:
         return "play"
 
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        allocation, level = self.next(round_), self.level
+        if most == 1 or level.chance != 1.0 or allocation.phase == "waiting":
+            return allocation, 1  # a tie is broken in one round and not in the next
+        k = allocation.slot if level.choice is None else level.choice
+        more = int(min(most - 1, level.sure_rounds(k)))
+        if more:
+            level.repeat(k, more)
+        return allocation, 1 + more
+
     def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
         if allocation.arm_counts and allocation.version == self.version:
             slot = allocation.slot
@@ -144,7 +159,7 @@ def known_chance(chance: float | None, withdrawals: Withdrawals) -> float | None
 
 
 class OneLevelState(FlatState):
-    """A flat mechanism: the arms of all agents side by side."""
+    """A flat mechanism: the arms of all agents side by side, or slots under a rule that is not about slots."""
 
     level: Level
 
@@ -152,13 +167,10 @@ class OneLevelState(FlatState):
         super().__init__(setup)
         mechanism, registration, horizon, stream, *_ = setup
         self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
-        arms = [each for agent in range(registration.first) for each in self._held(registration, agent)]
+        arms = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
         if mechanism.sample is not None:
             lots = substream(stream, SAMPLE_STREAM)
             arms = sampled(arms, mechanism.sample.kept(len(arms), horizon, lots), lots)
-        self.first = len(arms)  # candidates that were there from the start
-        for agent in range(registration.first, len(registration.names)):
-            arms += self._held(registration, agent)
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
@@ -170,27 +182,13 @@ class OneLevelState(FlatState):
         key, keys = registration.agent_keys[agent], registration.arm_keys[agent]
         held: Iterable[tuple[int, int]] = zip(keys, range(len(keys)), strict=True)
         if self.mechanism.draws:
-            slots = level_stream(self.draws, self.version, key + 1)
-            held = enumerate(agent_slots(self.mechanism.arm, slots, registration.pools[agent]))
+            held = enumerate(self._draw(key, registration.pools[agent]))
         return [((key << 32) + own, agent, arm) for own, arm in held]
-
-    def join(self, registration: Registration) -> None:
-        super().join(registration)
-        assert isinstance(self.level, FallingLevel)
-        held = self._held(registration, len(registration.names) - 1)
-        self.candidates += [(agent, arm) for _, agent, arm in held]
-        self.keys += [key for key, _, _ in held]
-        self.level.extend([key for key, _, _ in held])
-        self.leave_out()
 
     def _level(self) -> Level:
         arm = self.mechanism.arm
         explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
-        kind = BarsLevel if arm.slots.bars else IndexLevel if arm.slots.falling else Level
-        level = kind(arm, explore, level_stream(self.stream, self.version, 0), self.keys[: self.first])
-        if isinstance(level, FallingLevel):
-            level.extend(self.keys[self.first :])
-        return level
+        return Level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
 
     def next(self, round_: int) -> Allocation:
         if self.epochs is not None and self.epochs.epoch(round_) != self.version:
@@ -200,14 +198,7 @@ class OneLevelState(FlatState):
         return super().next(round_)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        allocation, level = self.next(round_), self.level
-        if most == 1 or level.chance != 1.0 or self.epochs is not None:
-            return allocation, 1  # a tie is broken in one round and not in the next
-        k = allocation.slot if level.choice is None else level.choice
-        more = int(min(most - 1, level.sure_rounds(k)))
-        if more:
-            level.repeat(k, more)
-        return allocation, 1 + more
+        return super().next_run(round_, most if self.epochs is None else 1)
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
         slot = self.keys[allocation.slot] & 0xFFFFFFFF  # of the agent
@@ -220,11 +211,12 @@ class OneLevelState(FlatState):
 
 
 class SlotState(FlatState):
-    """First draws of all agents, then second draws of all, and so on; the first that passes gets every later round.
+    """Slots of all agents, shown by rank.
 
-    The order of the agents is drawn at the start; who joins comes after them, with first draws in the pass that runs.
-    Late rewards delay nothing until every draw has been pulled; after that, rounds are neutral. The version of the
-    level never changes.
+    If they are tested, ties follow a timetable: first draws of all agents, then second draws of all, and so on. The
+    order of the agents is drawn at the start; who joins comes after them, with first draws in the pass that runs. Late
+    rewards delay nothing until every draw has been pulled; after that, rounds are neutral. Else ties follow a drawn
+    order. The version of the level never changes.
     """
 
     level: SlotLevel
@@ -235,48 +227,63 @@ class SlotState(FlatState):
         first = range(setup.registration.first)
         self.order = sorted(first, key=lambda i: word(substream(self.lots, ORDER_STREAM), keys[i]))
         self.slots: list[list[int]] = []  # the arms that the slots of each agent hold
-        self.level = SlotLevel(setup.mechanism.arm, *self._seat(setup.registration))
+        self.level = SlotLevel(setup.mechanism.arm, substream(self.lots, COIN_STREAM))
+        self._seat(setup.registration, 0)
         self.leave_out()
 
-    def _seat(self, registration: Registration) -> tuple[list[tuple[int, int]], list[float]]:
-        """Draw for agents that are new, and seat all slots: the candidates, and the chance of each when it opens."""
-        rule, first = self.mechanism.arm, len(self.order)
-        keys, pools, share = registration.agent_keys, registration.pools, registration.share
-        for i in range(len(self.slots), len(keys)):
-            self.slots.append(agent_slots(rule, level_stream(self.draws, self.version, keys[i] + 1), pools[i]))
-        self.starts = [0] * first + [start or 0 for start in registration.joined]  # the pass of each agent's first slot
-        self.places = timetable(rule.draws, self.order, registration.joined)
-        self.candidates = [(i, self.slots[i][draw]) for i, draw in self.places]
-        openings = [share(i, arm) / (len(pools[i]) * max(1, first - k)) for k, (i, arm) in enumerate(self.candidates)]
-        self.reserves: list[tuple[int, int]] = []  # fresh draws: the one that counts, then those of the next agents
-        if rule.slots.fallback == "draw":
-            lots = substream(self.lots, FALLBACK_STREAM)
-            turn = word(lots, 0) % first
-            queue = self.order[turn:] + self.order[:turn]
-            for i, start in enumerate(registration.joined, first):
-                if start is not None:  # so that each agent is as likely as any other to be at the front
-                    queue.insert(word(lots, keys[i]) % (len(queue) + 1), i)
-            self.reserves = [(i, self.slots[i][rule.draws]) for i in queue]
-            self.candidates.append(self.reserves[0])
-            i, arm = self.reserves[0]
-            openings.append(share(i, arm) / (len(pools[i]) * len(queue)))
-        return self.candidates, openings
+    def _seat(self, registration: Registration, new: int) -> None:
+        """Draw for agents that are new, those from number `new` on, and seat all slots."""
+        keys, scans = registration.agent_keys, self.mechanism.scans
+        self.slots += [self._draw(keys[i], registration.pools[i]) for i in range(new, len(keys))]
+        self.starts = [0] * registration.first + [start or 0 for start in registration.joined]  # passes of first slots
+        if scans:
+            self.places = timetable(self.mechanism.draws, self.order, registration.joined)
+        else:
+            self.places = [(i, draw) for i, held in enumerate(self.slots) for draw in range(len(held))]
+        self.reserves = self._fresh_draws(registration)  # the one that counts, then those of the next agents
+        self.candidates = [*((i, self.slots[i][draw]) for i, draw in self.places), *self.reserves[:1]]
+        kept = next((k for k, (i, _) in enumerate(self.places) if i >= new), len(self.candidates))
+        named, first = [(keys[i] << 32) + draw for i, draw in self.places], sum(map(len, self.slots[: len(self.order)]))
+        lots = substream(self.lots, TIE_STREAM)
+        order = range(len(self.candidates)) if scans else drawn_order(lots, named, first)
+        self.level.seat(order, self._openings(registration), named, kept)
+
+    def _openings(self, registration: Registration) -> list[float | None]:
+        """Return the chance of each slot when it is first shown; None if a hidden order decides."""
+        if not self.mechanism.scans:
+            return [None] * len(self.places)
+        left = [*(max(1, registration.first - k) for k in range(len(self.places))), len(self.reserves)]
+        pairs = zip(self.candidates, left, strict=False)
+        return [registration.share(i, arm) / (len(registration.pools[i]) * agents) for (i, arm), agents in pairs]
+
+    def _fresh_draws(self, registration: Registration) -> list[tuple[int, int]]:
+        """Return the fresh draws of all agents in a random order, if one is the fallback."""
+        if self.mechanism.arm.slots.fallback != "draw" or not self.mechanism.scans:
+            return []
+        lots, first = substream(self.lots, FALLBACK_STREAM), len(self.order)
+        turn = word(lots, 0) % first
+        queue = self.order[turn:] + self.order[:turn]
+        for i, start in enumerate(registration.joined, first):
+            if start is not None:  # so that each agent is as likely as any other to be at the front
+                queue.insert(word(lots, registration.agent_keys[i]) % (len(queue) + 1), i)
+        return [(i, self.slots[i][-1]) for i in queue]
 
     @property
     def decided(self) -> bool:
-        return self.level.choice is not None or bool(self.level.passed)
+        return self.mechanism.scans and self.level.settled
 
     @property
     def turn(self) -> int:
-        k = min(self.level.next_test(), len(self.places) - 1)
-        agent, draw = self.places[k]
-        return self.starts[agent] + draw + (k < self.level.test)
+        if not self.mechanism.scans:
+            return 0
+        k = self.level.front()
+        over = k is None or not self.level.purse[k]  # but for rewards that are missing
+        agent, draw = self.places[-1 if k is None or over else k]
+        return self.starts[agent] + draw + over
 
     def join(self, registration: Registration) -> None:
         super().join(registration)
-        seated = self._seat(registration)
-        if registration.joined[-1] is not None:
-            self.level.extend(*seated, self.places.index((len(registration.names) - 1, 0)))
+        self._seat(registration, len(self.slots))
         self.leave_out()
 
     def leave_out(self) -> None:
@@ -286,17 +293,7 @@ class SlotState(FlatState):
         super().leave_out()
 
     def _phase(self) -> str:
-        return "trial" if self.level.choice is None else "award"
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        allocation, level = self.next(round_), self.level
-        if level.chance != 1.0 or allocation.phase == "waiting":
-            return allocation, 1
-        if level.choice is None:  # until a reward arrives, what is left of a test
-            most = min(most, 1 + level.explore - level.decided[allocation.slot])
-            level.missing += most - 1
-        level.repeat(allocation.slot, most - 1)
-        return allocation, most
+        return super()._phase() if not self.mechanism.scans else "trial" if self.level.choice is None else "award"
 
     def place(self, allocation: Allocation) -> tuple[int, int]:
         return 1 + self.places[allocation.slot][1], self.level.decided[allocation.slot]
@@ -386,8 +383,9 @@ class TwoLevelState(RunningState):
                 slots = level_stream(self.draws, self.version, registration.agent_keys[i] + 1)
                 self.arms[i] = agent_slots(rule, slots, pool)
             if rule.draws and rule.commits:
+                levels.append(level := SlotLevel(rule))
                 openings = [registration.share(i, arm) / len(pool) for arm in self.arms[i]]
-                levels.append(SlotLevel(rule, self.arms[i], openings))
+                level.seat(range(len(openings)), openings)
             else:
                 candidates = range(rule.draws) if rule.draws else [keys[a] for a in self.arms[i]]
                 levels.append(Level(rule, rule.explore, stream, candidates))
