@@ -94,14 +94,10 @@ class LaboratoryState(SlotState):
         self._pull = 0
 
     def leave_out(self) -> None:
-        level, out = self.level, self.withdrawals.out
-        finished = [k for k in range(len(self.places)) if not level.purse[k]]
-        best: dict[int, int] = {}
-        for k in sorted(finished, key=lambda k: (level.rank[k], k)):
-            if self.places[k][0] not in out:
-                best.setdefault(self.places[k][0], k)
-        self.ranking = list(best.values())
-        self.waiting = [i for i in self.turns.order if i not in best and i not in out]
+        out, agents = self.withdrawals.out, [agent for agent, _ in self.places]
+        self.ranking = [k for k in self.level.best_of(agents) if agents[k] not in out]
+        ranked = {agents[k] for k in self.ranking}
+        self.waiting = [i for i in self.turns.order if i not in ranked and i not in out]
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         raise no_single_arm()

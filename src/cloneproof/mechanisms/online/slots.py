@@ -143,8 +143,20 @@ class SlotLevel(Candidates):
     @property
     def settled(self) -> bool:
         """Whether one slot has all later rounds: it was chosen, or its test is known to have passed."""
-        k = self.front() if self.choice is None else self.choice
-        return k is not None and (k == self.choice or (not self.purse[k] and self.rank[k] == self.by.start))
+        k = self.front()
+        return self.choice is not None or (k is not None and self.passed(k))
+
+    def passed(self, k: int) -> bool:
+        """Whether the test of slot k is known to have passed."""
+        return not self.purse[k] and self.rank[k] == self.by.start
+
+    def best_of(self, agents: Sequence[int]) -> list[int]:
+        """Return the best tested slot of each agent that has one, the best first; `agents` has that of each slot."""
+        tested = [(self.rank[k], self.order[k], k) for k in range(len(agents)) if not self.purse[k]]
+        best: dict[int, int] = {}
+        for *_, k in sorted(tested):
+            best.setdefault(agents[k], k)
+        return list(best.values())
 
     def pick(self, clock: int) -> int:
         """Return the slot to show, or WAIT while only rewards are missing."""

@@ -21,6 +21,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import Allocation, nobody_left, open_registration
 from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.online.slots import SlotLevel, rank_of
 from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.live import LiveMarket
@@ -276,6 +277,7 @@ class PossibleBalances(PossiblePhases):
 
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
         super().__init__(mechanism, arms)
+        self.by = rank_of(mechanism.arm)
         self.shown: list[tuple[int, int]] = []  # agent and arm, each time that another one is shown
         self.least = 0  # points that the one shown now has at least; 0 if they are not known
         self.late = set[tuple[int, int]]()  # arms whose slots may have lost points while another one was shown
@@ -294,8 +296,9 @@ class PossibleBalances(PossiblePhases):
         now = slot == len(self.shown) - 1
         if not now:
             self.late.add(self.shown[slot])
-        if self.least > 0:
-            self.least += self.mechanism.arm.slots.bars[0].whole * (now and worth >= ONE) - 1
+        if self.least > 0:  # of the first bar, which earns the least, and with coins that fall badly
+            failed, points = self.by.after(0, 0, now and worth >= ONE, 0, self.least, 1.0)
+            self.least = 0 if failed else points
 
 
 class Trials(PossiblePhases):
@@ -336,51 +339,54 @@ class Trials(PossiblePhases):
 
 
 class Timetable(Trials):
-    """Tests of all agents' slots, one after the other, in one order of the agents, until one passes."""
+    """Tests of all agents' slots, one after the other, in one order of the agents, until one passes.
+
+    Where coins stand for rewards they are not known, so that the slots are kept as if all of them fell badly (`least`)
+    and as if all fell well (`most`).
+    """
 
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
         super().__init__(mechanism, arms)
-        self.turns, self.rounds = Rotation("the timetable", self.names), 0
+        self.turns, self.tests = Rotation("the timetable", self.names), mechanism.draws * len(arms)
         self.slots: list[tuple[int, int]] = []  # agent and arm of each slot that was reached
-        self.arrived, self.least, self.most = list[int](), list[int](), list[int]()  # of rewards of each, in ticks
+        self.least, self.most = SlotLevel(mechanism.arm), SlotLevel(mechanism.arm)
+        count = self.tests + (mechanism.arm.slots.fallback == "draw")
+        for level in (self.least, self.most):
+            level.seat(range(count), [None] * count)
 
     def take(self, phase: str, agent: int, arm: int) -> int:
         PossiblePhases.take(self, phase, agent, arm)
-        rule = self.mechanism.arm
         if phase == "waiting":
             return -1
         if phase == "award":
-            all_tested = self.rounds == rule.explore * rule.draws * len(self.names)
-            passed = any(place == (agent, arm) and self._passed(k, self.most) for k, place in enumerate(self.slots))
-            self._award((agent, arm), passed or all_tested)
+            passed = any(place == (agent, arm) and self.most.passed(k) for k, place in enumerate(self.slots))
+            self._award((agent, arm), passed or not self.testing)
             return -1
-        if self.award is not None or any(self._passed(k, self.least) for k in range(len(self.slots))):
+        if self.award is not None or self.least.settled:
             raise _impossible("no slot is tested once one has passed")
-        slot, self.rounds = self.rounds // rule.explore, self.rounds + 1
+        if not self.testing:
+            raise _impossible("all slots have been tested")
+        slot = self.least.rounds // self.mechanism.arm_rounds
         if slot == len(self.slots):
-            if slot == rule.draws * len(self.names):
-                raise _impossible("all slots have been tested")
             self.turns.take(agent)
             self.slots.append((agent, arm))
-            for counts in (self.arrived, self.least, self.most):
-                counts.append(0)
         if self.slots[slot] != (agent, arm):
             raise _impossible(f"the test of the slot that {self.names[self.slots[slot][0]]!r} holds is not over")
+        for level in (self.least, self.most):
+            level.take(slot, counts=True)
         return slot
 
-    def _passed(self, slot: int, total: list[int]) -> bool:
-        rule = self.mechanism.arm
-        threshold = rule.slots.threshold
-        return threshold is not None and self.arrived[slot] == rule.explore and total[slot] >= ticks(threshold)
+    @property
+    def testing(self) -> bool:
+        """Whether some pulls of tests are still to come."""
+        return self.least.rounds < self.mechanism.arm_rounds * self.tests
 
     def add(self, slot: int, worth: int) -> None:
         super().add(slot, worth)
-        if slot < 0:
-            return
-        coins = self.mechanism.arm.binarise  # in place of rewards: certain only where these are 0 or 1
-        self.arrived[slot] += 1
-        self.least[slot] += ONE * (worth >= ONE) if coins else worth
-        self.most[slot] += ONE * (worth > 0) if coins else worth
+        if slot >= 0:
+            coins = self.mechanism.arm.binarise  # certain only where rewards are 0 or 1
+            self.least.add(slot, ONE * (worth >= ONE) if coins else worth)
+            self.most.add(slot, ONE * (worth > 0) if coins else worth)
 
 
 class Laboratory(Timetable):
@@ -388,30 +394,21 @@ class Laboratory(Timetable):
 
     def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], places: int) -> list[int]:
         """Enter a page; of each place the slot that is tested there, else -1."""
-        rule, filled = self.mechanism.arm, min(places, len(self.names))
-        testing = self.rounds < rule.explore * rule.draws * len(self.names)
+        filled, testing = min(places, len(self.names)), self.testing
         if len(arms) != filled or testing != (phases[-1] == "trial") or "trial" in phases[:-1]:
             raise _impossible(f"{filled} places are filled, and tests take the last of them until all are over")
         slots = [-1] * filled
         front = filled - testing
-        best = self._ranking()
+        best = self.least.best_of([agent for agent, _ in self.slots])
         awards = min(front, len(best))
         if list(phases[:front]) != ["award"] * awards + ["waiting"] * (front - awards):
             raise _impossible("places go to finished tests first, and then to agents without one")
         tested = {self.slots[k][0] for k in best}
         if any(agent in tested for agent, _ in arms[awards:front]):
             raise _impossible("only agents without a finished test take turns")
-        if self.least == self.most and [self.slots[k] for k in best[:awards]] != list(arms[:awards]):
+        if self.least.total == self.most.total and [self.slots[k] for k in best[:awards]] != list(arms[:awards]):
             raise _impossible("places are ranked by the best count of finished tests")
         if testing:
             slots[-1] = Timetable.take(self, "trial", *arms[-1])
         self.awaited += front
         return slots
-
-    def _ranking(self) -> list[int]:
-        """Return the best finished slot of each agent that has one, the best first."""
-        finished = [k for k, arrived in enumerate(self.arrived) if arrived == self.mechanism.arm.explore]
-        best: dict[int, int] = {}
-        for k in sorted(finished, key=lambda k: (-self.least[k], k)):
-            best.setdefault(self.slots[k][0], k)
-        return list(best.values())
