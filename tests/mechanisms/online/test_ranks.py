@@ -1,0 +1,106 @@
+"""Ranks depend on own rewards alone and never fall, and the slot of lowest rank is shown; faults are noticed."""
+
+import random
+
+import pytest
+
+import cloneproof as cp
+from cloneproof._randomness import uniform
+from cloneproof.mechanisms.online import slots
+from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online.slots import FRESH, SlotLevel, rank_of
+
+ARMS = {"ana": 3, "bo": 1, "cy": 2}
+MECHANISMS = {
+    "best of draws": cp.mechanism("reservoir", rounds=3, draws=3, choose="best"),
+    "first pass": cp.mechanism("reservoir", rounds=4, draws=3, threshold=4),
+    "fresh draw": cp.mechanism("reservoir", rounds=4, draws=2, threshold=4, fallback="draw"),
+    "sums": cp.mechanism("reservoir", rounds=2, draws=3, threshold=1.5, coins=False),
+    "falling index": cp.mechanism("reservoir-index", draws=3, constant=2.0),
+    "one bar": cp.mechanism("reservoir-bars", bars=0.4, draws=3),
+    "three bars": cp.mechanism("reservoir-bars", bars=[0.7, 0.5, 0.3], stake=[2, 1, 0.5], draws=2),
+}
+
+
+class OwnRewards:
+    """A slot by itself: its rank from its own rewards, in the order in which they come."""
+
+    def __init__(self, level, k):
+        self.by, self.coins = rank_of(level.rule), level._coins[k] if level._coins else None
+        fresh = level.rule.slots.fallback == "draw" and k == len(level.rank) - 1
+        self.rank, self.purse = (FRESH, 0) if fresh else (self.by.start, self.by.purse)
+        self.pulls = self.total = 0
+
+    def add(self, worth):
+        coin = 0.0 if self.coins is None else uniform(self.coins, self.pulls)
+        self.pulls, self.total, before = self.pulls + 1, self.total + worth, self.rank
+        self.rank, self.purse = self.by.after(self.pulls, self.total, worth, before, self.purse, coin)
+        return self.rank >= before
+
+
+def follows_ranks(mechanism, seed, late):
+    """Whether a session keeps to the sentence, with random rewards that are prompt or late."""
+    dice = random.Random(seed)
+    live = cp.session(
+        mechanism, ARMS, 150, seed=seed, rewards="gaussian" if mechanism.arm.slots.threshold == 1.5 else None
+    )
+    level = live.state.level
+    own, pending = [OwnRewards(level, k) for k in range(len(level.rank))], []
+    for _ in range(150):
+        decision, champion = live.decide(), level.choice
+        if not late and decision.slot != min(range(len(own)), key=lambda k: (own[k].rank, level.order[k])):
+            return False
+        if champion is None and decision.slot >= 0:
+            pending.append(decision)
+        dice.shuffle(pending)
+        while pending and dice.random() >= late:
+            decision, reward = pending.pop(), float(dice.random() < 0.4)
+            live.reward(decision.id, reward)
+            if not own[decision.slot].add(ticks(reward)):
+                return False
+        if level.rank != [slot.rank for slot in own]:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("late", [0.0, 0.7])
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_slot_of_lowest_rank_is_shown_and_ranks_are_their_own_and_never_fall(name, late):
+    assert all(follows_ranks(MECHANISMS[name], seed, late) for seed in range(8))
+
+
+def another_falls_back(self, k, worth):
+    """A reward raises the rank of the next slot too."""
+    plain_add(self, k, worth)
+    self.rank[k - 1] = max(self.rank[k - 1], self.rank[k])
+
+
+def latest_first(self):
+    """Ties go to the later slot."""
+    return max((k for k in range(len(self.rank)) if self.rank[k] == min(self.rank)), key=self.order.__getitem__)
+
+
+def one_failure_back(bars):
+    """A click lowers the rank."""
+    made = failures(bars)
+
+    def after(pulls, total, reward, rank, purse, coin):
+        rank, purse = made.after(pulls, total, reward, rank, purse, coin)
+        return max(0, rank - (reward > 0)), purse
+
+    return made._replace(after=after)
+
+
+plain_add, failures = SlotLevel.add, slots.failures
+FAULTS = {
+    "ranks of others": (SlotLevel, "add", another_falls_back, "three bars"),
+    "ties to the later slot": (SlotLevel, "front", latest_first, "falling index"),
+    "a rank that falls": (slots, "failures", one_failure_back, "three bars"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_noticed(fault, monkeypatch):
+    *place, name = FAULTS[fault]
+    monkeypatch.setattr(*place)
+    assert not all(follows_ranks(MECHANISMS[name], seed, 0.0) for seed in range(8))
