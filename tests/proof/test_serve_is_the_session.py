@@ -294,7 +294,7 @@ def lot_to_the_first(self, setup):
 def ties_to_the_later(self, clock):
     """The best count, ties to the later slot."""
     k = original_pick(self, clock)
-    if self.choice is not None and self.rule.slots.fallback == "best" and self.rank[k] > self.by.start:
+    if self.choice is not None and self.rule.slots.fallback == "best" and self.rank[k] > self.judge.start:
         self.choice = k = max(range(len(self.rank)), key=lambda each: (-self.rank[each], each))
     return k
 

@@ -312,7 +312,7 @@ def test_it_is_kept(mechanism):
 
 def lengthen(level, more):
     """Let the tests of slots be longer."""
-    level.by = first_pass(level.explore + more, ticks(level.rule.slots.threshold))
+    level.judge = first_pass(level.explore + more, ticks(level.rule.slots.threshold))
     level.seat(level.order, level.openings)
 
 

@@ -26,15 +26,15 @@ class OwnRewards:
     """A slot by itself: its rank from its own rewards, in the order in which they come."""
 
     def __init__(self, level, k):
-        self.by, self.coins = rank_of(level.rule), level._coins[k] if level._coins else None
+        self.judge, self.coins = rank_of(level.rule), level._coins[k] if level._coins else None
         fresh = level.rule.slots.fallback == "draw" and k == len(level.rank) - 1
-        self.rank, self.purse = (FRESH, 0) if fresh else (self.by.start, self.by.purse)
+        self.rank, self.purse = (FRESH, 0) if fresh else (self.judge.start, self.judge.purse)
         self.pulls = self.total = 0
 
     def add(self, worth):
         coin = 0.0 if self.coins is None else uniform(self.coins, self.pulls)
         self.pulls, self.total, before = self.pulls + 1, self.total + worth, self.rank
-        self.rank, self.purse = self.by.after(self.pulls, self.total, worth, before, self.purse, coin)
+        self.rank, self.purse = self.judge.after(self.pulls, self.total, worth, before, self.purse, coin)
         return self.rank >= before
 
 

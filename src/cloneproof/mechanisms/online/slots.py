@@ -92,6 +92,7 @@ def rank_of(rule: Rule) -> Rank:
 class SlotLevel(Candidates):
     """Slots with their ranks. Under a rule that commits, the first to be shown after its test is the `choice`.
 
+    judge      how rewards raise ranks
     order      the place of each slot among those of one rank
     openings   the probability that it is the next to be shown for the first time
     rank       of each slot
@@ -102,12 +103,12 @@ class SlotLevel(Candidates):
     nothing is missing. As ranks never fall, a heap that is cleared of old ranks at its front has the slot to show.
     """
 
-    __slots__ = ("_coins", "_heap", "_lots", "by", "openings", "order", "purse", "rank")
+    __slots__ = ("_coins", "_heap", "_lots", "judge", "openings", "order", "purse", "rank")
     lists = (*Candidates.lists, "rank", "purse")
 
     def __init__(self, rule: Rule, coins: Stream = 0) -> None:
         super().__init__(rule, rule.explore, ())
-        self.by, self._lots = rank_of(rule), coins
+        self.judge, self._lots = rank_of(rule), coins
         self.rank: list[float] = []
         self.purse: list[int] = []
 
@@ -119,7 +120,7 @@ class SlotLevel(Candidates):
         `keys` name them to the coins of bars. If the fallback is a fresh draw, the last slot holds it.
         """
         self.order, self.openings, self.keys, new = order, openings, keys, len(order) - kept
-        for name, value in zip(self.lists, (0, 0, 0, self.by.start, self.by.purse), strict=True):
+        for name, value in zip(self.lists, (0, 0, 0, self.judge.start, self.judge.purse), strict=True):
             setattr(self, name, getattr(self, name)[:kept] + [value] * new)
         if self.rule.commits and self.rule.slots.fallback == "draw":
             self.rank[-1], self.purse[-1] = FRESH, 0
@@ -148,7 +149,7 @@ class SlotLevel(Candidates):
 
     def passed(self, k: int) -> bool:
         """Whether the test of slot k is known to have passed."""
-        return not self.purse[k] and self.rank[k] == self.by.start
+        return not self.purse[k] and self.rank[k] == self.judge.start
 
     def best_of(self, agents: Sequence[int]) -> list[int]:
         """Return the best tested slot of each agent that has one, the best first; `agents` has that of each slot."""
@@ -163,13 +164,13 @@ class SlotLevel(Candidates):
         k, commits = self.choice, self.rule.commits
         if k is None:
             k = self.front()
-            if commits and self.missing and (k is None or self.rank[k] > self.by.start):
+            if commits and self.missing and (k is None or self.rank[k] > self.judge.start):
                 return WAIT
             if k is None:
                 raise nobody_left()
             if commits and not self.purse[k]:
                 self.choice = k
-        self.chance = self.by.again if self.decided[k] else self.openings[k]
+        self.chance = self.judge.again if self.decided[k] else self.openings[k]
         return k
 
     def counts(self, k: int) -> bool:
@@ -193,7 +194,7 @@ class SlotLevel(Candidates):
         super().add(k, ticks)
         pulls, before = self.arrived[k], self.rank[k]
         coin = uniform(self._coins[k], pulls - 1) if self._coins and ticks else 0.0
-        rank, purse = self.by.after(pulls, self.total[k], ticks, before, self.purse[k], coin)
+        rank, purse = self.judge.after(pulls, self.total[k], ticks, before, self.purse[k], coin)
         self.rank[k], self.purse[k] = rank, purse
         if (rank != before or not purse) and k not in self.gone:
             heapq.heappush(self._heap, (rank, self.order[k], k))

@@ -277,7 +277,7 @@ class PossibleBalances(PossiblePhases):
 
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
         super().__init__(mechanism, arms)
-        self.by = rank_of(mechanism.arm)
+        self.judge = rank_of(mechanism.arm)
         self.shown: list[tuple[int, int]] = []  # agent and arm, each time that another one is shown
         self.least = 0  # points that the one shown now has at least; 0 if they are not known
         self.late = set[tuple[int, int]]()  # arms whose slots may have lost points while another one was shown
@@ -297,7 +297,7 @@ class PossibleBalances(PossiblePhases):
         if not now:
             self.late.add(self.shown[slot])
         if self.least > 0:  # of the first bar, which earns the least, and with coins that fall badly
-            failed, points = self.by.after(0, 0, now and worth >= ONE, 0, self.least, 1.0)
+            failed, points = self.judge.after(0, 0, now and worth >= ONE, 0, self.least, 1.0)
             self.least = 0 if failed else points
 
 
