@@ -156,18 +156,18 @@ class UnverifiedSegment:
         self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
         places = spec.places
         self.places = places[str(name)] if isinstance(places, dict) else places
-        self._one_each = bool(mechanism.arm.draws) or mechanism.one_place_each
+        self._one_each = bool(mechanism.draws) or mechanism.one_place_each
         if self.places:
-            laboratory = mechanism.arm.draws > 0
+            laboratory = mechanism.draws > 0
             self.phases: PossiblePhases | None = (Laboratory if laboratory else PossiblePhases)(mechanism, registered)
-        elif mechanism.clearing.planned_epochs:  # each has phases of its own
+        elif mechanism.in_epochs:  # each has phases of its own
             self.phases = None
-        elif mechanism.agent is None and mechanism.arm.draws and mechanism.arm.commits:
+        elif mechanism.scans:
             self.phases = Timetable(mechanism, registered)
-        elif mechanism.agent is not None and (mechanism.agent.commits or mechanism.clearing.at_award):
+        elif mechanism.awards:
             self.phases = Trials(mechanism, registered)
         else:
-            self.phases = (PossibleBalances if mechanism.arm.slots.bars else PossiblePhases)(mechanism, registered)
+            self.phases = (PossibleBalances if mechanism.bars else PossiblePhases)(mechanism, registered)
 
     @property
     def decided(self) -> bool:
@@ -233,9 +233,9 @@ class PossiblePhases:
     def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
         self.mechanism, self.names, self.arms = mechanism, list(arms), sum(arms.values())
         self.waits = any(rule.commits for rule in mechanism.rules)
-        self.waiting = Rotation("waiting rounds", self.names) if mechanism.agent is None else None
+        self.waiting = Rotation("waiting rounds", self.names) if mechanism.flat else None
         self.awaited = 0  # rewards
-        flat = mechanism.agent is None and mechanism.sample is None and not mechanism.clearing.flat_epochs
+        flat = mechanism.flat and mechanism.sample is None and not mechanism.clearing.flat_epochs
         rule = mechanism.arm
         self.passes = rule.explore if flat and not rule.draws and rule.order == "round-robin" else 0  # of exploration
         self.explored = set[tuple[int, int]]()  # in this pass
@@ -288,7 +288,7 @@ class PossibleBalances(PossiblePhases):
             if self.least > 0:
                 raise _impossible(f"the draw of {self.names[self.shown[-1][0]]!r} that is shown has points left")
             self.shown.append((agent, arm))
-            self.least = 0 if (agent, arm) in self.late else min(bar.stake for bar in self.mechanism.arm.slots.bars)
+            self.least = 0 if (agent, arm) in self.late else min(bar.stake for bar in self.mechanism.bars)
         return len(self.shown) - 1
 
     def add(self, slot: int, worth: int) -> None:
