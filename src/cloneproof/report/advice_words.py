@@ -14,11 +14,11 @@ from cloneproof.report.words import number, regret_words, rounded
 MOST_VALUES = 6  # of a prior in a sentence
 
 
-def exploring_words(each: AssessedMechanism) -> str:
+def exploring_words(assessment: AssessedMechanism) -> str:
     """Return the share of rounds before the award or contest. These rounds earn rewards too."""
-    if each.exploring is None:
+    if assessment.exploring is None:
         return "all along"
-    return f"{each.exploring:.2%}" if each.exploring < 0.1 else f"{each.exploring:.0%}"
+    return f"{assessment.exploring:.2%}" if assessment.exploring < 0.1 else f"{assessment.exploring:.0%}"
 
 
 def gain_words(gain: float) -> str:
@@ -28,70 +28,67 @@ def gain_words(gain: float) -> str:
     return "nothing" if gain <= TOLERANCE else f"{gain:.1%}" if gain < 1 else f"{gain:,.0%}"
 
 
-def starts_words(each: AssessedMechanism) -> str:
+def starts_words(assessment: AssessedMechanism) -> str:
     """When the award or the contest starts."""
-    if each.starts is None:
+    if assessment.starts is None:
         return "there is no award: every round is decided on what has been learned so far"
-    expected, latest = each.starts
+    expected, latest = assessment.starts
     if latest - expected < 1:
         return f"after {expected:,.0f} rounds"
     return f"after about {expected:,.0f} rounds, {latest:,.0f} at the latest"
 
 
-def choice_sentence(found: Recommendation) -> str:
+def choice_sentence(advice: Recommendation) -> str:
     """Describe what to run in a sentence."""
-    if not found.ranked and not found.unsettled:
+    if not advice.ranked and not advice.unsettled:
         return "Nothing clone-proof was found for this market."
-    if not found.settled:
-        return unsettled_sentence(found)
-    verb = "Run" if found.fits else "The least bad is"
-    return f"{verb} {found.choice.name}: it costs {cost_words(found)}."
+    if not advice.settled:
+        return unsettled_sentence(advice)
+    verb = "Run" if advice.fits else "The least bad is"
+    return f"{verb} {advice.choice.name}: it costs {cost_words(advice)}."
 
 
-def cost_words(found: Recommendation) -> str:
+def cost_words(advice: Recommendation) -> str:
     """Describe what the choice costs."""
-    rounds = found.market.horizon if found.seasons is None else found.seasons.rounds
-    most = sum(
-        rounds / found.market.horizon * own.horizon * expected_best(own) for own in found.market.by_segment.values()
-    )
-    part = f", {found.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
-    drift = (
-        "" if found.seasons is None else f", with what changes included, in seasons of {found.seasons.length:,} rounds"
-    )
-    return f"{regret_words(found.cost)} rewards in {rounds:,} rounds{part}{drift}{_range_words(found)}"
+    market, seasons = advice.market, advice.seasons
+    rounds = market.horizon if seasons is None else seasons.rounds
+    most = sum(rounds / market.horizon * own.horizon * expected_best(own) for own in market.by_segment.values())
+    fraction = f", {advice.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
+    drift = "" if seasons is None else f", with what changes included, in seasons of {seasons.length:,} rounds"
+    return f"{regret_words(advice.cost)} rewards in {rounds:,} rounds{fraction}{drift}{_range_words(advice)}"
 
 
-def _range_words(found: Recommendation) -> str:
+def _range_words(advice: Recommendation) -> str:
     """Describe what the choice may cost if declarations are off by as much as one must reckon with."""
-    if found.cost_range is None:
+    if advice.cost_range is None:
         return ""
-    low, high = (rounded(cost) for cost in found.cost_range)
-    usual = " ".join(each.what for each in found.choice.wrong if each.usual)
+    low, high = (rounded(cost) for cost in advice.cost_range)
+    usual = " ".join(mistake.what for mistake in advice.choice.wrong if mistake.usual)
     steps = {"threshold": " or the threshold is a step off", "the bar ": " or the bar is a fifth off"}
     step = "".join(words for what, words in steps.items() if what in usual)
     return f"; about {low} to {high} if rates are half or twice as high{step}"
 
 
-def segments_sentence(found: Recommendation) -> str:
+def segments_sentence(advice: Recommendation) -> str:
     """Describe what segments save against one market for all; empty if there are none."""
-    if found.pooled is None or not found.ranked:
+    if advice.pooled is None or not advice.ranked:
         return ""
-    one, each = found.pooled.regret.value, found.cost.value
-    saved = f"segments save {1 - each / one:.0%}" if each < one else "segments save nothing"
+    one, apart = advice.pooled.regret.value, advice.cost.value
+    saved = f"segments save {1 - apart / one:.0%}" if apart < one else "segments save nothing"
     return (
-        f"One market for all segments ({found.pooled.name}) would cost {number(one)}, as it finds what is best on "
-        f"average; one for each costs {number(each)}: {saved}."
+        f"One market for all segments ({advice.pooled.name}) would cost {number(one)}, as it finds what is best on "
+        f"average; one for each costs {number(apart)}: {saved}."
     )
 
 
-def unsettled_sentence(found: Recommendation) -> str:
+def unsettled_sentence(advice: Recommendation) -> str:
     """Describe which mechanisms may be the cheapest, with intervals."""
-    known = {each.name: each for each in found.ranked}
+    by_name = {assessment.name: assessment for assessment in advice.ranked}
     costs = [
-        f"{name} costs {regret_words(found.cost_of(known[name].regret))}"
-        if name in known
-        else f"what {name} costs is not known ({found.others.get(name, 'it was not sampled')})"
-        for name in found.candidates
+        f"{name} costs {regret_words(advice.cost_of(by_name[name].regret))}"
+        if name in by_name
+        else f"what {name} costs is not known ({advice.others.get(name, 'it was not sampled')})"
+        for name in advice.candidates
     ]
     return (
         f"Not settled, as one of these may cost over 5 % less than the others: {'; '.join(costs)}. Give more time "
@@ -99,19 +96,19 @@ def unsettled_sentence(found: Recommendation) -> str:
     )
 
 
-def traffic_sentence(each: AssessedMechanism) -> str:
+def traffic_sentence(assessment: AssessedMechanism) -> str:
     """Describe how providers share the last rounds, of which the figure has all."""
-    if not each.over_time or not each.over_time[-1].shares:
+    if not assessment.over_time or not assessment.over_time[-1].shares:
         return ""
-    since = each.over_time[-2].rounds if len(each.over_time) > 1 else 0
-    first, *others = each.over_time[-1].shares
+    since = assessment.over_time[-2].rounds if len(assessment.over_time) > 1 else 0
+    first, *others = assessment.over_time[-1].shares
     second = f", the next one {others[0]:.0%}" if others and others[0] >= 0.005 else ""
     return f"From round {since:,} on, the provider shown most has {first:.0%} of the traffic{second}."
 
 
-def season_sentence(found: Recommendation) -> str:
+def season_sentence(advice: Recommendation) -> str:
     """Describe how long seasons are if rates drift or items arrive, and what variety costs; else empty."""
-    seasons = found.seasons
+    seasons = advice.seasons
     if seasons is None:
         return ""
     several = f"in seasons of {seasons.length:,} rounds, with the parameters below, after each of which it restarts"
@@ -127,9 +124,9 @@ def season_sentence(found: Recommendation) -> str:
     )
 
 
-def cheaper_sentence(found: Recommendation) -> str:
+def cheaper_sentence(advice: Recommendation) -> str:
     """Describe what costs less if a declaration is right, and the risk if it is wrong; empty if nothing does."""
-    cheaper = found.cheaper if found.ranked else None
+    cheaper = advice.cheaper if advice.ranked else None
     if cheaper is None:
         return ""
     words = f"{cheaper.name} would cost {regret_words(cheaper.regret)}, but only as long as {cheaper.needs}."
@@ -141,11 +138,11 @@ def cheaper_sentence(found: Recommendation) -> str:
     return words
 
 
-def account_sentence(found: Recommendation) -> str:
+def account_sentence(advice: Recommendation) -> str:
     """Describe what a second account gains under the choice, and in the long run if the mechanism learns."""
-    if found.market.places:
+    if advice.market.places:
         return "A second account may have a second place on every page. Check identities; its gain was not computed."
-    gain, floor = found.choice.account_gain if found.ranked else None, found.account_floor
+    gain, floor = advice.choice.account_gain if advice.ranked else None, advice.account_floor
     gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
     if floor is None:
         least = "not known, as providers differ"
@@ -172,9 +169,9 @@ def joint_copies_words(copies: str) -> str:
     return "which is honesty" if often == "1" else f"each registers every item {often} times"
 
 
-def price_sentence(found: Recommendation) -> str:
+def price_sentence(advice: Recommendation) -> str:
     """Describe the price of honesty in a sentence or two."""
-    price = found.price
+    price = advice.price
     if price is None:
         return "What honest providers would allow was not computed."
     name = price.mechanism.name
@@ -183,17 +180,17 @@ def price_sentence(found: Recommendation) -> str:
         f"({joint_copies_words(price.copies)})"
     )
     first = f"If everybody were honest, {name} would cost {regret_words(price.honest)}; it costs {after}."
-    if not found.ranked:
+    if not advice.ranked:
         return first
-    more = found.choice.regret.value - price.honest.value
+    more = advice.choice.regret.value - price.honest.value
     less = f"{number(more)} more than honest {name}" if more > 0 else "less even among honest providers"
-    return f"{first} {found.choice.name} costs {less}, and nobody gains there by copies."
+    return f"{first} {advice.choice.name} costs {less}, and nobody gains there by copies."
 
 
-def ranked_row(each: AssessedMechanism, at_random: float) -> tuple[str, ...]:
+def ranked_row(entry: AssessedMechanism, at_random: float) -> tuple[str, ...]:
     """Return a row of the ranking: the regret, also relative to random play, the exploration, and the gains."""
-    part = f"{each.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
-    return each.name, regret_words(each.regret), part, exploring_words(each), gain_words(each.gain)
+    fraction = f"{entry.regret.value / at_random:.1%}" if at_random > 0 else "0 %"
+    return entry.name, regret_words(entry.regret), fraction, exploring_words(entry), gain_words(entry.gain)
 
 
 def rates_words(prior: Prior) -> str:
@@ -210,7 +207,7 @@ def rates_words(prior: Prior) -> str:
     if prior.atoms is None:
         (parameters,) = prior.to_dict().values()
         low, high = (f"{100 * prior.quantile(u):.2g}%" for u in (0.05, 0.95))
-        numbers = ", ".join(f"{each:g}" for each in parameters) if isinstance(parameters, Sequence) else ""
+        numbers = ", ".join(f"{parameter:g}" for parameter in parameters) if isinstance(parameters, Sequence) else ""
         return f"nine of ten click rates from {low} to {high} ({type(prior).__name__}({numbers}))"
     values = [f"{100 * value:.3g}%" for value, _ in prior.atoms]
     if len(values) > MOST_VALUES:

@@ -183,10 +183,10 @@ def _segments(audit: Audit) -> list[SectionPart]:
     ranked = sorted(audit.by_segment.items(), key=lambda item: -abs(item[1].gain.value))
     rows = [
         (
-            *(name, f"{each.horizon:,}", number(each.honest), number(each.copied)),
-            *(number(each.gain, sign=True), error_number(each.gain), percent(each)),
+            *(name, f"{change.horizon:,}", number(change.honest), number(change.copied)),
+            *(number(change.gain, sign=True), error_number(change.gain), percent(change)),
         )
-        for name, each in ranked[:MOST_SEGMENTS]
+        for name, change in ranked[:MOST_SEGMENTS]
     ]
     worst = audit.worst
     whole = (number(worst.honest), number(worst.copied), number(worst.gain, sign=True), error_number(worst.gain))
@@ -199,11 +199,11 @@ def _segments(audit: Audit) -> list[SectionPart]:
 
 def _apart(audit: Audit) -> list[SectionPart]:
     """Other deviations, an agent that knows its means, ever more copies; and what was asked for in vain."""
-    found: list[tuple[str, Apart]] = [*audit.also.items()]
-    found += [] if audit.informed is None else [("informed", audit.informed)]
-    found += [] if audit.variants is None else [("variants", audit.variants)]
-    found += [("limit", limit) for limit in audit.limits]
-    rows = [_row(audit, f"{kind} ({each.agent})", each) for kind, each in found]
+    deviations: list[tuple[str, Apart]] = [*audit.also.items()]
+    deviations += [] if audit.informed is None else [("informed", audit.informed)]
+    deviations += [] if audit.variants is None else [("variants", audit.variants)]
+    deviations += [("limit", limit) for limit in audit.limits]
+    rows = [_row(audit, f"{kind} ({deviation.agent})", deviation) for kind, deviation in deviations]
     apart = Paragraph("They are outside the claim of clone-proofness and do not enter the verdict.")
     table: list[SectionPart] = [apart, Table.of(("deviation", *COLUMNS), rows, left=["copies"])] if rows else []
     vain = audit.not_computed.items()
@@ -224,17 +224,17 @@ def _ceiling_of_variants(audit: Audit) -> list[SectionPart]:
 
 def _naming(audit: Audit) -> list[SectionPart]:
     """What an agent gains by naming its best original, and what that does to the platform's regret."""
-    found = audit.informed
-    if found is None or not found.naming:
+    informed = audit.informed
+    if informed is None or not informed.naming:
         return []
-    honest = regret_words(found.regret)
+    honest = regret_words(informed.regret)
     rows = [("nobody names", "", honest, honest)]
-    for each in found.naming:
-        error = f" ± {number(100 * each.gain.error / each.honest.value)}" if seen(each.gain) else ""
-        gained = percent(each).replace(f"{NARROW}%", f"{error}{NARROW}%")
-        one, everyone = regret_words(each.regret_if_one), regret_words(each.regret_if_all)
-        rows.append((f"{100 * each.accuracy:g}{NARROW}%", gained, one, everyone))
-    columns = ("names its best, right in", f"{found.agent} gains", "regret if one names", "regret if all name")
+    for naming in informed.naming:
+        error = f" ± {number(100 * naming.gain.error / naming.honest.value)}" if seen(naming.gain) else ""
+        gained = percent(naming).replace(f"{NARROW}%", f"{error}{NARROW}%")
+        one, everyone = regret_words(naming.regret_if_one), regret_words(naming.regret_if_all)
+        rows.append((f"{100 * naming.accuracy:g}{NARROW}%", gained, one, everyone))
+    columns = ("names its best, right in", f"{informed.agent} gains", "regret if one names", "regret if all name")
     words = (
         "Who names an original registers it alone; who errs names one of its others. Regret is against the best "
         "original, registered or not."
@@ -242,26 +242,26 @@ def _naming(audit: Audit) -> list[SectionPart]:
     return [Table.of(columns, rows), Paragraph(words, role="note")]
 
 
-def _row(audit: Audit, name: str, found: Apart) -> tuple[str, ...]:
-    horizon = f"{found.horizon:,}" if len(audit.by_horizon) > 1 else ""
-    if isinstance(found, Witness) and found.argued:
-        most = f"at most {number(max(0.0, found.gain.high))}"
-        return name, copies_words(found.copies), horizon, "", "not computed", most, "", ""
-    if isinstance(found, InformedGain):
-        how, other = "by its means", found.informed
+def _row(audit: Audit, name: str, deviation: Apart) -> tuple[str, ...]:
+    horizon = f"{deviation.horizon:,}" if len(audit.by_horizon) > 1 else ""
+    if isinstance(deviation, Witness) and deviation.argued:
+        most = f"at most {number(max(0.0, deviation.gain.high))}"
+        return name, copies_words(deviation.copies), horizon, "", "not computed", most, "", ""
+    if isinstance(deviation, InformedGain):
+        how, other = "by its means", deviation.informed
     else:
-        how, other = _how(found), found.copied
-    gain = (number(found.gain, sign=True), error_number(found.gain))
-    return name, how, horizon, number(found.honest), number(other), *gain, percent(found)
+        how, other = _how(deviation), deviation.copied
+    gain = (number(deviation.gain, sign=True), error_number(deviation.gain))
+    return name, how, horizon, number(deviation.honest), number(other), *gain, percent(deviation)
 
 
-def _how(found: Witness | CopyLimit | NearCopyGain) -> str:
-    if isinstance(found, CopyLimit):
-        return f"ever more of original {found.original}"
-    if isinstance(found, NearCopyGain):
-        differ = f"spread {found.spread:g}" if found.new is None else f"{100 * found.new:g}{NARROW}% new"
-        return f"{found.variants} of each, {differ}"
-    return copies_words(found.copies)
+def _how(deviation: Witness | CopyLimit | NearCopyGain) -> str:
+    if isinstance(deviation, CopyLimit):
+        return f"ever more of original {deviation.original}"
+    if isinstance(deviation, NearCopyGain):
+        differ = f"spread {deviation.spread:g}" if deviation.new is None else f"{100 * deviation.new:g}{NARROW}% new"
+        return f"{deviation.variants} of each, {differ}"
+    return copies_words(deviation.copies)
 
 
 def _scope(audit: Audit) -> list[SectionPart]:

@@ -36,7 +36,7 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     if study.copies is not None:
         said, *others = study.copies.sections()
         yield Section(said.title, said.parts)
-        yield from (each for each in others if each.title != "Small print")
+        yield from (section for section in others if section.title != "Small print")
     yield Section("Private selection", tuple(_private(study)))
     if study.inflation:
         yield _drawn(inflation_figure(study.inflation))
@@ -74,7 +74,7 @@ def _sentence(study: BoardStudy) -> str:
     if gain is None:
         return "Give it more seconds."
     if study.verdict != "exploitable":
-        return f"Up to {max(each.variants for each in study.gains)} more listings of its best model move nobody up."
+        return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
     return (
         f"Listing its best model {gain.variants} more times would move a producer up by as much as "
         f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule; it does "
@@ -158,21 +158,21 @@ def _private(study: BoardStudy) -> Iterator[SectionPart]:
     )
     columns = ("private variants", "Elo added", "fresh votes needed", "explains the lead")
     yield Table.of(columns, [
-        (f"{each.variants}", f"{each.inflation:.1f}", f"{each.fresh_votes(FRESH_POINTS):,}",
-         f"{each.explained or 0:.1%}")
-        for each in study.private
+        (f"{row.variants}", f"{row.inflation:.1f}", f"{row.fresh_votes(FRESH_POINTS):,}",
+         f"{row.explained or 0:.1%}")
+        for row in study.private
     ])  # fmt: skip
 
 
-def inflation_figure(found: Sequence[VariantInflation]) -> Figure:
+def inflation_figure(inflations: Sequence[VariantInflation]) -> Figure:
     """Return what variants add to a score on both boards, and the ceiling."""
-    spreads = sorted({each.spread for each in found})
+    spreads = sorted({row.spread for row in inflations})
     colours, series = iter(UNEQUAL_COLOURS), []
     for field, board in (("reservoir", "reservoir board"), ("usual", "best listing")):
-        for number in sorted({each.variants for each in found}):
-            added = [getattr(each, field) for each in found if each.variants == number]
+        for number in sorted({row.variants for row in inflations}):
+            added = [getattr(row, field) for row in inflations if row.variants == number]
             series.append(Series.of(f"{board}, {number} variants", spreads, added, mechanism=next(colours)))
-    x, y = zip(*sorted({(each.spread, each.ceiling) for each in found}), strict=True)
+    x, y = zip(*sorted({(row.spread, row.ceiling) for row in inflations}), strict=True)
     series.append(Series("ceiling of the reservoir board", x, y, mechanism=next(colours)))
     return lines_figure(Lines(
         title="What unequal variants add to a score",
@@ -193,9 +193,9 @@ def _inflation(study: BoardStudy) -> Iterator[SectionPart]:
     )
     columns = ("variants", "best listing", "leader's lead", "reservoir board", "champion's lead", "ceiling")
     yield Table.of(columns, [
-        (f"{each.variants}, spread {each.spread:g} Elo",
-         *map(_plain, (each.usual, each.leader, each.reservoir, each.champion)), f"{each.ceiling:.1f}")
-        for each in study.inflation
+        (f"{row.variants}, spread {row.spread:g} Elo",
+         *map(_plain, (row.usual, row.leader, row.reservoir, row.champion)), f"{row.ceiling:.1f}")
+        for row in study.inflation
     ])  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _naming(advice: BoardAdvice) -> Iterator[SectionPart]:
     )
     columns = ("producers err by", "self-ranked", "all draws named", "half of them named")
     yield Table.of(columns, [
-        (f"{row.noise:g} Elo", *(f"{each.value:.1f}" for each in (row.self_ranked, row.named, row.half_named)))
+        (f"{row.noise:g} Elo", *(f"{estimate.value:.1f}" for estimate in (row.self_ranked, row.named, row.half_named)))
         for row in advice.naming
     ])  # fmt: skip
 

@@ -14,51 +14,51 @@ ALL_CLEAR: Final = 0.7  # chance of being found below which it says little that 
 LARGEST: Final = 1e6  # e-value up to which the number is stated
 
 
-def sections(found: BoardCopies) -> Iterable[Section]:
+def sections(study: BoardCopies) -> Iterable[Section]:
     """Return what was found."""
-    scores = found.scores
-    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} {found.by}"
-    strange = [pair for pair in found.pairs if pair.kinship == "none declared"]
-    yield Section(_title(found, len(strange)), tuple(_answer(found)), asked, "undecided")
+    scores = study.scores
+    asked = f"{len(scores.models):,} models, {len(set(scores.producers)):,} producers, {len(scores.tasks):,} {study.by}"
+    strange = [pair for pair in study.pairs if pair.kinship == "none declared"]
+    yield Section(_title(study, len(strange)), tuple(_answer(study)), asked, "undecided")
     if strange:
-        yield Section("Models that look like one, no kinship declared", (_pairs(strange, found),))
-    kin = [pair for pair in found.pairs if pair.kinship != "none declared"]
+        yield Section("Models that look like one, no kinship declared", (_pairs(strange, study),))
+    kin = [pair for pair in study.pairs if pair.kinship != "none declared"]
     if kin:
-        yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin, found),))
-    if found.groups:
-        yield Section("What such entries gain on the board", tuple(_gains(found)))
-    yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(found)))),))
+        yield Section("Models that look like one, of one producer or declared kin", (_pairs(kin, study),))
+    if study.groups:
+        yield Section("What such entries gain on the board", tuple(_gains(study)))
+    yield Section("Small print", (Points(tuple(map(Paragraph, _small_print(study)))),))
 
 
-def _title(found: BoardCopies, strange: int) -> str:
-    if found.power is not None:
-        low, high = found.power.low, found.power.high
+def _title(study: BoardCopies, strange: int) -> str:
+    if study.power is not None:
+        low, high = study.power.low, study.power.high
         return f"No models look like one; a copy would be found with chance {low:.2g} to {high:.2g}"
-    if not found.pairs:
-        return f"No models were compared: no two share {LEAST_SHARED} {found.by}"
-    pairs = f"{len(found.pairs):,} pair{'s' if len(found.pairs) > 1 else ''} of models look like one"
-    return f"{pairs}, {strange:,} of them without declared kinship" if strange < len(found.pairs) else pairs
+    if not study.pairs:
+        return f"No models were compared: no two share {LEAST_SHARED} {study.by}"
+    pairs = f"{len(study.pairs):,} pair{'s' if len(study.pairs) > 1 else ''} of models look like one"
+    return f"{pairs}, {strange:,} of them without declared kinship" if strange < len(study.pairs) else pairs
 
 
-def _answer(found: BoardCopies) -> Iterator[SectionPart]:
-    if found.power is not None:
+def _answer(study: BoardCopies) -> Iterator[SectionPart]:
+    if study.power is not None:
         near = f"scores correlated by {min(NEAR):g} to {max(NEAR):g} beyond what strength explains"
-        given, power = near if found.by == "tasks" else "the battles of two entries", found.power
+        given, power = near if study.by == "tasks" else "the battles of two entries", study.power
         yield Paragraph(
             f"Had a model of this board been entered twice, with {given}, this would have been found with chance "
             f"{power.chance:.2g} ({power.low:.2g} to {power.high:.2g}, by {power.draws} planted entries)."
             + (" So this is no all-clear." if power.low < ALL_CLEAR else "")
         )
     yield Paragraph(
-        f"{found.hypotheses:,} pairs share {LEAST_SHARED} {found.by} or more. Of the findings at most "
-        f"{found.level:.0%} are expected to be about different models. A finding is a reason to look, and says nothing "
+        f"{study.hypotheses:,} pairs share {LEAST_SHARED} {study.by} or more. Of the findings at most "
+        f"{study.level:.0%} are expected to be about different models. A finding is a reason to look, and says nothing "
         "about anybody's intentions: an entry may be a new name, a new version, a wrapper, or scores that were entered "
         "twice."
     )
 
 
-def _pairs(pairs: Sequence[LikePair], found: BoardCopies) -> Table:
-    by_tasks = found.by == "tasks"
+def _pairs(pairs: Sequence[LikePair], study: BoardCopies) -> Table:
+    by_tasks = study.by == "tasks"
     columns = ("models", "producers", "declared", "ties" if by_tasks else "opponents of both", "nearness", "e-value",
                "differ most on" if by_tasks else "differ most against")  # fmt: skip
     return Table.of(columns, [
@@ -71,8 +71,8 @@ def _pairs(pairs: Sequence[LikePair], found: BoardCopies) -> Table:
     ], left=["producers", "declared", columns[-1]])  # fmt: skip
 
 
-def _gains(found: BoardCopies) -> Iterator[SectionPart]:
-    strength = "one factor of the normal scores of all tasks" if found.by == "tasks" else "the board's rating"
+def _gains(study: BoardCopies) -> Iterator[SectionPart]:
+    strength = "one factor of the normal scores of all tasks" if study.by == "tasks" else "the board's rating"
     yield Paragraph(
         f"Places of these entries if models are ranked by strength ({strength}), each "
         "entry counted. Where the best entry counts, a group gains what its best stands above the average of it, and "
@@ -80,20 +80,20 @@ def _gains(found: BoardCopies) -> Iterator[SectionPart]:
     )
     yield Table.of(("entries", "places", "best above average"), [
         (", ".join(group.models), ", ".join(map(str, group.places)), f"{group.gain:.1f} places")
-        for group in found.groups
+        for group in study.groups
     ])  # fmt: skip
 
 
-def _small_print(found: BoardCopies) -> Iterator[str]:
+def _small_print(study: BoardCopies) -> Iterator[str]:
     yield (
         f"Ties count from a share of {LEAST_TIES:g} of the shared tasks on, and not in a score that {COMMON:.0%} of "
         "the unrelated models have. Nearness is the correlation of scores beyond what strength explains; kin are "
         "compared with kin, others with pairs of different producers. --json lists all tasks of a finding."
-        if found.by == "tasks"
+        if study.by == "tasks"
         else "Models are compared by their results against each opponent of both, beyond what strengths explain "
         "(nearness is the correlation of that); their battles with each other do not count. How much unrelated models "
         "have in common is fitted to other pairs."
     )
-    if found.scores.producers == found.scores.models:
+    if study.scores.producers == study.scores.models:
         yield "No producers were named, so every model is taken for its own producer."
-    yield from map(sentence, found.scores.notes)
+    yield from map(sentence, study.scores.notes)

@@ -16,15 +16,15 @@ VARIANTS = f"Variants: the agent registers five of each item, whose odds differ 
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
 
 
-def sections(found: Comparison) -> Iterable[Section]:
+def sections(comparison: Comparison) -> Iterable[Section]:
     """Return the table, how it was made, and a remark for each row that needs one."""
     had = f"Mechanisms that were sampled had {SECONDS:g} s of counted work each."
-    had = f"All mechanisms had {found.had} together." if found.had else had
-    none = f"Gains of up to {found.tolerance:.1%} count as none."
-    over = f"Gains and regrets are over {found.horizon:,} rounds."
+    had = f"All mechanisms had {comparison.had} together." if comparison.had else had
+    none = f"Gains of up to {comparison.tolerance:.1%} count as none."
+    over = f"Gains and regrets are over {comparison.horizon:,} rounds."
     how = f"{over} {none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {VARIANTS} {had}"
-    remarks = tuple(Paragraph(sentence(remark), row.name) for row in found if (remark := _remark(row)))
-    table = Table.of(COLUMNS, map(_cells, found), left=["verdict"])
+    remarks = tuple(Paragraph(sentence(remark), row.name) for row in comparison if (remark := _remark(row)))
+    table = Table.of(COLUMNS, map(_cells, comparison), left=["verdict"])
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
     if remarks:
         yield Section("What the rows rest on", [Points(remarks)])
@@ -48,10 +48,10 @@ def _cells(row: ComparedMechanism) -> tuple[str, ...]:
 
 def _variants(row: ComparedMechanism) -> str:
     """What five variants of each item gain, where enough runs were drawn to tell."""
-    found = row.variants
-    if found is None or found.honest.value <= 0 or found.gain.error > found.honest.value:
+    variants = row.variants
+    if variants is None or variants.honest.value <= 0 or variants.gain.error > variants.honest.value:
         return ""
-    return f"{100 * found.relative_gain:+.0f} ± {100 * found.gain.error / found.honest.value:.0f}"
+    return f"{100 * variants.relative_gain:+.0f} ± {100 * variants.gain.error / variants.honest.value:.0f}"
 
 
 def _number(estimate: Estimate | None, exact: bool) -> str:

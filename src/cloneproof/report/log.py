@@ -76,10 +76,10 @@ def _places(log: Log) -> Iterable[SectionPart]:
     """Return the places of a page with their attention, and how it was estimated."""
     rows = [
         (
-            str(each.place), f"{each.views:,}", f"{log.unscaled(each.mean):.4g}", f"{each.attention:.3g}",
-            f"{each.low:.3g} to {each.high:.3g}", f"{each.shared:,}",
+            str(row.place), f"{row.views:,}", f"{log.unscaled(row.mean):.4g}", f"{row.attention:.3g}",
+            f"{row.low:.3g} to {row.high:.3g}", f"{row.shared:,}",
         )
-        for each in log.attention
+        for row in log.attention
     ]  # fmt: skip
     yield Table.of(("place", "views", "mean", "attention", f"95{NARROW}% interval", "shared items"), rows)
     yield Paragraph(

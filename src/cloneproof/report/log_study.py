@@ -74,7 +74,7 @@ def sections(study: LogStudy) -> Iterable[Section]:
     if own:
         yield Section("Notes", (Points(tuple(Paragraph(sentence(note)) for note in own)),))
     read, *parts = study.log.sections()
-    yield from (replace(part, background=True) for part in parts)
+    yield from (replace(section, background=True) for section in parts)
     yield replace(read, title="What this rests on", background=True)
 
 
@@ -122,8 +122,8 @@ def _set_off(words: str) -> str:
 
 
 def _worth_of(one: Lookalikes, study: LogStudy) -> CopyWorth | None:
-    known = (each for each in study.worth if set(one.agents) <= set(each.owner.accounts))
-    return None if one.many_shops else next(known, None)
+    owned = (worth for worth in study.worth if set(one.agents) <= set(worth.owner.accounts))
+    return None if one.many_shops else next(owned, None)
 
 
 def _earned(one: Lookalikes, study: LogStudy) -> str:
@@ -225,14 +225,14 @@ def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
 
 def _segments(study: LogStudy) -> Iterator[SectionPart]:
     """Return a row for each segment and one for all: rates, findings, what copies gain, and what the advice costs."""
-    worth = next((each for each in study.worth if each.by_segment), None)
+    worth = next((worth for worth in study.worth if worth.by_segment), None)
     worst = None if study.verdict is None else study.verdict.worst
     gains = {} if study.verdict is None else study.verdict.by_segment
     advised = study.recommendation if study.recommendation is not None and study.recommendation.ranked else None
     parts = {} if advised is None else advised.by_segment
 
-    def row(name: str, log: Log, found: int, *amounts: Estimate | None) -> tuple[str, ...]:
-        rates = f"{log.rounds:,}", f"{study.log.unscaled(log.mean):.4g}", f"{found}"
+    def row(name: str, log: Log, groups: int, *amounts: Estimate | None) -> tuple[str, ...]:
+        rates = f"{log.rounds:,}", f"{study.log.unscaled(log.mean):.4g}", f"{groups}"
         return name, *rates, *(_amount(amount, study, sign=k < 2) for k, amount in enumerate(amounts))
 
     rows = [
@@ -262,15 +262,15 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
 
 
 def _worth(study: LogStudy) -> Iterator[SectionPart]:
-    horizons, rounds = {each.horizon for each in study.worth}, study.log.rounds
+    horizons, rounds = {worth.horizon for worth in study.worth}, study.log.rounds
     over = f"{max(horizons):,} rounds" if len(horizons) == 1 else "as many rounds as time allowed"
     yield Paragraph(
         f"Under {study.policy} over {over}, in {_unit(study)}: with what the log shows registered, and with each item "
         "once while everybody else stays as in the log."
     )
     columns = ("owner", "registered", "rounds", "with copies", "each once", "difference", "times")
-    yield Table.of(columns, [_worth_row(each, study) for each in study.worth], left=["registered"])
-    yield from (Paragraph(sentence(each.remark), each.owner.name) for each in study.worth if each.remark)
+    yield Table.of(columns, [_worth_row(worth, study) for worth in study.worth], left=["registered"])
+    yield from (Paragraph(sentence(worth.remark), worth.owner.name) for worth in study.worth if worth.remark)
     if max(horizons) < rounds:
         yield Paragraph(
             f"The log has {rounds:,} rounds, of which sampling enough runs takes longer than there was. More --seconds "
@@ -288,20 +288,20 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
 
 def _by_horizon(worth: Sequence[CopyWorth]) -> Table:
     """Return how many times as much copies earn over each horizon."""
-    known = {one.owner.name: {each.horizon: _times(each) for each in (one, *one.shorter)} for one in worth}
-    horizons = sorted({horizon for own in known.values() for horizon in own})
-    rows = [(shorten(name, LONGEST_TEXT), *(own.get(each, "") for each in horizons)) for name, own in known.items()]
+    times = {one.owner.name: {own.horizon: _times(own) for own in (one, *one.shorter)} for one in worth}
+    horizons = sorted({horizon for own in times.values() for horizon in own})
+    rows = [(shorten(name, LONGEST_TEXT), *(own.get(rounds, "") for rounds in horizons)) for name, own in times.items()]
     return Table.of(("owner", *(f"{horizon:,} rounds" for horizon in horizons)), rows)
 
 
-def _times(each: CopyWorth) -> str:
-    return "" if each.times is None else "{:.2g} ({:.2g} to {:.2g})".format(*each.times)
+def _times(worth: CopyWorth) -> str:
+    return "" if worth.times is None else "{:.2g} ({:.2g} to {:.2g})".format(*worth.times)
 
 
-def _worth_row(each: CopyWorth, study: LogStudy) -> tuple[str, ...]:
-    name, copies = shorten(each.owner.name, LONGEST_TEXT), copies_words(each.owner.copies)
-    numbers = ("" if value is None else number(_scaled(value, study)) for value in (each.copied, each.once))
-    return name, copies, f"{each.horizon:,}", *numbers, _amount(each.gain, study, sign=True), _times(each)
+def _worth_row(worth: CopyWorth, study: LogStudy) -> tuple[str, ...]:
+    name, copies = shorten(worth.owner.name, LONGEST_TEXT), copies_words(worth.owner.copies)
+    numbers = ("" if value is None else number(_scaled(value, study)) for value in (worth.copied, worth.once))
+    return name, copies, f"{worth.horizon:,}", *numbers, _amount(worth.gain, study, sign=True), _times(worth)
 
 
 def _further(number_left: int, what: str) -> list[SectionPart]:
@@ -361,27 +361,27 @@ def _chance(value: float) -> str:
     return "above 0.9999" if value > 0.9999 else "below 0.0001" if value < 0.0001 else f"{value:.4g}"
 
 
-def _drift(found: Drift, study: LogStudy) -> Iterator[SectionPart]:
+def _drift(drift: Drift, study: LogStudy) -> Iterator[SectionPart]:
     """Say by how much rates move, and what that does to the advice."""
-    week = found.what.removesuffix("s")
-    if not found.moves:
+    week = drift.what.removesuffix("s")
+    if not drift.moves:
         yield Paragraph(
-            f"Rates do not move from {week} to {week} by more than chance ({_chance_words(found.together)})."
+            f"Rates do not move from {week} to {week} by more than chance ({_chance_words(drift.together)})."
         )
         return
-    low, high = min(found.factors), max(found.factors)
+    low, high = min(drift.factors), max(drift.factors)
     words = [f"From {week} to {week} rates move together, between {low:.2f} and {high:.2f} of their average."]
-    if found.together >= LEVEL / 2:
+    if drift.together >= LEVEL / 2:
         words = [f"Rates of all items together do not move from {week} to {week} by more than chance."]
-    if found.lifetime is None:
+    if drift.lifetime is None:
         words.append("Single items do not move by themselves by more than chance, so that who is best stays.")
     else:
-        value, least, most = (rounded(number) for number in found.lifetime)
+        value, least, most = (rounded(number) for number in drift.lifetime)
         about = f"about {value} rounds ({least} to {most}, 95{NARROW}%)"
-        if found.lifetime[2] > LASTING * study.log.rounds:
+        if drift.lifetime[2] > LASTING * study.log.rounds:
             about = f"{least} rounds or more (95{NARROW}%)"
         words.append(
-            f"Single items move by another {found.own:.1%} (standard deviation; {_chance_words(found.alone)}), as if a "
+            f"Single items move by another {drift.own:.1%} (standard deviation; {_chance_words(drift.alone)}), as if a "
             f"rate were drawn anew after {about}."
         )
     advised = study.recommendation
@@ -391,7 +391,7 @@ def _drift(found: Drift, study: LogStudy) -> Iterator[SectionPart]:
         words.append(f"The advice below takes that: {'one season of all rounds' if one else season}.")
     words.append("What copies earned is computed with rates that stay.")
     yield Paragraph(" ".join(words))
-    rows = zip(found.names, found.rounds, found.factors, strict=True)
+    rows = zip(drift.names, drift.rounds, drift.factors, strict=True)
     cells = [(name, f"{rounds:,}", f"{factor:.3f}") for name, rounds, factor in rows]
     yield Table.of((week, "rounds", "rates over their average"), cells)
 
@@ -406,9 +406,9 @@ def _accounts(study: LogStudy) -> Iterator[SectionPart]:
     yield Table.of(("account", "owner", "rounds", "paid"), rows, left=["owner"])
 
 
-def _verdict(found: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
+def _verdict(verdict: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
     """Return the best attack found, by nobody in particular: nothing in the log says that anybody does this."""
-    worst = found.worst
+    worst = verdict.worst
     honest, copied, gain = (_scaled(value, study) for value in (worst.honest, worst.copied, worst.gain))
     yield Paragraph(
         f"In the market fitted to the log, and not in the log itself: a provider that registers "
@@ -416,28 +416,28 @@ def _verdict(found: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
         f"{number(honest)} with each item once: {number(gain, sign=True)} ({error_words(gain)}), {percent(worst)}.",
         "Suppose",
     )
-    yield Paragraph(sentence(found.scope), "Scope", "note")
+    yield Paragraph(sentence(verdict.scope), "Scope", "note")
 
 
 def _cost(study: LogStudy) -> str:
     """Describe the cost of the recommended mechanism in the log's unit, beside that of the policy if it is known."""
-    advised, found, unit = study.recommendation, study.traffic, _unit(study)
+    advised, traffic, unit = study.recommendation, study.traffic, _unit(study)
     if advised is None or not advised.ranked or advised.unsettled:
         return ""
-    if found is None:
+    if traffic is None:
         rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
         return f"It loses {_amount(advised.cost, study)} {unit} over {rounds:,} rounds of the owners studied."
-    copied = _amount(found.as_logged, study)
+    copied = _amount(traffic.as_logged, study)
     also = f", and {copied} with the copies that the log shows" if copied else ""
     return (
-        f"Over {found.rounds:,} rounds of the owners studied, against the best item in every round: {study.policy} "
-        f"loses {_amount(found.honest, study)} {unit} if each item is registered once{also}; {advised.choice.name} "
-        f"loses {_amount(found.advised, study)}."
+        f"Over {traffic.rounds:,} rounds of the owners studied, against the best item in every round: {study.policy} "
+        f"loses {_amount(traffic.honest, study)} {unit} if each item is registered once{also}; {advised.choice.name} "
+        f"loses {_amount(traffic.advised, study)}."
     )
 
 
-def _backtest(found: Backtest, study: LogStudy) -> Iterator[SectionPart]:
-    drawn = " The log drew its arms evenly." if found.uniform else ""
+def _backtest(backtest: Backtest, study: LogStudy) -> Iterator[SectionPart]:
+    drawn = " The log drew its arms evenly." if backtest.uniform else ""
     yield Paragraph(
         f"Mean reward a round that policies would have had, by the log's propensities; 95{NARROW}% bounds.{drawn}"
     )
@@ -448,8 +448,8 @@ def _backtest(found: Backtest, study: LogStudy) -> Iterator[SectionPart]:
         error = float(study.log.high - study.log.low) * value.error
         return f"{study.log.unscaled(value.value):.4g}{FIXED}±{FIXED}{error:.2g}"
 
-    rows = [("the log's own", mean(found.logged), "", "", "")]
-    for row in found.rows:
+    rows = [("the log's own", mean(backtest.logged), "", "", "")]
+    for row in backtest.rows:
         numbers = ("overlap too thin", "") if row.thin else (mean(row.snips), mean(row.doubly_robust))
         again = "" if row.replayed is None else f"{mean(row.replayed)} over {row.replayed_rounds:,} rounds"
         rows.append((row.name, *numbers, f"{row.effective:,.0f}", again))

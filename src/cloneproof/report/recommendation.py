@@ -35,105 +35,105 @@ MOST_SEGMENTS = 12  # in a table
 PLACES = ("the provider shown most", "the second", "the third")
 
 
-def sections(found: Recommendation) -> Iterable[Section]:
+def sections(advice: Recommendation) -> Iterable[Section]:
     """Return what the recommendation says."""
-    choice = found.choice if found.ranked else None
-    crowned, details = found.fits and found.settled, _details(found, choice)
-    if found.unsettled:  # the first line says so
-        asked = Paragraph(_question(found), role="note")
-        yield Section(_title(found), [*_answer(found), asked], tone="undecided")
+    choice = advice.choice if advice.ranked else None
+    crowned, details = advice.fits and advice.settled, _details(advice, choice)
+    if advice.unsettled:  # the first line says so
+        asked = Paragraph(_question(advice), role="note")
+        yield Section(_title(advice), [*_answer(advice), asked], tone="undecided")
         if choice is not None:
             yield Section(f"{choice.name}, the cheapest as far as is known", details)
     else:
-        answer = [*_answer(found), *details]
-        yield Section(_title(found), answer, _question(found), "clone-proof" if crowned else "undecided")
+        answer = [*_answer(advice), *details]
+        yield Section(_title(advice), answer, _question(advice), "clone-proof" if crowned else "undecided")
     if choice is not None and (figure := traffic_figure(choice)) is not None:
         yield Section(figure.title, [figure])
-    if len(found.options) > 1:
-        yield Section("What you can choose", [_options(found)])
-    if found.by_segment:
-        yield Section("In each segment", [_segments(found)])
-    how = [] if found.price is None else [Paragraph(sentence(found.price.how), role="note")]
-    yield Section("The price of honesty", [Paragraph(price_sentence(found)), *how])
-    if (lines := regret_over_time(found)) is not None:
+    if len(advice.options) > 1:
+        yield Section("What you can choose", [_options(advice)])
+    if advice.by_segment:
+        yield Section("In each segment", [_segments(advice)])
+    how = [] if advice.price is None else [Paragraph(sentence(advice.price.how), role="note")]
+    yield Section("The price of honesty", [Paragraph(price_sentence(advice)), *how])
+    if (lines := regret_over_time(advice)) is not None:
         yield Section(lines.title, [lines_figure(lines)])
     if choice is not None:
-        rows = [ranked_row(each, found.random_regret) for each in found.ranked]
-        over = f"Over {found.market.horizon:,} rounds{'' if found.seasons is None else ', a season'}."
-        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, over, first=found.settled)])
+        rows = [ranked_row(entry, advice.random_regret) for entry in advice.ranked]
+        over = f"Over {advice.market.horizon:,} rounds{'' if advice.seasons is None else ', a season'}."
+        yield Section("The choice and its alternatives", [Table.of(RANKING, rows, over, first=advice.settled)])
         if choice.wrong:
             yield Section("If a declaration is wrong", _wrong(choice))
         words = Paragraph("Terms with which a service creates the market:")
-        terms = Verbatim(terms_toml(found.market, choice))
+        terms = Verbatim(terms_toml(advice.market, choice))
         yield Section(f"The parameters of {choice.name}", [words, terms], background=True)
-    yield Section("Small print", [Points(tuple(_small_print(found, choice)))])
+    yield Section("Small print", [Points(tuple(_small_print(advice, choice)))])
 
 
-def _title(found: Recommendation) -> str:
-    if found.unsettled:
-        return f"Not settled: {' or '.join(found.candidates)}"
-    return f"Run {found.choice.name}" if found.ranked and found.fits else "Nothing clone-proof fits"
+def _title(advice: Recommendation) -> str:
+    if advice.unsettled:
+        return f"Not settled: {' or '.join(advice.candidates)}"
+    return f"Run {advice.choice.name}" if advice.ranked and advice.fits else "Nothing clone-proof fits"
 
 
-def _answer(found: Recommendation) -> list[SectionPart]:
-    crowned = found.fits and found.settled
-    return [Paragraph(sentence(f"It costs {cost_words(found)}") if crowned else choice_sentence(found))]
+def _answer(advice: Recommendation) -> list[SectionPart]:
+    crowned = advice.fits and advice.settled
+    return [Paragraph(sentence(f"It costs {cost_words(advice)}") if crowned else choice_sentence(advice))]
 
 
-def _details(found: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
+def _details(advice: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
     """Say what the choice does and promises, and what would have to change where nothing fits."""
     parts: list[SectionPart] = []
     if choice is not None:
         parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
-    if found.advice:
-        parts.append(Paragraph(found.advice, "What would have to change", "promise"))
+    if advice.advice:
+        parts.append(Paragraph(advice.advice, "What would have to change", "promise"))
     if choice is None:
         return parts
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
     said = {
-        "Segments": segments_sentence(found),
-        "Seasons": season_sentence(found),
-        "Second accounts": account_sentence(found),
-        "Cheaper, on a condition": cheaper_sentence(found),
+        "Segments": segments_sentence(advice),
+        "Seasons": season_sentence(advice),
+        "Second accounts": account_sentence(advice),
+        "Cheaper, on a condition": cheaper_sentence(advice),
         "Parameters": numbers,
     }
     promise = Paragraph(f"{choice.promise} {sentence(start)}", "The promise", "promise")
     more = (Paragraph(text, lead) for lead, text in said.items() if text)
-    return [*parts, Facts(tuple(_tiles(found, choice)), large=True), promise, *more]
+    return [*parts, Facts(tuple(_tiles(advice, choice)), large=True), promise, *more]
 
 
-def _segments(found: Recommendation) -> Table:
+def _segments(advice: Recommendation) -> Table:
     """One row for each segment, those that are alike together: the parameters and the regret of the choice there."""
     alike: dict[int, list[str]] = {}
-    for name, part in found.by_segment.items():
-        alike.setdefault(id(part), []).append(name)
+    for name, segment in advice.by_segment.items():
+        alike.setdefault(id(segment), []).append(name)
     rows = []
     for names in list(alike.values())[:MOST_SEGMENTS]:
-        part = found.by_segment[names[0]]
-        own = next((each for each in part.ranked if found.ranked and each.name == found.choice.name), None)
+        segment = advice.by_segment[names[0]]
+        own = next((entry for entry in segment.ranked if advice.ranked and entry.name == advice.choice.name), None)
         if own is not None:
             given = {key: value for key, value in own.parameters.items() if not isinstance(value, bool | str)}
             numbers = ", ".join(f"{key} {value}" for key, value in given.items())
-            each = " each" if len(names) > 1 else ""
+            suffix = " each" if len(names) > 1 else ""
             rows.append(
-                (names_words(names), f"{part.market.horizon:,}{each}", regret_words(own.regret) + each, numbers)
+                (names_words(names), f"{segment.market.horizon:,}{suffix}", regret_words(own.regret) + suffix, numbers)
             )
     left = sum(map(len, list(alike.values())[MOST_SEGMENTS:]))
     caption = f"{left:,} further segments are not shown." if left > 0 else ""
     return Table.of(("segment", "rounds", "regret", "parameters"), rows, caption, left=["parameters"])
 
 
-def _options(found: Recommendation) -> Table:
+def _options(advice: Recommendation) -> Table:
     """One row for each option of a choice that the platform has; the best mechanism of each, and its cost."""
     rows = [
         (
-            sentence(f"{each.choice} {each.option}{' (as asked)' if each.asked else ''}"),
-            each.mechanism,
-            regret_words(found.cost_of(each.regret)),
-            "at most a ceiling" if each.gain is None else gain_words(each.gain),
+            sentence(f"{option.choice} {option.option}{' (as asked)' if option.asked else ''}"),
+            option.mechanism,
+            regret_words(advice.cost_of(option.regret)),
+            "at most a ceiling" if option.gain is None else gain_words(option.gain),
         )
-        for each in found.options
+        for option in advice.options
     ]
     return Table.of(OPTIONS, rows, left=["best mechanism"])
 
@@ -168,29 +168,29 @@ def traffic_figure(choice: AssessedMechanism) -> Figure | None:
 
 def _wrong(choice: AssessedMechanism) -> list[SectionPart]:
     """One row for each wrong declaration: the truth, the regret there, what an agent gains, and why."""
-    rows = [(sentence(each.what), regret_words(each.regret), gain_words(each.gain), each.why) for each in choice.wrong]
+    rows = [(sentence(row.what), regret_words(row.regret), gain_words(row.gain), row.why) for row in choice.wrong]
     stay = Paragraph("The numbers stay as they are, and the truth is another one.")
     return [stay, Table.of(("truth", "regret", "a provider gains", "why"), rows, left=["why"])]
 
 
-def _small_print(found: Recommendation, choice: AssessedMechanism | None) -> Iterable[Paragraph]:
+def _small_print(advice: Recommendation, choice: AssessedMechanism | None) -> Iterable[Paragraph]:
     yield from (Paragraph(f"Claimed: {claim}") for claim in (() if choice is None else choice.mechanism.claims))
-    for why in dict.fromkeys(found.others.values()):
-        names = [name for name, own in found.others.items() if own == why]
+    for why in dict.fromkeys(advice.others.values()):
+        names = [name for name, own in advice.others.items() if own == why]
         are = "is" if len(names) == 1 else "are"
         yield Paragraph(sentence(why), f"{', '.join(names)} {are} not among them")
-    yield from map(Paragraph, found.notes)
+    yield from map(Paragraph, advice.notes)
     yield Paragraph("Gains up to half a percent of a payoff count as none.")
 
 
-def regret_over_time(found: Recommendation) -> Lines | None:
+def regret_over_time(advice: Recommendation) -> Lines | None:
     """Return the regret up to each round: the choice, the alternatives, and the honest favourite at best responses."""
     series = [
-        Series.of(each.name, [point.rounds for point in each.over_time], _drawn(each), mechanism=each.name)
-        for each in found.ranked[:4]
-        if len(each.over_time) > 1
+        Series.of(entry.name, [point.rounds for point in entry.over_time], _drawn(entry), mechanism=entry.name)
+        for entry in advice.ranked[:4]
+        if len(entry.over_time) > 1
     ]
-    price = found.price
+    price = advice.price
     if price is not None and len(price.over_time) > 1:
         x = tuple(float(point.rounds) for point in price.over_time)
         y = tuple(max(LOWEST, point.regret.value) for point in price.over_time)
@@ -209,16 +209,16 @@ def regret_over_time(found: Recommendation) -> Lines | None:
     )
 
 
-def _drawn(each: AssessedMechanism) -> list[Any]:
-    regrets = [point.regret for point in each.over_time]
+def _drawn(assessment: AssessedMechanism) -> list[Any]:
+    regrets = [point.regret for point in assessment.over_time]
     return [
         type(regret)(max(LOWEST, regret.value), min(regret.error, max(0.0, regret.value - LOWEST)), regret.kind, "")
         for regret in regrets
     ]
 
 
-def _question(found: Recommendation) -> str:
-    market = found.market
+def _question(advice: Recommendation) -> str:
+    market = advice.market
     given = {law for agent in market.agents for law in agent.laws}
     priors = {prior for own in market.by_segment.values() for agent in own.agents for prior in agent.priors}
     same: set[Any] = (
@@ -226,23 +226,23 @@ def _question(found: Recommendation) -> str:
     )  # as declared, if it has quantiles
     rates = f", {rates_words(same.pop())}" if len(same) == 1 else ""
     rates += f", {len(market.segments):,} segments" if market.segments else ""
-    rounds = market.horizon if found.seasons is None else found.seasons.rounds
-    known = "the odds of their items" if found.providers == "bayesian" else "which of their items are better"
+    rounds = market.horizon if advice.seasons is None else advice.seasons.rounds
+    knowledge = "the odds of their items" if advice.providers == "bayesian" else "which of their items are better"
     return (
         f"{len(market.agents):,} providers with up to {market.most_originals:,} items each{rates}, {rounds:,} "
-        f"rounds; they know {known}."
+        f"rounds; they know {knowledge}."
     )
 
 
-def _tiles(found: Recommendation, choice: AssessedMechanism) -> list[tuple[str, str, str]]:
-    at_random = found.random_regret if found.seasons is None else found.seasons.gap * found.seasons.rounds
-    part = found.cost.value / at_random if at_random > 0 else 0.0
+def _tiles(advice: Recommendation, choice: AssessedMechanism) -> list[tuple[str, str, str]]:
+    at_random = advice.random_regret if advice.seasons is None else advice.seasons.gap * advice.seasons.rounds
+    fraction = advice.cost.value / at_random if at_random > 0 else 0.0
     tiles = [
-        ("It costs", regret_words(found.cost), f"rewards, {part:.1%} of what random play costs"),
+        ("It costs", regret_words(advice.cost), f"rewards, {fraction:.1%} of what random play costs"),
         ("Spent on finding out", exploring_words(choice), "of the rounds, expected"),
     ]
-    if found.price is not None:
-        price = found.price
+    if advice.price is not None:
+        price = advice.price
         how_much = f"{number(price.ratio)} times"
         tiles.append((f"{price.mechanism.name} costs", how_much, "its honest regret once all do what pays"))
     return tiles

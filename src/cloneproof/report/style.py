@@ -104,7 +104,7 @@ def look(mechanism: str) -> Look:
     if not mechanism:
         return OTHER
     hue = crc32(mechanism.encode()) / (1 << 32)
-    channels = (round(255 * part) for part in hls_to_rgb(hue, 0.42, 0.55))
+    channels = (round(255 * channel) for channel in hls_to_rgb(hue, 0.42, 0.55))
     return LOOKS.get(mechanism) or Look("#" + "".join(f"{channel:02x}" for channel in channels), DASHED)
 
 

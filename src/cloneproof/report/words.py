@@ -282,7 +282,7 @@ def _dominance_words(scope: AuditScope) -> list[str]:
     if len(scope.agents) == 1:
         return [reason.words for reason in scope.reasons]
     words = [f"{reason.agents[0]}: {reason.words}" for reason in scope.reasons]
-    return words + [f"{twin} stands as {each.agents[0]} does" for each in scope.reasons for twin in each.agents[1:]]
+    return words + [f"{twin} stands as {why.agents[0]} does" for why in scope.reasons for twin in why.agents[1:]]
 
 
 def _search_words(scope: AuditScope) -> list[str]:
@@ -321,14 +321,14 @@ def _tried_words(scope: AuditScope) -> str:
 
 def _engine_words(scope: AuditScope) -> str:
     engines = _listed(scope.engines)
-    known = {
+    words = {
         "closed-form": f"closed form, {'the best and the doubtful ones in balls' if scope.enclosed else 'in floats'}",
         "tree": "state tree in floats",
         "sampled": "paired samples",
         "argument": "argument alone",
         "argument and sampled": "argument, and paired samples",
     }
-    return known.get(engines, engines)
+    return words.get(engines, engines)
 
 
 def _attack_words(gain: Estimate) -> str:
