@@ -269,7 +269,7 @@ class Player:
         with self.limit, _seeded_generators(view.seed):
             sums = self._play_rounds(view, [[arm for own in arms.values() for arm in own] for arms in worlds])
         payoff = {agent.name: market.share * (total / ONE) for agent, total in zip(market.agents, sums, strict=True)}
-        arms = {name: [arm for each in worlds for arm in each[name]] for name in registered}
+        arms = {name: [arm for world in worlds for arm in world[name]] for name in registered}
         regret = math.fsum(loss for own in arms.values() for arm in own for loss in repeat(arm.loss, arm.pulls))
         return Run(payoff, regret, served(market.share, arms))
 

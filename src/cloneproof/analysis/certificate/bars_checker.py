@@ -31,9 +31,9 @@ def bars_numbers(mechanism: dict[str, Any]) -> tuple[Bars, int]:
     require(mechanism["agent"] is None, "bars on slots have one level")
     require(mechanism["name"] in ("composed", "reservoir-bars"), "the mechanism's name does not fit its rules")
     only(arm, ("rule", "bars", "stake", "draws"), "the rule 'bars'")
-    rates, stakes = (each if isinstance(each, list) else [each] for each in (arm["bars"], arm["stake"]))
-    for each in (*rates, *stakes):
-        require(number(each) > 0, "a bar or a stake is not positive")
+    rates, stakes = (given if isinstance(given, list) else [given] for given in (arm["bars"], arm["stake"]))
+    for value in (*rates, *stakes):
+        require(number(value) > 0, "a bar or a stake is not positive")
     require(all(low <= high for high, low in pairwise([1, *rates])), "bars rise, or are above 1")
     require(len(stakes) in (1, len(rates)), "there is not one stake for each bar")
     credits_ = [round(1 / rate, 9) for rate in rates]  # as floats, like the session
@@ -54,7 +54,7 @@ def bars_honesty(data: dict[str, Any]) -> str:
     priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
     require(isinstance(priors, list) and len(priors) > 0, "the agent's priors are not given")
     exact = [dict(prior(atoms)) for atoms in priors]
-    require(all(each == exact[0] for each in exact), "the agent's originals do not have one prior")
+    require(all(law == exact[0] for law in exact), "the agent's originals do not have one prior")
     how = "one bar"
     if len(set(bars)) > 1:
         events = math.comb(len(exact[0]) + len(exact) - 1, len(exact)) * (len(bars) + LAST) * draws
@@ -105,10 +105,10 @@ def _loss(mean: Fraction, credit: Fraction, go: Fraction) -> arb:
     """
     if mean == 1:
         return arb(0)
-    low, high, part = arb(0), _ball(go), credit % 1
+    low, high, fraction = arb(0), _ball(go), credit % 1
     for _ in range(BISECTIONS):
         middle = ((low + high) / 2).mid()
-        power = middle ** math.floor(credit) * (1 + _ball(part) * (middle - 1))
+        power = middle ** math.floor(credit) * (1 + _ball(fraction) * (middle - 1))
         excess = middle - _ball(go) * (1 + _ball(mean) * (power - 1))
         if excess < 0:
             low = middle

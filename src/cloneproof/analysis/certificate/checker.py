@@ -71,22 +71,22 @@ class Game:
         self.bernoulli = market["rewards"] == "bernoulli"
         require(len(self.priors) == self.n and 0 < self.share <= 1, "names are not distinct, or the share is none")
         require(self.bernoulli or market["rewards"] == "deterministic", "only bernoulli and deterministic rewards")
-        made = certified_mechanism(mechanism)
-        require(self.n == 1 or made.uniform or made.trial is not None, "arms of all agents compete in it")
-        self.m, self.block, self.award = made.m, made.block, 0
-        self.max_arms, self.fresh = made.max_arms, made.fresh is not None
+        shape = certified_mechanism(mechanism)
+        require(self.n == 1 or shape.uniform or shape.trial is not None, "arms of all agents compete in it")
+        self.m, self.block, self.award = shape.m, shape.block, 0
+        self.max_arms, self.fresh = shape.max_arms, shape.fresh is not None
         self.length = self.scored = self.horizon
-        self.trial = None if made.uniform else [(Fraction(1), self.horizon)]
-        if made.trial is not None:
-            self.length = self.scored = made.trial
+        self.trial = None if shape.uniform else [(Fraction(1), self.horizon)]
+        if shape.trial is not None:
+            self.length = self.scored = shape.trial
             self.award = max(0, self.horizon - self.n * self.length)
             self.trial = [(Fraction(1), self.length)]
             if self.horizon < self.n * self.length:
-                require(made.agent_order == "round-robin", "unfinished trials are checked in round-robin order only")
-                each, extra = divmod(self.horizon, self.n)
-                self.trial = [(1 - Fraction(extra, self.n), each), (Fraction(extra, self.n), each + 1)]
-        if made.fresh is not None:
-            self.scored = made.fresh
+                require(shape.agent_order == "round-robin", "unfinished trials are checked in round-robin order only")
+                rounds, extra = divmod(self.horizon, self.n)
+                self.trial = [(1 - Fraction(extra, self.n), rounds), (Fraction(extra, self.n), rounds + 1)]
+        if shape.fresh is not None:
+            self.scored = shape.fresh
         self.contested = self.award > 0 and self.n > 1
         most = max((value for priors in self.priors.values() for prior in priors for value, _ in prior), default=1)
         self.last_score = self.scored
@@ -181,9 +181,9 @@ def realised_means(game: Game, name: str, copies: tuple[int, ...]) -> dict[Check
             arms[value] = arms.get(value, 0) + copied
         types = tuple(sorted((value, copied) for value, copied in arms.items() if copied))
         chances[types] = chances.get(types, Fraction(0)) + math.prod((w for _, w in drawn), start=Fraction(1))
-    each = 200 + 3 * sum(copies) ** 2 // 2  # measured, of a commitment, for every type and success
+    operations = 200 + 3 * sum(copies) ** 2 // 2  # measured, of a commitment, for every type and success
     for types in (types for types in chances if len(types) > 1 and game.bernoulli):
-        game.spend(each * len(types) * likely(types[-1][0], game.m))
+        game.spend(operations * len(types) * likely(types[-1][0], game.m))
     return chances
 
 
@@ -260,18 +260,18 @@ def score_law(game: Game, types: CheckedMeans) -> dict[float, Ball]:
 def _cut_exploration(game: Game, types: CheckedMeans, arms: int) -> Iterator[tuple[Ball, list[tuple[Fraction, int]]]]:
     """Exploration that ends early: a random set of arms has one more pull, or its block (and one arm a part of it)."""
     counts, step = [count for _, count in types], game.m if game.block else 1
-    each, draws = (0, game.length // game.m) if game.block else divmod(game.length, arms)
-    part = game.length % game.m if game.block else 0
-    for begun in range(len(types) if part else 1):
-        left = [count - (part > 0 and t == begun) for t, count in enumerate(counts)]
+    pulls, draws = (0, game.length // game.m) if game.block else divmod(game.length, arms)
+    rest = game.length % game.m if game.block else 0
+    for begun in range(len(types) if rest else 1):
+        left = [count - (rest > 0 and t == begun) for t, count in enumerate(counts)]
         for drawn in product(*(range(min(count, draws) + 1) for count in left[:-1])):
             counted = (*drawn, draws - sum(drawn))
             if 0 <= counted[-1] <= left[-1]:
                 game.spend(game.length * len(types) * (2 + game.length // 400))
                 ways = math.prod(math.comb(c, d) for c, d in zip(left, counted, strict=True))
-                chance = Fraction(ways, math.comb(sum(left), draws)) * (Fraction(counts[begun], arms) if part else 1)
-                more = [step * d + (part if t == begun else 0) for t, d in enumerate(counted)]
-                yield to_ball(chance), [(v, each * c + extra) for (v, c), extra in zip(types, more, strict=True)]
+                chance = Fraction(ways, math.comb(sum(left), draws)) * (Fraction(counts[begun], arms) if rest else 1)
+                more = [step * d + (rest if t == begun else 0) for t, d in enumerate(counted)]
+                yield to_ball(chance), [(v, pulls * c + extra) for (v, c), extra in zip(types, more, strict=True)]
 
 
 def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
@@ -292,11 +292,11 @@ def _success_law(game: Game, types: CheckedMeans, left: int) -> list[Ball]:
                 more = [arb_poly([0])] * (len(ties) + others)
                 for j in range((others if laws[u][s] != 0 else 0) + 1):
                     term = low ** (others - j) * top**j * math.comb(others, j)
-                    more = [part + (ties[i - j] * term if 0 <= i - j < len(ties) else 0) for i, part in enumerate(more)]
+                    more = [poly + (ties[i - j] * term if 0 <= i - j < len(ties) else 0) for i, poly in enumerate(more)]
                 ties = more
-            totals[t] += sum((part * to_ball(Fraction(1, j + 1)) for j, part in enumerate(ties)), arb_poly([0]))
+            totals[t] += sum((poly * to_ball(Fraction(1, j + 1)) for j, poly in enumerate(ties)), arb_poly([0]))
     total = sum(
-        (part * _binomial_polynomial(v, left) for part, (v, _) in zip(totals, types, strict=True)), arb_poly([0])
+        (poly * _binomial_polynomial(v, left) for poly, (v, _) in zip(totals, types, strict=True)), arb_poly([0])
     )
     return [total[j] + skipped for j in range(game.length + 1)]
 
@@ -323,9 +323,9 @@ def _vector_rewards(game: Game, name: str, copies: tuple[int, ...]) -> VectorRew
     for types, weight in realised.items():
         if len(types) > 1:
             excess += to_ball(weight) * (committed_mean(game, types) - to_ball(mean_of(types)))
-        part = varied if len(types) > 1 else level
+        sums = varied if len(types) > 1 else level
         for key, award in awards_by_score(game, types).items() if game.contested else ():
-            part[key] = part.get(key, arb(0)) + to_ball(weight) * award
+            sums[key] = sums.get(key, arb(0)) + to_ball(weight) * award
     mean = sum((weight * mean_of(types) for types, weight in realised.items()), Fraction(0))
     return VectorRewards(sum(copies), mean, excess, varied, level)
 
@@ -366,10 +366,10 @@ def attack(data: dict[str, Any], tolerance: Fraction) -> str:
     only(witness, ("market", "copies", "honest", "copied", "gain"), "the witness")
     only(witness["copies"], [str(agent["name"]) for agent in witness["market"]["agents"]], "what is registered")
     audited, game = Game(data["market"], data["mechanism"]), Game(witness["market"], data["mechanism"])
-    for part in ("horizon", "share", "bernoulli", "n"):
-        require(getattr(audited, part) == getattr(game, part), f"the witness is of another market: its {part} differs")
+    for fact in ("horizon", "share", "bernoulli", "n"):
+        require(getattr(audited, fact) == getattr(game, fact), f"the witness is of another market: its {fact} differs")
     require(audited.priors[name] == game.priors[name], "the witness is of another market: the agent's priors differ")
-    copies = {each: tuple(map(whole, witness["copies"][each])) for each in game.priors}
+    copies = {agent: tuple(map(whole, witness["copies"][agent])) for agent in game.priors}
     honest = _payoff(game, name, {**copies, name: (1,) * len(copies[name])}) * to_ball(game.share)
     copied = _payoff(game, name, copies) * to_ball(game.share)
     for key, value in (("honest", honest), ("copied", copied), ("gain", copied - honest)):
@@ -462,7 +462,7 @@ def scan_honesty(data: dict[str, Any]) -> str:
     priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
     require(isinstance(priors, list) and len(priors) > 0, "the agent's priors are not given")
     exact = [dict(prior(atoms)) for atoms in priors]
-    require(all(each == exact[0] for each in exact), "the agent's originals do not have one prior")
+    require(all(law == exact[0] for law in exact), "the agent's originals do not have one prior")
     means = _score_law(argument["law"], pulls)
     require(means == sorted(exact[0]), "the means of the score law are not the possible means of the agent's prior")
     return (
@@ -486,9 +486,9 @@ def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:
 
 def _fraction(text: object) -> Fraction:
     """Return a fraction in lowest terms, written as text."""
-    found = FRACTION.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = FRACTION.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise RejectedError(f"{text!r} is not a fraction")
-    numerator, denominator = map(int, found.groups())
+    numerator, denominator = map(int, match.groups())
     require(math.gcd(numerator, denominator) == 1, f"{text!r} is not in lowest terms")
     return Fraction(numerator, denominator)

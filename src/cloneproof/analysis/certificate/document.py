@@ -126,22 +126,24 @@ class CertifiedMechanism:
 
 
 SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
-    "etc": lambda made: made.trial is None and not made.uniform,
-    "uniform-etc": lambda made: made.uniform,
-    "holdout-h-etc without an award": lambda made: made.uniform,
-    "h-etc-r": lambda made: made.trial is not None and made.fresh is None,
-    "holdout-h-etc": lambda made: made.fresh is not None and made.trial == (made.max_arms or 0) * made.m + made.fresh,
-    COMPOSED: lambda made: True,
+    "etc": lambda shape: shape.trial is None and not shape.uniform,
+    "uniform-etc": lambda shape: shape.uniform,
+    "holdout-h-etc without an award": lambda shape: shape.uniform,
+    "h-etc-r": lambda shape: shape.trial is not None and shape.fresh is None,
+    "holdout-h-etc": lambda shape: (
+        shape.fresh is not None and shape.trial == (shape.max_arms or 0) * shape.m + shape.fresh
+    ),
+    COMPOSED: lambda shape: True,
 }  # by the names of the catalogue; what is composed of rules by hand has none
 
 
 def certified_mechanism(data: dict[str, Any]) -> CertifiedMechanism:
     """Return the mechanism, if it can be checked and its name fits."""
-    made, name = mechanism_shape(data), data["name"]
-    known = isinstance(name, str) and name in SHAPES
-    require(known, f"the mechanism's name {name!r} is not one of {', '.join(SHAPES)}")
-    require(SHAPES[name](made), f"the mechanism's name {name!r} does not fit its rules and its score")
-    return made
+    shape, name = mechanism_shape(data), data["name"]
+    fits = isinstance(name, str) and name in SHAPES
+    require(fits, f"the mechanism's name {name!r} is not one of {', '.join(SHAPES)}")
+    require(SHAPES[name](shape), f"the mechanism's name {name!r} does not fit its rules and its score")
+    return shape
 
 
 def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
@@ -151,8 +153,8 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
     only(data, ("name", "agent", "arm", "restart", "score", "sample", "fallback"), "the mechanism")
     agent, arm = data["agent"], data["arm"]
     for level in (arm, agent) if agent is not None else (arm,):
-        known = isinstance(level, dict) and level.get("rule") in LEVEL_KEYS
-        require(known, "not explore, then commit")
+        fits = isinstance(level, dict) and level.get("rule") in LEVEL_KEYS
+        require(fits, "not explore, then commit")
         only(level, LEVEL_KEYS[level["rule"]], f"a level's rule {level['rule']!r}")
         etc = level["rule"] == "etc"
         require(not etc or level["choice"] == "commit", "not explore, then commit")
@@ -178,16 +180,16 @@ def _score(score: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
     if score is None:
         return None, None
     kind = score.get("kind") if isinstance(score, dict) else None
-    known = isinstance(kind, str) and set(score) == SCORE_KEYS.get(kind)
-    require(known, "only scores of all or of fresh rewards are checked")
+    fits = isinstance(kind, str) and set(score) == SCORE_KEYS.get(kind)
+    require(fits, "only scores of all or of fresh rewards are checked")
     return whole(score["rounds"]) if kind == "hold-out" else None, whole(score["max_arms"])
 
 
 def argument_kind(data: dict[str, Any]) -> str | None:
     """Return the theorem on slots that a clone-proof verdict rests on; None if it rests on none."""
     argument = data.get("argument")
-    found = argument.get("kind") if data.get("verdict") == "clone-proof" and isinstance(argument, dict) else None
-    return found if found in (SCAN, BARS) else None
+    kind = argument.get("kind") if data.get("verdict") == "clone-proof" and isinstance(argument, dict) else None
+    return kind if kind in (SCAN, BARS) else None
 
 
 def name_fits(mechanism: dict[str, Any], numbers: Callable[[dict[str, Any]], object]) -> bool:

@@ -175,10 +175,10 @@ def _scan_rules(mechanism: dict[str, Any], law: dict[str, Any]) -> CertificateFa
 
 def _bars_rules(mechanism: dict[str, Any]) -> CertificateFacts:
     bars, draws = bars_numbers(mechanism)
-    each = (f"{float(credit):g} (stake {stake})" for credit, stake in bars)
+    earnings = (f"{float(credit):g} (stake {stake})" for credit, stake in bars)
     return (
         ("agents", "slots of all agents in one order; the one that has failed least often is shown"),
-        ("arms", f"{draws} draws; a view costs a point, and a click earns {', then '.join(each)}"),
+        ("arms", f"{draws} draws; a view costs a point, and a click earns {', then '.join(earnings)}"),
     )
 
 
@@ -190,13 +190,13 @@ def prior_words(priors: list[list[list[float]]] | None) -> str:
     """
     if priors is None:
         return "a continuous prior, on which nothing depends"
-    each = [" or ".join(f"{_number(mean)} ({_number(weight)})" for mean, weight in atoms) for atoms in priors]
-    each = [_number(atoms[0][0]) if len(atoms) == 1 else text for atoms, text in zip(priors, each, strict=True)]
-    if len(each) == 1:
-        return f"1 original, {each[0]}"
-    if len(set(each)) == 1:
-        return f"{len(each)} originals, each {each[0]}"
-    return f"{len(each)} originals: {'; '.join(each)}"
+    texts = [" or ".join(f"{_number(mean)} ({_number(weight)})" for mean, weight in atoms) for atoms in priors]
+    texts = [_number(atoms[0][0]) if len(atoms) == 1 else text for atoms, text in zip(priors, texts, strict=True)]
+    if len(texts) == 1:
+        return f"1 original, {texts[0]}"
+    if len(set(texts)) == 1:
+        return f"{len(texts)} originals, each {texts[0]}"
+    return f"{len(texts)} originals: {'; '.join(texts)}"
 
 
 def _level(rule: dict[str, Any]) -> str:

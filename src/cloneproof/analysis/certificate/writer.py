@@ -72,33 +72,33 @@ def first_difference(data: dict[str, Any], market: Market | None, running: Mecha
     return next(chain(in_market, in_mechanism), None)
 
 
-def market_differences(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
+def market_differences(certified: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
     """Agents, priors, horizon, share and rewards, in this order."""
-    names = [[agent["name"] for agent in described["agents"]] for described in (found, expected)]
+    names = [[agent["name"] for agent in described["agents"]] for described in (certified, expected)]
     if names[0] != names[1]:
         yield _unlike("market", "its agents are", *map(brief, names))
-    for own, other in zip(found["agents"], expected["agents"], strict=True):
+    for own, other in zip(certified["agents"], expected["agents"], strict=True):
         if own["priors"] != other["priors"]:
             yield _unlike("market", f"{own['name']!r} has", prior_words(own["priors"]), prior_words(other["priors"]))
     words = {"horizon": "its horizon is", "share": "its share is", "rewards": "its rewards are", "ends": "it ends"}
     for key, said in words.items():
-        own, other = (each.get(key, "at-horizon") for each in (found, expected))
+        own, other = (market.get(key, "at-horizon") for market in (certified, expected))
         if own != other:
             yield _unlike("market", said, brief(own), brief(other))
 
 
-def mechanism_differences(found: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
-    """Compare part by part, the name first; a missing part counts as none, and a composition may have any name."""
-    for part in dict.fromkeys(["name", *expected, *found]):
-        own, other = found.get(part), expected.get(part)
-        if part == "name" and COMPOSED in (own, other):
+def mechanism_differences(certified: dict[str, Any], expected: dict[str, Any]) -> Iterator[str]:
+    """Compare field by field, the name first; a missing field counts as none, and a composition may have any name."""
+    for field in dict.fromkeys(["name", *expected, *certified]):
+        own, other = certified.get(field), expected.get(field)
+        if field == "name" and COMPOSED in (own, other):
             continue
         if isinstance(own, dict) and isinstance(other, dict):
             for key in dict.fromkeys([*other, *own]):
                 if own.get(key) != other.get(key):
-                    yield _unlike("mechanism", f"{part} {key} is", brief(own.get(key)), brief(other.get(key)))
+                    yield _unlike("mechanism", f"{field} {key} is", brief(own.get(key)), brief(other.get(key)))
         elif own != other:
-            yield _unlike("mechanism", f"its {part} is", brief(own), brief(other))
+            yield _unlike("mechanism", f"its {field} is", brief(own), brief(other))
 
 
 def _unlike(what: str, words: str, own: str, other: str) -> str:
@@ -176,10 +176,10 @@ def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
 def _check_proven(audit: Audit) -> None:
     """Refuse an attack whose payoffs are not enclosed in balls, and say what to do instead."""
     witness = audit.worst
-    inexact = [each.kind for each in (witness.honest, witness.copied, witness.gain) if each.kind != "proven"]
+    inexact = [payoff.kind for payoff in (witness.honest, witness.copied, witness.gain) if payoff.kind != "proven"]
     if not inexact:
         return
-    sampled = any((each.agent, each.copies) == (witness.agent, witness.copies) for each in audit.samples)
+    sampled = any((sample.agent, sample.copies) == (witness.agent, witness.copies) for sample in audit.samples)
     instead = (
         "a sampled verdict has a replay record instead: cp.results.write_replay(audit, path)"
         if sampled

@@ -141,7 +141,7 @@ def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Se
     """Return ln T of the arms that likeness matched in a question, given their likelihoods and `matched_laws`."""
     stacked = [np.stack([tables[arm] for arm in group]) for group in question.matched]
     if len(question.agents) == 1:
-        return sum((log_one_item(each, law) for each, law in zip(stacked, laws, strict=True)), np.zeros(1))
+        return sum((log_one_item(group, law) for group, law in zip(stacked, laws, strict=True)), np.zeros(1))
     first, second = np.stack(stacked, axis=1)
     return log_shared(first, second, *laws)
 
@@ -177,8 +177,8 @@ def question_weights(questions: Sequence[CopyQuestion]) -> FloatArray:
     single = np.array([float(len(question.agents) == 1) for question in questions])
     of = {"one": single.sum(), "alike": rarity.sum()}
     spent = sum(share for kind, share in SHARES.items() if of[kind])
-    each = {kind: SHARES[kind] / spent / of[kind] if of[kind] else 0.0 for kind in SHARES}
-    return np.asarray(len(questions) * (each["one"] * single + each["alike"] * rarity))
+    weights = {kind: SHARES[kind] / spent / of[kind] if of[kind] else 0.0 for kind in SHARES}
+    return np.asarray(len(questions) * (weights["one"] * single + weights["alike"] * rarity))
 
 
 def discoveries(log_e: FloatArray, weights: FloatArray, hypotheses: int, level: float) -> list[int]:
@@ -298,7 +298,7 @@ def boosted_e_values(
         target = np.exp(targets[number]) / (1 + len(discoveries(by_laws, weights[others], hypotheses, level)))
         p_value = 0.0
         for laws in reversed(log.matched_laws(question, folds)):
-            found = 1.0 if p_value == 1 else matched_p_value(log.evidence, question, laws, TRUST / float(target))
-            p_value = max(p_value, found)
+            by_law = 1.0 if p_value == 1 else matched_p_value(log.evidence, question, laws, TRUST / float(target))
+            p_value = max(p_value, by_law)
         log_e[number] = boosted(float(log_e[number]), p_value, float(target), TRUST)
     return log_e

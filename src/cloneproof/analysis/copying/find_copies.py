@@ -89,11 +89,11 @@ def find_copies(
             questions[number] = _judged(log, questions[number], float(own[number]))
             count_work((ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)) * len(questions[number].arms))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
-    found = set(discoveries(log_e, weights, len(questions), wanted))
+    discovered = set(discoveries(log_e, weights, len(questions), wanted))
     notes = notes_of(log, len(records), same)
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
-    groups = findings_of(log, questions, weights, found, ODDS)
+    groups = findings_of(log, questions, weights, discovered, ODDS)
     power = copy_power(log, questions, wanted, 0 if clock.spent else planted)
     if power is not None:
         count_work(planted * COPIES * (ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)))
@@ -164,8 +164,8 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
 
 
 def _check(records: Sequence[ArmRecord], same: Sequence[str]) -> None:
-    known = {(record.agent, record.arm) for record in records}
-    if len(known) < len(records):
+    arms = {(record.agent, record.arm) for record in records}
+    if len(arms) < len(records):
         raise CloneproofError("expected each arm of an agent once, got one twice; add up its rewards first")
     for record in records:
         fits = record.rounds >= 0 and -1e-9 <= record.total <= record.rounds * (1 + 1e-9)

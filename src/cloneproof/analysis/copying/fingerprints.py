@@ -64,9 +64,9 @@ class CellTable:
         self.rounds, self.totals, self.agents = rounds, totals, agents
         self.effects, levels = fit_cells(rounds, totals)
         noise = 1 / (totals.sum(axis=1) + 1)
-        known = 1 / (noise + LEAST_SPREAD)
-        self.centre = float(np.average(levels, weights=known))
-        beyond = float(np.average((levels - self.centre) ** 2 - noise, weights=known))
+        precision = 1 / (noise + LEAST_SPREAD)
+        self.centre = float(np.average(levels, weights=precision))
+        beyond = float(np.average((levels - self.centre) ** 2 - noise, weights=precision))
         self.spread = max(LEAST_SPREAD, max(beyond, 0.0) ** 0.5)
         self.levels, _ = self._levels(rounds, totals)
         owned = defaultdict(list)
@@ -86,13 +86,13 @@ class CellTable:
 
     def _levels(self, rounds: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the likeliest levels of arms (rows), and the squares of their standard errors."""
-        levels, known = np.full(len(rounds), self.centre), np.full(len(rounds), self.spread**-2)
+        levels, precision = np.full(len(rounds), self.centre), np.full(len(rounds), self.spread**-2)
         for _ in range(FEW_STEPS):
             chances = expit(levels[:, None] + self.effects)
-            known = (rounds * chances * (1 - chances)).sum(axis=1) + self.spread**-2
-            step = ((totals - rounds * chances).sum(axis=1) - (levels - self.centre) / self.spread**2) / known
+            precision = (rounds * chances * (1 - chances)).sum(axis=1) + self.spread**-2
+            step = ((totals - rounds * chances).sum(axis=1) - (levels - self.centre) / self.spread**2) / precision
             levels = levels + np.clip(step, -1, 1)
-        return levels, 1 / known + VARIANCES[-1] / len(self.effects)
+        return levels, 1 / precision + VARIANCES[-1] / len(self.effects)
 
     def _log_counts(self, rounds: FloatArray, totals: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Return ln of the likelihood of each arm's counts in each cell, at log-odds (the last axis) before effects."""
@@ -115,8 +115,8 @@ class CellTable:
         likely = np.exp(logs - logs.max(axis=(1, 2), keepdims=True))
         chances = even = np.full(logs.shape[1:], 1 / np.prod(logs.shape[1:]))
         for _ in range(STEPS):
-            each = likely * chances
-            shares = each / each.sum(axis=(1, 2), keepdims=True)
+            joint = likely * chances
+            shares = joint / joint.sum(axis=(1, 2), keepdims=True)
             chances = (shares.sum(axis=0) + EVEN * even) / (len(logs) + EVEN)
         return np.asarray(np.log(chances[:-1] / chances[:-1].sum()))
 
@@ -148,7 +148,7 @@ class CellTable:
         if own is None:
             own = np.stack([self._log_one(rounds[[arm]], totals[[arm]]) for arm in range(len(rounds))])
         grid, counts = self._on_grid(rounds, totals)
-        shared = [[_log_common(counts, part, v).sum(axis=0) for v in VARIANCES] for part in COMMON]
+        shared = [[_log_common(counts, rho, v).sum(axis=0) for v in VARIANCES] for rho in COMMON]
         one = [_smooth(counts.sum(axis=0), v).sum(axis=0) for v in VARIANCES]
         level, one_item = np.split(self._integral(grid, np.array([*shared, one])), [len(COMMON)])
         away = _grid(0.0, 0.0)
@@ -156,7 +156,7 @@ class CellTable:
         moved = np.stack(
             [self._log_counts(n, hits, x + away) for n, hits, x in zip(rounds, totals, levels, strict=True)]
         )
-        here = np.array([[_log_common(moved, part, v)[:, len(away) // 2].sum() for v in VARIANCES] for part in COMMON])
+        here = np.array([[_log_common(moved, rho, v)[:, len(away) // 2].sum() for v in VARIANCES] for rho in COMMON])
         return np.concatenate([level, own.sum(axis=0) + here - here[0], one_item])
 
     def one_agent(self, rounds: FloatArray, totals: FloatArray, weights: FloatArray) -> CellGroup:
@@ -228,12 +228,12 @@ class Fingerprints:
 
     def one_agent(self, arms: Sequence[int]) -> CellGroup:
         """Return the e-value of an agent's arms, the average over tables, and the group that says most."""
-        found = []
+        groups = []
         for table in self.tables:
             kept = table.largest(arms, MOST_ARMS)
             one = table.one_agent(*table.counts(kept), table.weights({table.agents[kept[0]]}))
-            found.append(one._replace(arms=tuple(kept[row] for row in one.arms)))
-        return averaged(found)
+            groups.append(one._replace(arms=tuple(kept[row] for row in one.arms)))
+        return averaged(groups)
 
     def log_two_agents(self, pairs: Sequence[Sequence[int]], trust: float, alike: Sequence[tuple[int, int]]) -> float:
         """Return ln of the e-value of matched pairs of two agents' arms, each one item with the probability `trust`.
@@ -248,10 +248,10 @@ class Fingerprints:
         return float(np.logaddexp.reduce(values) - np.log(len(values)))
 
 
-def averaged(found: Sequence[CellGroup]) -> CellGroup:
+def averaged(groups: Sequence[CellGroup]) -> CellGroup:
     """Return the average of e-values of tables, with the group of the largest."""
-    best = max(found, key=lambda one: one.log_e)
-    return best._replace(log_e=float(np.logaddexp.reduce([one.log_e for one in found]) - np.log(len(found))))
+    best = max(groups, key=lambda one: one.log_e)
+    return best._replace(log_e=float(np.logaddexp.reduce([one.log_e for one in groups]) - np.log(len(groups))))
 
 
 def _log_factor(evidence: FloatArray, weights: FloatArray) -> float:
@@ -295,9 +295,9 @@ def _smooth(logs: FloatArray, variance: float) -> FloatArray:
     return np.asarray(np.log(np.maximum(likely, TINY)) + tops)
 
 
-def _log_common(logs: FloatArray, part: float, variance: float) -> FloatArray:
-    """Return ln of the evidence of arms (the first axis) that have a part of the variance in common."""
-    return _smooth(_smooth(logs, (1 - part) * variance).sum(axis=0), part * variance)
+def _log_common(logs: FloatArray, rho: float, variance: float) -> FloatArray:
+    """Return ln of the evidence of arms (the first axis) that share the part rho of the variance."""
+    return _smooth(_smooth(logs, (1 - rho) * variance).sum(axis=0), rho * variance)
 
 
 def fit_cells(rounds: FloatArray, totals: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -317,8 +317,8 @@ def fit_cells(rounds: FloatArray, totals: FloatArray) -> tuple[FloatArray, Float
             chances = expit(levels[:, None] + effects)
             information = rounds * chances * (1 - chances)
             counted = 1 / (1 + TYPICAL * information)
-            misfit, known = ((counted * each).sum(axis=axis) for each in (totals - rounds * chances, information))
-            step = np.clip(misfit / (known + 1.0), -1, 1)
+            misfit, precision = ((counted * term).sum(axis=axis) for term in (totals - rounds * chances, information))
+            step = np.clip(misfit / (precision + 1.0), -1, 1)
             effects, levels = (effects + step, levels) if axis == 0 else (effects, levels + step)
         effects, levels = effects - effects.mean(), levels + effects.mean()
     return effects, levels

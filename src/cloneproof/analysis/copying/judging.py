@@ -204,11 +204,11 @@ def _log_largest(tables: FloatArray, law: RateLaw) -> FloatArray:
         evidence.append(law.evidence(products[-1]))
     largest: list[FloatArray] = [np.zeros(1)]
     for subset in range(1, len(evidence)):
-        rest = part = subset & (subset - 1)
+        rest = others = subset & (subset - 1)
         best = evidence[subset]
-        while part:  # the other blocks that hold the lowest arm
-            part = (part - 1) & rest
-            block = part | (subset ^ rest)
+        while others:  # the other blocks that hold the lowest arm
+            others = (others - 1) & rest
+            block = others | (subset ^ rest)
             best = np.maximum(best, evidence[block] + largest[subset ^ block])
         largest.append(best)
     return largest[-1]
@@ -315,7 +315,7 @@ def joined(count: int, pairs: list[tuple[int, int]]) -> list[tuple[int, ...]]:
     members: dict[int, list[int]] = {}
     for one in range(count):
         members.setdefault(top(one), []).append(one)
-    return [tuple(each) for each in members.values()]
+    return [tuple(group) for group in members.values()]
 
 
 def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
@@ -325,12 +325,12 @@ def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
     (('a', 'x'), ('b', 'y'))
     """
     taken: set[Arm] = set()
-    found = []
+    chosen = []
     for pair in pairs:
         if taken.isdisjoint(pair):
             taken.update(pair)
-            found.append(pair)
-    return tuple(found)
+            chosen.append(pair)
+    return tuple(chosen)
 
 
 def _log_alone(log_likelihood: FloatArray, prior: FloatArray) -> float:

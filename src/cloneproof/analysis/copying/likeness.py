@@ -64,18 +64,18 @@ def alike(records: Sequence[ArmRecord], same: Sequence[str]) -> Links:
     Links enough pairs to join similar arms of one agent, and one to each for arms of two agents.
     """
     agents = [record.agent for record in records]
-    found: dict[tuple[int, int], list[Likeness]] = defaultdict(list)
+    ways_by_pair: dict[tuple[int, int], list[Likeness]] = defaultdict(list)
     for name in same:
         values = {number: record.features[name] for number, record in enumerate(records) if name in record.features}
         texts = {number: value for number, value in values.items() if isinstance(value, str)}
         vectors = {number: value for number, value in values.items() if not isinstance(value, str)}
         for pair, one in {**_texts_alike(texts, agents), **_vectors_alike(vectors, agents)}.items():
-            found[pair].append(one._replace(words=f"{name} {one.words}"))
+            ways_by_pair[pair].append(one._replace(words=f"{name} {one.words}"))
     return {
         pair: Likeness(
             "; ".join(one.words for one in ways), max(one.rarity for one in ways), any(one.same for one in ways)
         )
-        for pair, ways in sorted(found.items())
+        for pair, ways in sorted(ways_by_pair.items())
     }
 
 
@@ -102,7 +102,7 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
         return links
     names = tuple(written)  # different texts, so that one that a thousand arms share is compared once
     compared = _near_texts(tuple(written.values()))
-    near = {(names[one], names[other]): each for (one, other), each in compared.items()}
+    near = {(names[one], names[other]): likeness for (one, other), likeness in compared.items()}
     sharers = {text: set(own) for text, own in owned.items()}
     for one, other in near:
         sharers[one].update(owned[other])
@@ -140,7 +140,7 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
     >>> [(found.equal, len(found.arms)) for found in duplicates(mugs, ["title"])]
     [(True, 2), (False, 3)]
     """
-    found = []
+    listed = []
     for name in [*same, "arm"]:
         owned: dict[str, list[int]] = defaultdict(list)
         for number, record in enumerate(records):
@@ -160,8 +160,8 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
         for equal, text, arms in groups:
             original = records[arms[0]].features.get(name, records[arms[0]].arm)
             places = tuple((records[arm].agent, records[arm].arm) for arm in arms)
-            found.append(Duplicates(name, equal, original if isinstance(original, str) else text, places))
-    return tuple(sorted(found, key=lambda one: (not one.equal, len(one.agents) > MOST_SHARING, -len(one.arms))))
+            listed.append(Duplicates(name, equal, original if isinstance(original, str) else text, places))
+    return tuple(sorted(listed, key=lambda one: (not one.equal, len(one.agents) > MOST_SHARING, -len(one.arms))))
 
 
 class NearText(NamedTuple):
@@ -219,9 +219,9 @@ def _candidates(
             one, other = np.triu_indices(len(block), 1)
             members = np.array(block)
             pairs.append(members[one] * len(texts) + members[other])
-    found = np.sort(np.concatenate(pairs))
-    found = found[np.diff(found, prepend=-1) > 0]
-    return found // len(texts), found % len(texts)
+    codes = np.sort(np.concatenate(pairs))
+    codes = codes[np.diff(codes, prepend=-1) > 0]
+    return codes // len(texts), codes % len(texts)
 
 
 def _vectors_alike(vectors: Mapping[int, Iterable[float]], agents: Sequence[str]) -> Links:

@@ -153,9 +153,9 @@ def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) 
     blocks: list[tuple[int, ...]] = []
     beginning = reached = len(order) * np.log(theta) - log_rising(theta, len(order))
     on_the_way: list[float] = []
-    for part in np.split(order, list(cuts)):
-        found, gains = _merge(log_likelihood[part], prior, theta)
-        blocks += [tuple(sorted(int(part[arm]) for arm in block)) for block in found]
+    for arms in np.split(order, list(cuts)):
+        merged, gains = _merge(log_likelihood[arms], prior, theta)
+        blocks += [tuple(sorted(int(arms[arm]) for arm in block)) for block in merged]
         for gain in gains:
             reached += gain
             on_the_way.append(float(reached))

@@ -34,14 +34,14 @@ def copy_power(log: SearchedLog, questions: Sequence[CopyQuestion], level: float
     needed = np.log(len(asked) / (level * question_weights(asked)[-1]))
     dice = np.random.default_rng(SEED)
     starts = dice.integers(0, len(order) - COPIES + 1, draws)
-    found = sum(_log_planted(log, order[start : start + COPIES], dice) >= needed for start in starts)
-    return estimated_power(COPIES, int(found), draws)
+    hits = sum(_log_planted(log, order[start : start + COPIES], dice) >= needed for start in starts)
+    return estimated_power(COPIES, int(hits), draws)
 
 
-def estimated_power(copies: int, found: int, draws: int) -> CopyPower:
+def estimated_power(copies: int, hits: int, draws: int) -> CopyPower:
     """Return the chance and its interval, where so many of the planted items were found."""
-    low, high = beta.ppf(MISSED / 2, found, draws - found + 1), beta.ppf(1 - MISSED / 2, found + 1, draws - found)
-    return CopyPower(copies, found / draws, float(np.nan_to_num(low)), float(np.nan_to_num(high, nan=1.0)), draws)
+    low, high = beta.ppf(MISSED / 2, hits, draws - hits + 1), beta.ppf(1 - MISSED / 2, hits + 1, draws - hits)
+    return CopyPower(copies, hits / draws, float(np.nan_to_num(low)), float(np.nan_to_num(high, nan=1.0)), draws)
 
 
 def _log_planted(log: SearchedLog, arms: Sequence[int], dice: np.random.Generator) -> float:

@@ -259,8 +259,8 @@ def _best_share(first: FloatArray, second: FloatArray) -> float:
     """
     share = 0.5
     for _ in range(STEPS if len(first) else 0):
-        part = share * first
-        share = float((part / (part + (1 - share) * second)).mean())
+        weighted = share * first
+        share = float((weighted / (weighted + (1 - share) * second)).mean())
     return share
 
 

@@ -85,14 +85,14 @@ def title_of(text: str) -> Title:
     plain = (
         "".join(letter for letter in plain if not unicodedata.combining(letter)).replace("'", "").replace("\u2019", "")
     )
-    found = [_written(word) for word in WORD.findall(NUMBERED.sub(" ", plain))]
-    years = {word for word in found if YEAR.fullmatch(word)}
-    numbers = {word for word in found if any(letter.isdigit() for letter in word)} - years - ADVERTISING
-    words = [word for word in found if word not in years | numbers]
+    written = [_written(word) for word in WORD.findall(NUMBERED.sub(" ", plain))]
+    years = {word for word in written if YEAR.fullmatch(word)}
+    numbers = {word for word in written if any(letter.isdigit() for letter in word)} - years - ADVERTISING
+    words = [word for word in written if word not in years | numbers]
     variants = {word for word in words if word in VARIANT}
     naming = [word for word in words if word not in ADVERTISING | LINKING | variants]
     naming = naming or [word for word in words if word not in variants]
-    placed = [(word, sum(each in naming for each in found[:k])) for k, word in enumerate(found) if word in numbers]
+    placed = [(word, sum(one in naming for one in written[:k])) for k, word in enumerate(written) if word in numbers]
     return Title(
         frozenset(years), tuple(word for word, _ in placed), tuple(place for _, place in placed), frozenset(variants),
         tuple(naming),
@@ -130,7 +130,7 @@ def same_title(one: Title, other: Title, weights: Mapping[str, float]) -> bool:
     left, right = (list((Counter(title.words) - common).elements()) for title in (one, other))
     alike, short = 0.0, 0.0  # weights of words that are misspelt or shortened in one of the titles
     for word in list(left):
-        near = next((each for each in right if _misspelt(word, each) or _shortened(word, each)), None)
+        near = next((like for like in right if _misspelt(word, like) or _shortened(word, like)), None)
         if near is not None:
             weight = min(weights[word], weights[near])
             alike, short = alike + weight, short + (0.0 if _misspelt(word, near) else weight)

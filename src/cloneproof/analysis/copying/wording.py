@@ -25,7 +25,7 @@ GUARANTEE: Final = (
 
 
 def findings_of(
-    log: SearchedLog, questions: Sequence[CopyQuestion], weights: FloatArray, found: set[int], odds: float
+    log: SearchedLog, questions: Sequence[CopyQuestion], weights: FloatArray, discovered: set[int], odds: float
 ) -> tuple[CopyGroup, ...]:
     """Return the groups of every finding, then of the questions that came nearest; the strongest first in both.
 
@@ -34,17 +34,17 @@ def findings_of(
     """
     with np.errstate(divide="ignore"):
         strength = np.array([one.log_e for one in questions]) + np.log(weights)
-    order = sorted(range(len(questions)), key=lambda number: (number not in found, -strength[number]))
+    order = sorted(range(len(questions)), key=lambda number: (number not in discovered, -strength[number]))
     groups: list[CopyGroup] = []
-    for number in order[: len(found) + MOST_NEAR]:
+    for number in order[: len(discovered) + MOST_NEAR]:
         question, weight = questions[number], float(weights[number])
         if question.log_e == -np.inf:
             continue
         if len(question.agents) == 2:
-            groups.append(_across(log, question, weight, number in found))
+            groups.append(_across(log, question, weight, number in discovered))
             continue
         for place, (arms, probability, prior_odds) in enumerate(_named(log, question, odds)):
-            finding = number in found and place == 0  # one question, one finding
+            finding = number in discovered and place == 0  # one question, one finding
             groups.append(_within(log, question, weight, arms, probability, prior_odds, finding))
     return tuple(sorted(groups, key=lambda group: not group.found))
 
@@ -77,7 +77,7 @@ def _within(
     arms: list[int],
     probability: float,
     odds: float,
-    found: bool,
+    finding: bool,
 ) -> CopyGroup:
     value = _e_value(question)
     likened = "arms that are alike" if question.by_likeness else "any two arms"
@@ -87,10 +87,10 @@ def _within(
     )
     rows = _rows(log, arms, sorted(pair for pair in log.links if set(arms).issuperset(pair)))
     names = tuple((row.agent, row.arm) for row in rows)
-    return CopyGroup("one agent", question.agents, names, value, weight, probability, found, words, rows)
+    return CopyGroup("one agent", question.agents, names, value, weight, probability, finding, words, rows)
 
 
-def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool) -> CopyGroup:
+def _across(log: SearchedLog, question: CopyQuestion, weight: float, finding: bool) -> CopyGroup:
     value = _e_value(question)
     words = (
         f"One item in each pair explains the rewards {_times(value)} as well as two sellers do, of different items or "
@@ -99,7 +99,7 @@ def _across(log: SearchedLog, question: CopyQuestion, weight: float, found: bool
     arms = [arm for pair in question.matched for arm in pair]
     names = tuple((log.records[arm].agent, log.records[arm].arm) for arm in sorted(arms))
     rows = _rows(log, arms, question.matched)
-    return CopyGroup("across agents", question.agents, names, value, weight, None, found, words, rows)
+    return CopyGroup("across agents", question.agents, names, value, weight, None, finding, words, rows)
 
 
 def _rows(log: SearchedLog, arms: Sequence[int], pairs: Sequence[tuple[int, ...]]) -> tuple[MatchedArm, ...]:

@@ -417,7 +417,7 @@ def _served_slots(
         pull = pulls[decision.agent, decision.slot]
         return _coarse(seed, names.index(decision.agent), decision.slot + 1, pull=pull)
 
-    return [(each.agent, each.slot, each.phase) for each in _play(live, horizon, reward, late)]
+    return [(decision.agent, decision.slot, decision.phase) for decision in _play(live, horizon, reward, late)]
 
 
 def _first_difference(first: Sequence[object], second: Sequence[object]) -> int:

@@ -163,9 +163,9 @@ def strata_of(market: Market, short: bool = False) -> Strata:
     unit = 1.0 if short else max(min(weight for weight, _ in likely), 1.0 / MOST_REALISATIONS)
     means: list[Means] = []
     weights: list[float] = []
-    for weight, each in likely:
+    for weight, realisation in likely:
         times = math.ceil(weight / unit * (1.0 - 1e-9))
-        means += [each] * times
+        means += [realisation] * times
         weights += [weight / total / times] * times
     return Strata(tuple(means), tuple(weights))
 

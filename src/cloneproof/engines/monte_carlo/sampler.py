@@ -393,7 +393,7 @@ def sample(
 def _rows(outcomes: ChunkOutcomes[J], job: J, first: int, count: int) -> FloatArray:
     """Return one row per run: every payoff, then the regret; of a market with segments, in all and in each."""
     played = [outcomes(part, first, count) for part in job.parts]
-    return np.column_stack(with_sum([np.column_stack([each.payoff, each.regret]) for each in played]))
+    return np.column_stack(with_sum([np.column_stack([chunk.payoff, chunk.regret]) for chunk in played]))
 
 
 def identity(job: SamplingJob[Any], *more: object) -> str:

@@ -175,7 +175,7 @@ def regret_bounds(market: Market) -> Bounds:
 
 def served_bounds(market: Market, agent: str) -> Bounds:
     """Bound what an agent is served, in means of the arms pulled: at most all rounds, or pages, at its best mean."""
-    support = next(each.support for each in market.agents if each.name == agent)
+    support = next(provider.support for provider in market.agents if provider.name == agent)
     best = 1.0 if support is None else max(support)
     return Bounds(0.0, market.share * market.most_rounds * market.page_attention * best)
 
@@ -192,8 +192,8 @@ def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
     >>> reach_of([{"ana": (0.2, 0.8)}, {"ana": (0.2, 0.2)}], "ana")
     (1.0, 0.25)
     """
-    best = [max(each[agent]) for each in means]
-    return tuple(each / max(best) if each < max(best) else 1.0 for each in best)
+    best = [max(stratum[agent]) for stratum in means]
+    return tuple(mean / max(best) if mean < max(best) else 1.0 for mean in best)
 
 
 def cut(values: FloatArray, bounds: Sequence[Bounds], reach: FloatArray | None = None) -> FloatArray:
@@ -294,7 +294,7 @@ class RunTotals:
         weights = np.array(self.estimands.weights)[:, None]
         room = self.estimands.room
         ways = (guesses, np.minimum(guesses, room), np.maximum(guesses, -room))
-        passes = [np.add.accumulate((weights * (values - each)) ** 2, axis=1)[:, -1] for each in ways]
+        passes = [np.add.accumulate((weights * (values - guess)) ** 2, axis=1)[:, -1] for guess in ways]
         return RunTotals(
             self.estimands,
             self.count + len(values),
@@ -342,7 +342,7 @@ class RunTotals:
             return widest
         scale = np.where(self.estimands.scale > 0.0, self.estimands.scale, 1.0)
         any_guess, low_guess, high_guess = self.variations
-        sides = np.stack([np.stack([any_guess, each], axis=1) for each in (low_guess, high_guess)])
+        sides = np.stack([np.stack([any_guess, guess], axis=1) for guess in (low_guess, high_guess)])
         scales = np.stack([scale, scale / 2], axis=1)
         widths = deviations(sides, scales, alpha, self.estimands.bold).max(axis=0) / self.count
         bias = np.array([b.bias for b in bounds])
