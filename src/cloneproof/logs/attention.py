@@ -55,14 +55,14 @@ def by_attention(
         if cell.position is not None:
             strata[cell.agent, cell.arm, cell.segment][cell.position] = cell.rounds, float(cell.total / unit)
             rows[cell.position] += cell.rows
-    found = {place: attention(list(strata.values()), min(rows), place) for place in sorted(rows)}
-    missing = [place for place, each in found.items() if each is None]
+    by_place = {place: attention(list(strata.values()), min(rows), place) for place in sorted(rows)}
+    missing = [place for place, own in by_place.items() if own is None]
     kind = f"a place that shares no item with place {min(rows, default=1)} that earned something in both"
     faults = (
         [Fault(kind, sum(rows[place] for place in missing), "row", f"place {missing[0]}", YOUNG)] if missing else []
     )
-    places = tuple(each for each in found.values() if each is not None)
-    return _merged(cells, {each.place: each.attention for each in places}, unit), places, faults
+    places = tuple(own for own in by_place.values() if own is not None)
+    return _merged(cells, {own.place: own.attention for own in places}, unit), places, faults
 
 
 def attention(items: Sequence[PlaceSums], first: int, place: int) -> PlaceAttention | None:
@@ -78,7 +78,7 @@ def attention(items: Sequence[PlaceSums], first: int, place: int) -> PlaceAttent
     if place == first:
         return PlaceAttention(place, views, mean, 1.0, 1.0, 1.0, len(own))
     both = [(*cells[place], *cells[first]) for cells in items if place in cells and first in cells]
-    shared = [each for each in both if each[0] and each[2]]
+    shared = [pair for pair in both if pair[0] and pair[2]]
     here = math.fsum(c * m / (n + m) for n, c, m, _ in shared)
     there = math.fsum(d * n / (n + m) for n, _, m, d in shared)
     if not here or not there:
@@ -99,11 +99,11 @@ def _merged(cells: Sequence[ArmSums], weights: Mapping[int, float], unit: Fracti
         seen[key] += weights.get(cell.position or 0, 0.0) * cell.rounds
     sums: dict[Any, float] = defaultdict(float)  # of the segments of an item so far: their whole rounds add up to its
     counted = []
-    for (agent, arm, segment), each in merged.items():
+    for (agent, arm, segment), item in merged.items():
         before = _whole(sums[agent, arm])
         sums[agent, arm] += seen[agent, arm, segment]
-        rounds = max(_whole(sums[agent, arm]) - before, math.ceil(each.total / unit))
-        counted.append(replace(each, rounds=rounds, position=None))
+        rounds = max(_whole(sums[agent, arm]) - before, math.ceil(item.total / unit))
+        counted.append(replace(item, rounds=rounds, position=None))
     return counted
 
 

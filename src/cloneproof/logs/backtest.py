@@ -87,32 +87,32 @@ def backtest(
 
     Policies that cannot run or have no time are left out, and sessions stop when time is over.
     """
-    halves = [[each for each in log.propensities if each.half == half] for half in (0, 1)]
+    halves = [[sums for sums in log.propensities if sums.half == half] for half in (0, 1)]
     if not all(halves):
         return None
-    rows = sum(each.rows for each in log.propensities)
-    mean = sum(each.rewards for each in log.propensities) / rows
+    rows = sum(sums.rows for sums in log.propensities)
+    mean = sum(sums.rewards for sums in log.propensities) / rows
     logged = Estimate(mean, Z95 * float(np.sqrt(mean * (1 - mean) / rows)), "estimated", "the log's own mean, 95 %")
     targets: dict[str, Mechanism | BlackBox | None] = {"every arm alike": None}
     if policy is not None:
         targets[policy.name] = policy
     if advised is not None and advised.ranked:
         targets[advised.choice.name] = advised.choice.mechanism
-    found = []
-    for number, (name, made) in enumerate(targets.items()):
+    results = []
+    for number, (name, target) in enumerate(targets.items()):
         if clock.spent:
             break
         try:
-            found.append(_crossed(name, made, halves, owners, rows, clock.share(len(targets) - number), seed))
+            results.append(_crossed(name, target, halves, owners, rows, clock.share(len(targets) - number), seed))
         except CloneproofError:
             continue
-    spread = max(each.most for each in log.propensities) / min(each.least for each in log.propensities)
-    return Backtest(logged, spread <= UNIFORM, tuple(found))
+    spread = max(sums.most for sums in log.propensities) / min(sums.least for sums in log.propensities)
+    return Backtest(logged, spread <= UNIFORM, tuple(results))
 
 
 def _crossed(
     name: str,
-    made: Mechanism | BlackBox | None,
+    policy: Mechanism | BlackBox | None,
     halves: list[list[PropensitySums]],
     owners: Sequence[LogOwner],
     rounds: int,
@@ -122,11 +122,11 @@ def _crossed(
     """Evaluate the policy's shares from one half on the other, both ways, and average."""
     judged = []
     for half in (0, 1):
-        model = {(each.agent, each.arm): each.rewards / each.rows for each in halves[1 - half]}
-        target = _shares(made, model, owners, rounds, clock.share(3 - half), seed)
+        model = {(sums.agent, sums.arm): sums.rewards / sums.rows for sums in halves[1 - half]}
+        target = _shares(policy, model, owners, rounds, clock.share(3 - half), seed)
         judged.append(_estimates(halves[half], target, model))
-    values, errors, effective = (np.array([each[k] for each in judged]) for k in range(3))
-    sizes = np.array([sum(each.rows for each in half) for half in halves], dtype=float)
+    values, errors, effective = (np.array([estimate[k] for estimate in judged]) for k in range(3))
+    sizes = np.array([sum(sums.rows for sums in half) for half in halves], dtype=float)
     parts = sizes / sizes.sum()
     means, widths = parts @ values, np.sqrt(parts**2 @ errors**2)
     left = float(effective.sum())
@@ -134,12 +134,12 @@ def _crossed(
     ips, snips, robust = (
         Estimate(float(mean), float(width), "estimated", method) for mean, width in zip(means, widths, strict=True)
     )
-    again, done = replayed(made, owners, rounds, clock, seed) if isinstance(made, Mechanism) else (None, 0)
+    again, done = replayed(policy, owners, rounds, clock, seed) if isinstance(policy, Mechanism) else (None, 0)
     return BacktestRow(name, ips, snips, robust, left, left < LEAST, again, done)
 
 
 def replayed(
-    made: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
+    policy: Mechanism, owners: Sequence[LogOwner], rounds: int, clock: Deadline, seed: int = 0
 ) -> tuple[Estimate | None, int]:
     """Replay a policy on the log: its mean reward, and the rounds played; None if rewards are not binary, or too few.
 
@@ -153,8 +153,8 @@ def replayed(
     if any(arm.squares != arm.total for mine in arms.values() for arm in mine):
         return None, 0
     left = {name: [[arm.rounds, int(arm.total)] for arm in mine] for name, mine in arms.items()}
-    live = session(made, {name: len(mine) for name, mine in arms.items()}, horizon=rounds, seed=seed)
-    most = affordable_rounds(made, sum(map(len, arms.values())))
+    live = session(policy, {name: len(mine) for name, mine in arms.items()}, horizon=rounds, seed=seed)
+    most = affordable_rounds(policy, sum(map(len, arms.values())))
     draws = np.random.default_rng(seed).random(min(rounds, most))
     total = done = 0
     for draw in draws:
@@ -175,7 +175,7 @@ def replayed(
 
 
 def _shares(
-    made: Mechanism | BlackBox | None,
+    policy: Mechanism | BlackBox | None,
     model: Mapping[ArmPlace, float],
     owners: Sequence[LogOwner],
     rounds: int,
@@ -185,14 +185,14 @@ def _shares(
     """Return how often each arm is served: evenly, or as the policy does in the end in a market with these means."""
     listed = {owner.name: [arm.place for arm in owner.arms if arm.place in model] for owner in owners}
     listed = {name: mine for name, mine in listed.items() if mine}
-    known = [arm for mine in listed.values() for arm in mine]
-    if not isinstance(made, Mechanism):
-        return {arm: 1 / len(known) for arm in known}
+    arms = [arm for mine in listed.values() for arm in mine]
+    if not isinstance(policy, Mechanism):
+        return {arm: 1 / len(arms) for arm in arms}
     priors = {name: [Point(min(max(model[arm], 0.0), 1.0)) for arm in mine] for name, mine in listed.items()}
     agents = [Agent(name, prior=prior) for name, prior in priors.items()]
-    last = min(rounds, affordable_rounds(made, len(known)))
+    last = min(rounds, affordable_rounds(policy, len(arms)))
     served: list[ArmPlace] = []
-    for record in islice(simulate(Market(agents, rounds), made, seed=seed), last):
+    for record in islice(simulate(Market(agents, rounds), policy, seed=seed), last):
         served.append(listed[record.agent][record.arm])
         if clock.spent:
             break
@@ -201,9 +201,9 @@ def _shares(
     return {arm: count / counts.total() for arm, count in counts.items()}
 
 
-def affordable_rounds(made: Mechanism, arms: int) -> int:
+def affordable_rounds(policy: Mechanism, arms: int) -> int:
     """Return how many rounds of a session take a few seconds at most."""
-    cheap = made.draws > 0 or made.arm.commits
+    cheap = policy.draws > 0 or policy.arm.commits
     return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
 
 
@@ -211,13 +211,13 @@ def _estimates(
     half: list[PropensitySums], target: Mapping[ArmPlace, float], model: Mapping[ArmPlace, float]
 ) -> tuple[list[float], list[float], float]:
     """Return IPS, SNIPS and DR on one half, the half-widths of their 95 % intervals, and the effective rows."""
-    rows = sum(each.rows for each in half)
-    q = np.array([target.get((each.agent, each.arm), 0.0) for each in half])
-    m = np.array([model.get((each.agent, each.arm), 0.0) for each in half])
-    one, r = np.array([each.weights for each in half]), np.array([each.weighted for each in half])
-    one2 = np.array([each.squares for each in half])
-    r2 = np.array([each.weighted_squares for each in half])
-    rr2 = np.array([each.squared_rewards for each in half])
+    rows = sum(arm.rows for arm in half)
+    q = np.array([target.get((arm.agent, arm.arm), 0.0) for arm in half])
+    m = np.array([model.get((arm.agent, arm.arm), 0.0) for arm in half])
+    one, r = np.array([arm.weights for arm in half]), np.array([arm.weighted for arm in half])
+    one2 = np.array([arm.squares for arm in half])
+    r2 = np.array([arm.weighted_squares for arm in half])
+    rr2 = np.array([arm.squared_rewards for arm in half])
     weights, squared = float(q @ one), float(q**2 @ one2)
     if weights <= 0:
         return [0.0, 0.0, 0.0], [1.0, 1.0, 1.0], 0.0
@@ -230,4 +230,5 @@ def _estimates(
         float(q**2 @ (rr2 - 2 * snips * r2 + snips**2 * one2)) * rows / weights**2,
         float(q**2 @ (rr2 - 2 * m * r2 + m**2 * one2)) / rows - (robust - direct) ** 2,
     ]
-    return [ips, snips, robust], [Z95 * float(np.sqrt(max(each, 0.0) / rows)) for each in noise], weights**2 / squared
+    widths = [Z95 * float(np.sqrt(max(variance, 0.0) / rows)) for variance in noise]
+    return [ips, snips, robust], widths, weights**2 / squared

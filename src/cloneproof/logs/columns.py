@@ -110,7 +110,7 @@ class LogColumns:
 
 
 def chosen_columns(
-    known: Sequence[str],
+    names: Sequence[str],
     given: Mapping[str, str | None],
     same: Sequence[str] = (),
     owners: bool = False,
@@ -124,60 +124,60 @@ def chosen_columns(
     >>> found.notes[0]
     'using `advertiser_id` as the agent'
     """
-    chosen = _named(known, given)
-    _refuse_positions(known, chosen.get("arm"))
+    chosen = _named(names, given)
+    _refuse_positions(names, chosen.get("arm"))
     notes: list[str] = []
-    free = [name for name in known if name not in chosen.values()]
+    free = [name for name in names if name not in chosen.values()]
 
     def guess(role: str) -> str | None:
-        found = guessed_column(GUESSES[role], free)
-        if found is not None:
-            chosen[role] = found
-            free.remove(found)
-            notes.append(f"using `{found}` as {ROLES[role]}" + (", with its sign turned" if found in COSTS else ""))
-        return found
+        column = guessed_column(GUESSES[role], free)
+        if column is not None:
+            chosen[role] = column
+            free.remove(column)
+            notes.append(f"using `{column}` as {ROLES[role]}" + (", with its sign turned" if column in COSTS else ""))
+        return column
 
     wanted = ["arm"] if owners else ["agent", "arm"]
     for role in wanted:
         if role not in chosen and guess(role) is None:
-            raise LogError(_nothing_for(role, known))
+            raise LogError(_nothing_for(role, names))
     if "count" not in chosen and "reward" not in chosen:
         lower = {name.lower() for name in free}
         aggregated = all(lower & set(GUESSES[role]) for role in ("count", "total")) and "reward" not in lower
         if aggregated:
             guess("total"), guess("count")
         elif guess("reward") is None:
-            raise LogError(_nothing_for("reward", known))
+            raise LogError(_nothing_for("reward", names))
     for role in ("time", "propensity"):
         if role not in chosen:
             guess(role)
     for name in segment:
-        if named_column(known, ROLES["segment"], name) in chosen.values():
+        if named_column(names, ROLES["segment"], name) in chosen.values():
             raise LogError(f"expected segments of users, got {brief(name)}, which means something else; name another")
     if not segment:
         segment = [name for name in [guess("segment")] if name is not None]
     chosen.pop("segment", None)
     for name in same:
-        named_column(known, "what is compared", name)
+        named_column(names, "what is compared", name)
     if owners:
         chosen.pop("agent", None)
     return LogColumns(**chosen, segment=tuple(dict.fromkeys(segment)), same=tuple(same), notes=tuple(notes))
 
 
-def guessed_column(usual: Sequence[str], known: Sequence[str]) -> str | None:
+def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:
     """Return the column with the first of these usual names, ignoring case and blanks; None if there is none.
 
     >>> guessed_column(("arena_score", "elo rating"), ["model", "Elo  Rating"])
     'Elo  Rating'
     """
-    plain = {" ".join(name.lower().split()): name for name in reversed(known)}
+    plain = {" ".join(name.lower().split()): name for name in reversed(names)}
     return next((plain[name.lower()] for name in usual if name.lower() in plain), None)
 
 
-def _refuse_positions(known: Sequence[str], arm: str | None) -> None:
+def _refuse_positions(names: Sequence[str], arm: str | None) -> None:
     """Refuse Vowpal Wabbit's lines where positions would stand for items."""
-    tagged = arm is not None or any(name in known for name in TAGS)
-    if any(name in known for name in POSITIONS) and (not tagged or arm in POSITIONS):
+    tagged = arm is not None or any(name in names for name in TAGS)
+    if any(name in names for name in POSITIONS) and (not tagged or arm in POSITIONS):
         raise LogError(
             "expected rows that name the item that was served, got Vowpal Wabbit's lines, whose _label_Action is a "
             "position in the list of its own row, and whose actions have no _tag and no id; name what tells them apart "
@@ -185,9 +185,9 @@ def _refuse_positions(known: Sequence[str], arm: str | None) -> None:
         )
 
 
-def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
+def _named(names: Sequence[str], given: Mapping[str, str | None]) -> dict[str, str]:
     """Return the columns that the caller named, if they make sense together."""
-    chosen = {role: named_column(known, ROLES[role], name) for role, name in given.items() if name is not None}
+    chosen = {role: named_column(names, ROLES[role], name) for role, name in given.items() if name is not None}
     if len(set(chosen.values())) < len(chosen):
         twice = next(name for name in chosen.values() if list(chosen.values()).count(name) > 1)
         raise LogError(f"expected a column for each meaning, got {brief(twice)} for two of them; name another one")
@@ -200,23 +200,23 @@ def _named(known: Sequence[str], given: Mapping[str, str | None]) -> dict[str, s
     return chosen
 
 
-def named_column(known: Sequence[str], meaning: str, name: str, error: type[CloneproofError] = LogError) -> str:
+def named_column(names: Sequence[str], meaning: str, name: str, error: type[CloneproofError] = LogError) -> str:
     """Return the name of a column, or raise an error if there is none of that name."""
-    if name in known:
+    if name in names:
         return name
-    near = did_you_mean(str(name), known)
-    raise error(f"expected the column {brief(name)} for {meaning}, got none of that name; {near}{_listed(known)}")
+    near = did_you_mean(str(name), names)
+    raise error(f"expected the column {brief(name)} for {meaning}, got none of that name; {near}{_listed(names)}")
 
 
-def _nothing_for(role: str, known: Sequence[str]) -> str:
+def _nothing_for(role: str, names: Sequence[str]) -> str:
     other = ", or whose arm it is by --owners FILE" if role == "agent" else ""
     return (
         f"expected a column for {ROLES[role]}, got none with a usual name; name it by "
-        f"--{role} COLUMN{other}; {_listed(known)}"
+        f"--{role} COLUMN{other}; {_listed(names)}"
     )
 
 
-def _listed(known: Sequence[str]) -> str:
-    shown = ", ".join(brief(name) for name in known[:MOST_LISTED])
-    more = len(known) - MOST_LISTED
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(brief(name) for name in names[:MOST_LISTED])
+    more = len(names) - MOST_LISTED
     return f"the columns are {shown}" + (f" and {more:,} more" if more > 0 else "")

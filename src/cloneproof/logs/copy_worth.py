@@ -72,7 +72,7 @@ class CopyWorth:
             "with_copies": to_data(self.copied),
             **fields_of(self, "once", "gain", "times", "horizon", "remark"),
             **(fields_of(self, "by_segment") if self.by_segment else {}),
-            "shorter": [fields_of(each, "horizon", "copied", "once", "gain", "times") for each in self.shorter],
+            "shorter": [fields_of(worth, "horizon", "copied", "once", "gain", "times") for worth in self.shorter],
         }
 
 
@@ -104,11 +104,11 @@ def worth_of_copies(
     try:
         return list(_exact(market, policy, owners, valued))
     except CloneproofError:
-        found = []
+        worths = []
     for number, owner in enumerate(valued):
         left = clock.share(len(valued) - number).left or 0.0
-        found.append(_sampled(market, policy, owner, owners, left, seed, min(short, market.horizon)))
-    return found
+        worths.append(_sampled(market, policy, owner, owners, left, seed, min(short, market.horizon)))
+    return worths
 
 
 def _exact(
@@ -120,11 +120,11 @@ def _exact(
     """Yield the worths by the closed form."""
     if isinstance(policy, BlackBox):
         raise CloneproofError("a black box has no closed form")
-    registered, made = {owner.name: owner.copies for owner in owners}, policy(market)
-    copied = evaluate(market, made, registered, engine="closed-form")
+    registered, mechanism = {owner.name: owner.copies for owner in owners}, policy(market)
+    copied = evaluate(market, mechanism, registered, engine="closed-form")
     for owner in valued:
         once = registered | {owner.name: (1,) * len(owner.copies)}
-        honest = evaluate(market, made, once, engine="closed-form")
+        honest = evaluate(market, mechanism, once, engine="closed-form")
         worth = compared(payoff_of(honest, owner.name), payoff_of(copied, owner.name))
         parts = {name: own.gain for name, own in worth.by_segment.items()}
         yield CopyWorth(owner, market.horizon, worth.copied, worth.honest, worth.gain, by_segment=parts)
@@ -140,31 +140,31 @@ def _sampled(
     short: int,
 ) -> CopyWorth:
     """Sample the worth over as many rounds as time allows, and over fewer."""
-    registered, clock = {each.name: each.copies for each in owners}, Deadline(seconds)
+    registered, clock = {other.name: other.copies for other in owners}, Deadline(seconds)
 
     def over(horizon: int, budget: float) -> CopyWorth:
         played = market.with_horizon(horizon)
-        made = policy if isinstance(policy, BlackBox) else policy(played)
+        mechanism = policy if isinstance(policy, BlackBox) else policy(played)
         search = Search(seconds=max(budget, 1e-3), runs=RUNS, seed=seed, bounds="asymptotic")
         # Means are nearly known, and passes over their values would cost runs.
         options: dict[str, Any] = {"stratify": False, "stop_when_decided": False}
-        found = gain(played, made, owner.name, registered, **options, search=search)
-        if found.runs < LEAST_RUNS:
-            remark = f"{found.runs} pairs of runs in {budget:.2g} s are too few for bounds; give more --seconds"
+        paid = gain(played, mechanism, owner.name, registered, **options, search=search)
+        if paid.runs < LEAST_RUNS:
+            remark = f"{paid.runs} pairs of runs in {budget:.2g} s are too few for bounds; give more --seconds"
             return CopyWorth(owner, horizon, remark=remark)
-        parts = (found.copied, found.honest, found.estimate)
-        return CopyWorth(owner, horizon, *parts, by_segment=found.by_segment)
+        parts = (paid.copied, paid.honest, paid.estimate)
+        return CopyWorth(owner, horizon, *parts, by_segment=paid.by_segment)
 
     try:
         timed = market.with_horizon(short)
-        made = policy if isinstance(policy, BlackBox) else policy(timed)
+        mechanism = policy if isinstance(policy, BlackBox) else policy(timed)
         longest = affordable_horizon(
-            timed, made, market.horizon, seconds * LONGEST_PART, seed, owner.name, registered, PAIRS
+            timed, mechanism, market.horizon, seconds * LONGEST_PART, seed, owner.name, registered, PAIRS
         )  # fmt: skip
         worth = over(longest, (clock.left or 0.0) * LONGEST_PART)
-        rounds = [int(longest * part) for part in SHORTER]
+        rounds = [int(longest * share) for share in SHORTER]
         fewer = [horizon for horizon in rounds if horizon >= LEAST_ROUNDS]
         shorter = [over(horizon, clock.share(len(fewer) - k).left or 0.0) for k, horizon in enumerate(fewer)]
     except CloneproofError as refusal:
         return CopyWorth(owner, market.horizon, remark=str(refusal))
-    return replace(worth, shorter=tuple(each for each in shorter if each.gain is not None))
+    return replace(worth, shorter=tuple(one for one in shorter if one.gain is not None))

@@ -86,7 +86,7 @@ def fitted_drift(log: Log, owners: Sequence[LogOwner]) -> Drift | None:
     own = math.sqrt(max(0.0, float(np.average(excess, weights=weights) - seen.sum() / weights.sum())))
     length = float(rounds.sum()) / len(cells.names)
     lifetime = _lifetime(rounds, totals, factors, length) if alone < LEVEL / 2 else None
-    views = tuple(int(each) for each in cells.rounds.sum(axis=0))
+    views = tuple(int(count) for count in cells.rounds.sum(axis=0))
     return Drift(cells.what, cells.names, views, tuple(map(float, factors)), together, alone, own, lifetime)
 
 
@@ -139,12 +139,12 @@ def _lifetime(
     weeks = rounds.shape[1]
 
     def fitted(items: IntArray) -> float:
-        square, known = 0.0, seen[items].any(axis=1)
+        square, rated = 0.0, seen[items].any(axis=1)
         for _ in range(STEPS):
             weights = pairs[items] / (errors[items] + square) ** 2
             square = max(0.0, float((weights * (steps - errors)[items]).sum() / max(weights.sum(), 1e-300)))
-        apart = means[items][known]
-        between = float(apart.var(ddof=1) - spread[items][known].mean()) if len(apart) > 1 else 0.0
+        apart = means[items][rated]
+        between = float(apart.var(ddof=1) - spread[items][rated].mean()) if len(apart) > 1 else 0.0
         return length / _solved(square / (2 * between) if between > 0 else math.inf, weeks)
 
     dice, everybody = np.random.default_rng(SEED), np.arange(len(rounds))

@@ -102,14 +102,14 @@ def skipped_lines(source: LogSource) -> tuple[int, list[Fault]]:
         return 0, []
     rejects = "FROM reject_errors e JOIN reject_scans s USING (scan_id, file_id)"
     ((count,),) = source.query(f"SELECT count(DISTINCT (s.file_path, e.line)) {rejects}")
-    found = source.query(
+    lines = source.query(
         "SELECT e.error_type, count(DISTINCT (s.file_path, e.line)), "
         f"arg_min({{'file': s.file_path, 'line': e.line}}, (s.file_path, e.line)) {rejects} "
         "WHERE e.error_type <> 'CAST' GROUP BY e.error_type ORDER BY 1"
     )
     return int(count), [
         Fault(f"{str(kind).lower()} in a line", int(count), "line", f"line {at['line']:,} of {Path(at['file']).name}")
-        for kind, count, at in found
+        for kind, count, at in lines
     ]
 
 

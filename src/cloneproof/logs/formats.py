@@ -27,16 +27,16 @@ SIGNALS: Final = "alpha + beta"
 
 def with_computed_columns(source: LogSource) -> LogSource:
     """Return the log with a column for what its rows say indirectly, where its format is known."""
-    known = source.columns
-    if "c" in known and "_label_Action" in known and source.kind == "json":
+    columns = source.columns
+    if "c" in columns and "_label_Action" in columns and source.kind == "json":
         return _with(source, _decision_columns(source))
-    if "variation_id" in known and "variation_weights" in known:
-        weight = _served_weight(known["variation_id"], known["variation_weights"])
+    if "variation_id" in columns and "variation_weights" in columns:
+        weight = _served_weight(columns["variation_id"], columns["variation_weights"])
         sample = f"(SELECT {weight} AS weight FROM {source.rows} LIMIT {CHECKED_ROWS})"
         ((rows, numbers),) = source.query(f"SELECT count(*), count(weight) FROM {sample}")
         return _with(source, {SERVED_WEIGHT: weight}) if rows == numbers else source  # else keys are no positions
-    if {"model_name", "alpha", "beta"} <= set(known):
-        alpha, beta = (f"TRY_CAST({known[name].sql} AS DOUBLE)" for name in ("alpha", "beta"))
+    if {"model_name", "alpha", "beta"} <= set(columns):
+        alpha, beta = (f"TRY_CAST({columns[name].sql} AS DOUBLE)" for name in ("alpha", "beta"))
         return _with(source, {SIGNALS: f"CAST(ceil({alpha} + {beta}) AS BIGINT)"}, "BIGINT")
     return source
 
@@ -45,7 +45,7 @@ def _with(source: LogSource, computed: Mapping[str, str], kind: str = "VARCHAR")
     if not computed:
         return source
     more = ", ".join(f"{sql} AS {identifier(name)}" for name, sql in computed.items())
-    rows, numbered = (f"(SELECT *, {more} FROM {each})" for each in (source.rows, source.numbered))
+    rows, numbered = (f"(SELECT *, {more} FROM {table})" for table in (source.rows, source.numbered))
     typed = {name: LogColumn(identifier(name), "DOUBLE" if name == SERVED_WEIGHT else kind) for name in computed}
     return replace(source, rows=rows, numbered=numbered, columns={**source.columns, **typed})
 
@@ -64,17 +64,17 @@ def _decision_columns(source: LogSource) -> dict[str, str]:
             features["c._multi"].update(dict.fromkeys(_paths(action)))
     where = source.columns["c"].sql
     place = f"TRY_CAST({source.columns['_label_Action'].sql} AS INTEGER)"
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for start, paths in features.items():
         for path in list(paths)[:MOST_FEATURES]:
             name = ".".join([start, *(step for step in path if step != "0")])
             pointer = text_literal("".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path))
             if start == "c":
-                found.setdefault(name, f"json_extract_string({where}, {pointer})")
+                columns.setdefault(name, f"json_extract_string({where}, {pointer})")
             else:
                 inside = f"json_extract_string({where}, '/_multi/' || ({place} - 1) || {pointer})"
-                found.setdefault(name, f"CASE WHEN {place} >= 1 THEN {inside} END")
-    return {name: sql for name, sql in found.items() if name not in source.columns}
+                columns.setdefault(name, f"CASE WHEN {place} >= 1 THEN {inside} END")
+    return {name: sql for name, sql in columns.items() if name not in source.columns}
 
 
 def _paths(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:  # noqa: ANN401 (JSON)

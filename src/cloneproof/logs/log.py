@@ -147,7 +147,7 @@ class Log(Tabular):
     @property
     def positions(self) -> tuple[float, ...]:
         """Attention of each place as a market takes it: the most first, and that of the first place at most."""
-        return tuple(sorted((min(each.attention, 1.0) for each in self.attention), reverse=True))
+        return tuple(sorted((min(place.attention, 1.0) for place in self.attention), reverse=True))
 
     @property
     def left_out(self) -> int:

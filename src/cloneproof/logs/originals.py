@@ -71,8 +71,8 @@ def arm_records(log: Log) -> list[ArmRecord]:
     cells: dict[str, FloatArray] = {}
     if all(arm.total == arm.squares for arm in log.arms):
         cells = {
-            name: np.stack([each.rounds, each.totals], axis=2)
-            for name, each in (("week", log.weeks), ("hour", log.hours)) if each is not None
+            name: np.stack([sums.rounds, sums.totals], axis=2)
+            for name, sums in (("week", log.weeks), ("hour", log.hours)) if sums is not None
         }  # fmt: skip
         if log.segments:
             row = {arm.place: number for number, arm in enumerate(log.arms)}
@@ -138,32 +138,32 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
     by_texts = [agents for agents in links if len(agents) > 1]
     for group in findings.found:
         links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
-    found = []
-    for agents, known in links.items():
-        places = list(dict.fromkeys(place for _, some in known for place in some))
+    groups = []
+    for agents, matches in links.items():
+        places = list(dict.fromkeys(place for _, some in matches for place in some))
         number = {place: row for row, place in enumerate(places)}
-        pairs = [(number[one], number[other]) for _, some in known for one, other in pairwise(some)]
+        pairs = [(number[one], number[other]) for _, some in matches for one, other in pairwise(some)]
         items = [tuple(places[row] for row in rows) for rows in joined(len(places), pairs)]
         items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
         alone = len(agents) == 2 and not any(set(agents) & set(other) for other in by_texts if other != agents)
-        reasons = tuple(dict.fromkeys(reason for reason, *_ in known))
+        reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
         texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
         text = min(texts, key=lambda text: (title_of(text).is_code, len(text)), default="")
-        found.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
-    return tuple(sorted(found, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
+        groups.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
+    return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 
 
 def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:
     return sum(arms[place].rounds for item in one.items for place in item)
 
 
-def log_owners(log: Log, found: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
+def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
     """Return the owners, in the order of the log."""
     agents = {name: number for number, name in enumerate(log.agents)}
     places = {arm.place: number for number, arm in enumerate(log.arms)}
-    found = [one for one in found if not one.many_shops]
-    same_owner = [(agents[one.agents[0]], agents[other]) for one in found for other in one.agents[1:]]
-    same_item = [(places[one], places[other]) for each in found for item in each.items for one, other in pairwise(item)]
+    alike = [one for one in alike if not one.many_shops]
+    same_owner = [(agents[one.agents[0]], agents[other]) for one in alike for other in one.agents[1:]]
+    same_item = [(places[one], places[other]) for like in alike for item in like.items for one, other in pairwise(item)]
     items: dict[str, list[tuple[LoggedArm, ...]]] = {name: [] for name in agents}
     for numbers in joined(len(log.arms), same_item):
         group = tuple(log.arms[number] for number in numbers)
@@ -219,7 +219,7 @@ def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
 def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> list[str]:
     """Describe which part of a log is studied, if not all of it."""
     counts = [
-        (len(each), sum(len(o.originals) for o in each), sum(o.rounds for o in each)) for each in (studied, owners)
+        (len(some), sum(len(o.originals) for o in some), sum(o.rounds for o in some)) for some in (studied, owners)
     ]
     if counts[0] == counts[1]:
         return []
@@ -274,8 +274,8 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
     0.002
     """
     agents = [name for name, group in originals.items() for _ in group]
-    means = np.array([each.mean for group in originals.values() for each in group])
-    counts = np.array([each.rounds * each.worth for group in originals.values() for each in group])
+    means = np.array([original.mean for group in originals.values() for original in group])
+    counts = np.array([original.rounds * original.worth for group in originals.values() for original in group])
     smooth = (means * counts + 0.5) / (counts + 1.0)
     errors = 4 * np.sqrt(smooth * (1 - smooth) / (counts + 1.0))
     seen = counts > 0  # else an item that was never served would widen the grid

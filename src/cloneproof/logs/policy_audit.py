@@ -67,47 +67,47 @@ def audit_policy(
     market: Market, policy: AuditedPolicy, longest: int, tolerance: float, seconds: float, seed: int = 0
 ) -> PolicyAudit:
     """Audit a policy over the market's rounds; if sampled, over up to `longest` rounds if time allows."""
-    made = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
-    few = max(each.count for each in market.agents) <= MOST_SEARCHED
-    if isinstance(made, Mechanism) and (_has_theorem(made) or (few and _has_closed_form(market, made))):
-        found = audit(market, made, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
-        return PolicyAudit(found, found.worst, str(found.scope), _gains(found))
+    mechanism = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
+    few = max(agent.count for agent in market.agents) <= MOST_SEARCHED
+    if isinstance(mechanism, Mechanism) and (_has_theorem(mechanism) or (few and _has_closed_form(market, mechanism))):
+        audited = audit(market, mechanism, tolerance=tolerance, search=Search(copies=2, seed=seed, seconds=seconds))
+        return PolicyAudit(audited, audited.worst, str(audited.scope), _gains(audited))
     clock = Deadline(seconds * SEARCHED)
-    horizon = affordable_horizon(market, made, longest, seconds * SEARCHED, seed)
+    horizon = affordable_horizon(market, mechanism, longest, seconds * SEARCHED, seed)
     searches = _searches(market.with_horizon(horizon), policy, tolerance, clock, seed)
-    found = searches[0]
-    best = found.worst
-    parts: Mapping[str, Estimate] = _gains(found)
-    if found.verdict == "exploitable":
-        last = [each for each in searches if each.verdict == "exploitable"][-1]
+    audited = searches[0]
+    best, parts = audited.worst, _gains(audited)
+    if audited.verdict == "exploitable":
+        last = [search for search in searches if search.verdict == "exploitable"][-1]
         best, parts = last.worst, _gains(last)
-        played = made if isinstance(made, BlackBox) else found.mechanism
+        played = mechanism if isinstance(mechanism, BlackBox) else audited.mechanism
         if seconds - clock.seconds > LEAST_AFRESH:
             best, parts = _sampled_again(best, parts, played, seconds - clock.seconds, seed)
-    return PolicyAudit(found, best, str(found.scope) if found.verdict == "clone-proof" else _scope(searches), parts)
+    scope = str(audited.scope) if audited.verdict == "clone-proof" else _scope(searches)
+    return PolicyAudit(audited, best, scope, parts)
 
 
-def _gains(found: Audit) -> dict[str, Estimate]:
-    return {name: each.gain for name, each in found.by_segment.items()}
+def _gains(audited: Audit) -> Mapping[str, Estimate]:
+    return {name: change.gain for name, change in audited.by_segment.items()}
 
 
 def _searches(market: Market, policy: AuditedPolicy, tolerance: float, clock: Deadline, seed: int) -> list[Audit]:
     """Audit; while something pays and there is time, audit again for twice the gain."""
-    found: list[Audit] = []
+    searches: list[Audit] = []
     wanted = tolerance
-    while not found or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
+    while not searches or ((clock.left or 0.0) > LEAST_SECONDS and wanted < MOST_RELATIVE):
         budget = max(clock.left or 0.0, LEAST_AFRESH)
-        search = Search(copies=2, seed=seed + len(found), bounds="asymptotic", seconds=budget)
-        found.append(audit(market, policy, tolerance=wanted, search=search))
-        if found[-1].verdict != "exploitable":
+        search = Search(copies=2, seed=seed + len(searches), bounds="asymptotic", seconds=budget)
+        searches.append(audit(market, policy, tolerance=wanted, search=search))
+        if searches[-1].verdict != "exploitable":
             break
-        wanted = max(2 * found[-1].worst.relative_gain, tolerance)
-    return found
+        wanted = max(2 * searches[-1].worst.relative_gain, tolerance)
+    return searches
 
 
 def affordable_horizon(
     market: Market,
-    made: Mechanism | BlackBox,
+    mechanism: Mechanism | BlackBox,
     longest: int,
     seconds: float,
     seed: int = 0,
@@ -124,31 +124,31 @@ def affordable_horizon(
     first = market.agents[0]
     copies = {first.name: (TIMED_COPIES,) + (1,) * (first.count - 1)} if copies is None else copies
     start = now()
-    gain(market, made, agent or first.name, copies, stratify=False, search=Search(runs=TIMED, seed=seed))
+    gain(market, mechanism, agent or first.name, copies, stratify=False, search=Search(runs=TIMED, seed=seed))
     pair = max(now() - start, 1e-6) / TIMED
     return max(fitting_horizon(longest, pair * longest / market.horizon, seconds, pairs), market.horizon)
 
 
-def _has_theorem(made: Mechanism) -> bool:
+def _has_theorem(mechanism: Mechanism) -> bool:
     """Return whether the audit can decide by the theorem of a scan over slots or of a hold-out."""
-    return (made.draws > 0 and made.arm.commits) or made.scoring.fresh or made.in_epochs
+    return (mechanism.draws > 0 and mechanism.arm.commits) or mechanism.scoring.fresh or mechanism.in_epochs
 
 
-def _has_closed_form(market: Market, made: Mechanism) -> bool:
+def _has_closed_form(market: Market, mechanism: Mechanism) -> bool:
     try:
-        evaluate(market, made, engine="closed-form")
+        evaluate(market, mechanism, engine="closed-form")
     except EngineError:
         return False
     return True
 
 
 def _sampled_again(
-    worst: Witness, parts: Mapping[str, Estimate], made: Mechanism | BlackBox, seconds: float, seed: int
+    worst: Witness, parts: Mapping[str, Estimate], policy: Mechanism | BlackBox, seconds: float, seed: int
 ) -> tuple[Witness, Mapping[str, Estimate]]:
     """Sample the deviation with fresh pairs; keep it as found if these are less precise."""
     search = Search(seconds=seconds, runs=RUNS, seed=seed + AFRESH, bounds="asymptotic")
     fresh = gain(
-        worst.market, made, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
+        worst.market, policy, worst.agent, worst.copies, confidence=CONFIDENCE, search=search, stop_when_decided=False
     )
     if fresh.estimate.error >= worst.gain.error:
         return worst, parts
@@ -157,21 +157,21 @@ def _sampled_again(
 
 def _scope(searches: Sequence[Audit]) -> str:
     """Describe the scope in a sentence; the audit's own would name every owner."""
-    found = searches[0]
-    tried = {(each.agent, each.copies) for search in searches for each in search.tried}
+    first = searches[0]
+    tried = {(witness.agent, witness.copies) for search in searches for witness in search.tried}
     what = (
-        f"replications by each of {len(found.market.agents)} owners against honest others with the fitted priors, "
-        f"{found.worst.horizon:,} rounds, gains of up to {found.tolerance:g} of the honest payoff pass; searched: one "
+        f"replications by each of {len(first.market.agents)} owners against honest others with the fitted priors, "
+        f"{first.worst.horizon:,} rounds, gains of up to {first.tolerance:g} of the honest payoff pass; searched: one "
         "item or every item of an owner 2, 4, 8, .. times, some items twice, and further where the gain rose; sampled: "
         f"{_number(len(tried), 'vector')} of copies of {_number(len({agent for agent, _ in tried}), 'owner')}"
     )
-    if found.verdict == "exploitable":
+    if first.verdict == "exploitable":
         return (
             f"{what}; that the policy pays is sure at {CONFIDENCE:.0%} in the limit of many runs, by the first vector "
             "that showed it; the search then went on for larger gains while there was time, and the figures of the "
             f"last one are at {CONFIDENCE:.0%} of their own; other owners and copies may gain more"
         )
-    about = found.about_tried or "time was out before all of those were bounded"
+    about = first.about_tried or "time was out before all of those were bounded"
     return f"{what}; {about}; what was not tried is not ruled out"
 
 

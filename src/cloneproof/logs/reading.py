@@ -50,13 +50,13 @@ def read_owners(owners: object, arm: str | None = None, agent: str | None = None
     if not isinstance(owners, str | PathLike):
         raise LogError(f"expected a mapping of arms to agents, or a file of them, got {brief(owners)}; give one")
     source = log_source(owners)
-    known = list(source.columns)
-    if len(known) == 2 and arm is None and agent is None:
-        pair = known
+    names = list(source.columns)
+    if len(names) == 2 and arm is None and agent is None:
+        pair = names
     else:
-        here = {"arm": arm if arm in known else None, "agent": agent if agent in known else None}
-        found = chosen_columns([*known, "reward"], here | {"reward": "reward"})
-        pair = [found.arm, str(found.agent)]
+        here = {"arm": arm if arm in names else None, "agent": agent if agent in names else None}
+        columns = chosen_columns([*names, "reward"], here | {"reward": "reward"})
+        pair = [columns.arm, str(columns.agent)]
     first, second = (f"CAST({source.columns[name].sql} AS VARCHAR)" for name in pair)
     rows = source.query(
         f"SELECT {first} AS arm, min({second}), count(DISTINCT {second}) FROM {source.rows} GROUP BY arm"
@@ -156,16 +156,16 @@ def read_log(
     same, segment = ((names,) if isinstance(names, str) else tuple(names) for names in (same, segment))
     clock = Deadline(seconds)
     opened = log_source(source, None if threads is None else checked_count(threads, "threads", error=LogError))
-    found = with_computed_columns(opened)
+    table = with_computed_columns(opened)
     given = {"agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count}
     columns = chosen_columns(
-        list(found.columns), given | {"total": total, "position": position}, same, owners is not None, segment
+        list(table.columns), given | {"total": total, "position": position}, same, owners is not None, segment
     )
     for name in columns.names:
-        if found.columns[name].type == TWICE:
+        if table.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
-    return _watched(lambda: _read(found, columns, scale, owned, local_arms, leave_out), found, clock, progress)
+    return _watched(lambda: _read(table, columns, scale, owned, local_arms, leave_out), table, clock, progress)
 
 
 def _read(
@@ -190,9 +190,9 @@ def _read(
         cells, places, unknown = by_attention(cells, scale.high * scale.ticks)
         faults += unknown
     sums = over_segments(cells)
-    rows = sum(each.rows for each in sums) + skipped
+    rows = sum(arm.rows for arm in sums) + skipped
     if source.lenient or any(
-        each.usable < each.rows or each.arm is None or (owners is None and each.agent is None) for each in sums
+        arm.usable < arm.rows or arm.arm is None or (owners is None and arm.agent is None) for arm in sums
     ):
         faults += row_faults(log)
     arms = _arms(sums, log, owners, faults)
@@ -200,7 +200,7 @@ def _read(
     if several and not local_arms:
         kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
         faults.append(Fault(kind, len(several), "arm", brief(min(several))))
-        arms = [each for each in arms if each.arm not in several]
+        arms = [arm for arm in arms if arm.arm not in several]
     segments = _segments(cells, {arm.place for arm in arms}, log, owners)
     if not rows and not faults:
         raise LogError("expected a log with rows, got a header and none below it; write the rows first")
@@ -208,8 +208,8 @@ def _read(
         refuse(faults, rows)
     if not arms:
         raise LogError("expected rows that can be used, got none; check which column is what")
-    arms.sort(key=lambda each: each.place)
-    attention = {each.place: each.attention for each in places}
+    arms.sort(key=lambda arm: arm.place)
+    attention = {place.place: place.attention for place in places}
     weeks, hours = time_sums(log, sums, [arm.place for arm in arms], owners, attention)
     return Log(
         arms=tuple(arms),
@@ -233,20 +233,20 @@ def _segments(
     cells: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows, owners: dict[str, str] | None
 ) -> dict[str, tuple[LoggedArm, ...]]:
     """Return the arms of each segment, without those that are left out of the log; the largest segment first."""
-    found: dict[str, list[ArmSums]] = {}
+    by_name: dict[str, list[ArmSums]] = {}
     for cell in cells:
         if cell.segment is not None:
-            found.setdefault(cell.segment, []).append(cell)
-    odd = next((name for name in found if not is_one_line(name) or len(name) > LONGEST_NAME), None)
-    if odd is not None or len(found) > MOST_LOGGED_SEGMENTS:
-        got = brief(odd) if odd is not None else f"{len(found):,} of them"
+            by_name.setdefault(cell.segment, []).append(cell)
+    odd = next((name for name in by_name if not is_one_line(name) or len(name) > LONGEST_NAME), None)
+    if odd is not None or len(by_name) > MOST_LOGGED_SEGMENTS:
+        got = brief(odd) if odd is not None else f"{len(by_name):,} of them"
         raise LogError(
             f"expected up to {MOST_LOGGED_SEGMENTS:,} segments with names of one line, got {got}; name a column with "
             "fewer values by --segment"
         )
-    made = {name: [arm for arm in _arms(own, log, owners, []) if arm.place in kept] for name, own in found.items()}
-    sized = sorted(made, key=lambda name: (-sum(arm.rounds for arm in made[name]), name))
-    return {name: tuple(sorted(made[name], key=lambda arm: arm.place)) for name in sized if made[name]}
+    arms = {name: [arm for arm in _arms(own, log, owners, []) if arm.place in kept] for name, own in by_name.items()}
+    sized = sorted(arms, key=lambda name: (-sum(arm.rounds for arm in arms[name]), name))
+    return {name: tuple(sorted(arms[name], key=lambda arm: arm.place)) for name in sized if arms[name]}
 
 
 def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
@@ -254,7 +254,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     if columns.time is not None and log.time is None:
         notes.append(f"`{columns.time}` has no times that can be read, and is not used")
     for number, name in enumerate(columns.same):
-        if mixed := sum(each.several[number] for each in sums):
+        if mixed := sum(arm.several[number] for arm in sums):
             notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
     notes += segment_notes(log)
     if columns.position is not None:
@@ -274,17 +274,17 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
 def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
     """Return the arms with a name and an owner; adds other problems to the faults."""
     arms, unowned, odd = [], [], []
-    for each in sums:
-        if each.arm is None or (owners is None and each.agent is None):
+    for own in sums:
+        if own.arm is None or (owners is None and own.agent is None):
             continue
-        name = str(each.arm)
-        agent = str(each.agent) if owners is None else owners.get(name)
+        name = str(own.arm)
+        agent = str(own.agent) if owners is None else owners.get(name)
         if agent is None:
             unowned.append(name)
         elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in (name, agent)):
             odd.append(name)
-        elif each.rounds:
-            arms.append(_arm(each, name, agent, log.columns, log.scale))
+        elif own.rounds:
+            arms.append(_arm(own, name, agent, log.columns, log.scale))
     if unowned:
         faults.append(Fault("an arm without an owner", len(unowned), "arm", brief(min(unowned))))
     if odd:
@@ -298,17 +298,17 @@ def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, 
     return arms
 
 
-def _arm(each: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
-    rounds, low, width, ticks = each.rounds, scale.low, scale.high - scale.low, scale.ticks
+def _arm(sums: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
+    rounds, low, width, ticks = sums.rounds, scale.low, scale.high - scale.low, scale.ticks
     a, b = low.as_integer_ratio()  # whole numbers, and one fraction of them at the end
-    moved = Fraction((each.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)
+    moved = Fraction((sums.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)
     if columns.aggregated:
         squares = moved
     else:
-        above = each.squares * b * b - 2 * a * b * each.total * ticks + rounds * (a * ticks) ** 2
+        above = sums.squares * b * b - 2 * a * b * sums.total * ticks + rounds * (a * ticks) ** 2
         squares = Fraction(above * width.denominator**2, (ticks * b * width.numerator) ** 2)
-    features = {key: value for key, raw in zip(columns.same, each.features, strict=True) if (value := _feature(raw))}
-    return LoggedArm(agent, name, rounds, moved, squares, _moment(each.first), _moment(each.last), features)
+    features = {key: value for key, raw in zip(columns.same, sums.features, strict=True) if (value := _feature(raw))}
+    return LoggedArm(agent, name, rounds, moved, squares, _moment(sums.first), _moment(sums.last), features)
 
 
 def _moment(value: object) -> Moment:
@@ -326,10 +326,10 @@ def _feature(value: object) -> Feature | None:
             return str(value)
     if isinstance(value, list | tuple):
         try:
-            numbers = tuple(float(each) for each in value)
+            numbers = tuple(float(entry) for entry in value)
         except (TypeError, ValueError):
             return str(value)
-        return numbers if numbers and all(math.isfinite(each) for each in numbers) else None
+        return numbers if numbers and all(math.isfinite(entry) for entry in numbers) else None
     return None if value is None or value == "" else str(value)
 
 
@@ -345,9 +345,9 @@ def _watched(
                 if progress is not None:
                     progress(source.part)
                 if clock.spent and not job.done():
-                    part = f"about {source.part:.0%} of its rows"
+                    share = f"about {source.part:.0%} of its rows"
                     raise OutOfTimeError(
-                        f"expected to read the log within {clock.words}, got {part}", "give more --seconds"
+                        f"expected to read the log within {clock.words}, got {share}", "give more --seconds"
                     )
         except BaseException:
             while not job.done():

@@ -19,11 +19,11 @@ LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must
 
 def over_segments(cells: Sequence[ArmSums]) -> list[ArmSums]:
     """Return the sums of each agent and arm over all segments."""
-    found: dict[tuple[object, object], ArmSums] = {}
+    by_arm: dict[tuple[object, object], ArmSums] = {}
     for cell in cells:
         place = cell.agent, cell.arm
-        found[place] = found[place] + cell if place in found else cell
-    return list(found.values())
+        by_arm[place] = by_arm[place] + cell if place in by_arm else cell
+    return list(by_arm.values())
 
 
 def studied_segments(log: Log) -> dict[str, Log]:
@@ -38,14 +38,14 @@ def studied_segments(log: Log) -> dict[str, Log]:
         return {"": log}
     names = list(log.segments)
     kept = names if len(names) <= MOST_STUDIED else names[: MOST_STUDIED - 1]
-    found = {name: log.segment(name) for name in kept}
+    segments = {name: log.segment(name) for name in kept}
     pooled: dict[tuple[str, str], LoggedArm] = {}
     for arm in (arm for name in names[len(kept) :] for arm in log.segments[name]):
         before = pooled.get(arm.place, replace(arm, rounds=0, total=Fraction(0), squares=Fraction(0)))
         sums = {name: getattr(before, name) + getattr(arm, name) for name in ("rounds", "total", "squares")}
         pooled[arm.place] = replace(before, **sums)
     rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
-    return found | {name: replace(found[kept[0]], arms=arms) for name, arms in rest.items()}
+    return segments | {name: replace(segments[kept[0]], arms=arms) for name, arms in rest.items()}
 
 
 def segment_notes(log: LogRows) -> list[str]:
@@ -59,8 +59,8 @@ def segment_notes(log: LogRows) -> list[str]:
     """
     if log.columns.segment:
         return []
-    known = {name: each for name, each in log.source.columns.items() if each.kind in KEYS}
-    likely = [name for name in known if name.lower() in LIKELY_SEGMENTS and name not in log.columns.names]
+    keys = {name: column for name, column in log.source.columns.items() if column.kind in KEYS}
+    likely = [name for name in keys if name.lower() in LIKELY_SEGMENTS and name not in log.columns.names]
     return [
         f"rates differ between the values of `{name}` ({_words(chance)}; chi-square within items at a level of "
         f"{LEVEL:g}): --segment {name} asks for each"

@@ -85,7 +85,7 @@ def csv_header(file: Path) -> tuple[tuple[str, ...], str]:
                 f"expected text in UTF-8, got {_named(file)} with other bytes in its first lines; save it in UTF-8"
             ) from None
     headers = {delimiter: _first_record(text, delimiter, file) for delimiter in DELIMITERS}
-    delimiter = max(DELIMITERS, key=lambda each: len(headers[each]))
+    delimiter = max(DELIMITERS, key=lambda mark: len(headers[mark]))
     names = tuple(name.strip() or f"column {number}" for number, name in enumerate(headers[delimiter], start=1))
     return names, delimiter
 
@@ -119,8 +119,8 @@ def _add_keys(keys: dict[str, None], line: bytes, number: int, file: Path) -> No
             f"expected one JSON object a line, got {_named(file)}, whose first line is none; write JSON lines"
         ) from None
     if isinstance(row, dict):
-        known = {key.lower() for key in keys}
-        keys.update({key: None for key in row if key.lower() not in known})
+        taken = {key.lower() for key in keys}
+        keys.update({key: None for key in row if key.lower() not in taken})
     elif number == 1:
         raise LogError(f"expected one JSON object a line, got {brief(row)} in {_named(file)}; write JSON lines")
 
@@ -273,7 +273,7 @@ def log_source(source: object, threads: int | None = None) -> LogSource:
     connection = open_connection(threads)
     if isinstance(source, str | PathLike):
         return _from_files([source], connection)
-    if isinstance(source, Sequence) and source and all(isinstance(each, str | PathLike) for each in source):
+    if isinstance(source, Sequence) and source and all(isinstance(path, str | PathLike) for path in source):
         return _from_files(source, connection)
     return _from_table(source, connection)
 
@@ -284,15 +284,15 @@ def found_files(places: Iterable[str | PathLike[str]]) -> tuple[Path, ...]:
     for place in places:
         path = Path(place)
         if path.is_dir():
-            found = sorted(each for each in path.rglob("*") if _is_log(each, path))
+            matches = sorted(file for file in path.rglob("*") if _is_log(file, path))
         elif path.exists():
-            found = [path]
+            matches = [path]
         else:
-            found = sorted(Path(each) for each in glob.glob(str(place), recursive=True) if Path(each).is_file())
-        if not found:
+            matches = sorted(Path(file) for file in glob.glob(str(place), recursive=True) if Path(file).is_file())
+        if not matches:
             what = "a folder with no CSV, Parquet or JSON-lines file" if path.is_dir() else "no such file"
             raise LogError(f"expected a log at {brief(str(place))}, got {what}; check the path")
-        files += found
+        files += matches
     for file in files:
         if not file.is_file():
             raise LogError(f"expected a file, got {brief(str(file))}, which is none; copy the rows into one first")
@@ -300,7 +300,7 @@ def found_files(places: Iterable[str | PathLike[str]]) -> tuple[Path, ...]:
 
 
 def _is_log(file: Path, below: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in file.relative_to(below).parts)
+    hidden = any(folder.startswith((".", "_")) for folder in file.relative_to(below).parts)
     return not hidden and file.is_file() and file.name.lower().endswith(SUFFIXES)
 
 
@@ -341,15 +341,15 @@ def _from_csv(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSou
 
 
 def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
-    partitioned = any("=" in part for file in files for part in file.parts[:-1])
+    partitioned = any("=" in folder for file in files for folder in file.parts[:-1])
     options = f"{_listed(files)}, union_by_name = {len(files) > 1}, hive_partitioning = {partitioned}"
     rows = f"read_parquet({options})"
     counted = (
         f"(SELECT *, filename AS log_file, file_row_number + 1 AS log_row "
         f"FROM read_parquet({options}, filename = true, file_row_number = true))"
     )
-    made = LogSource("parquet", rows, counted, {}, files, connection)
-    return replace(made, columns=_typed(made.query(f"DESCRIBE SELECT * FROM {rows}")))
+    source = LogSource("parquet", rows, counted, {}, files, connection)
+    return replace(source, columns=_typed(source.query(f"DESCRIBE SELECT * FROM {rows}")))
 
 
 def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:

@@ -124,12 +124,12 @@ class LogRows:
 
     def __init__(self, source: LogSource, columns: LogColumns, scale: RewardScale) -> None:
         self.source, self.columns, self.scale = source, columns, scale
-        known = source.columns
-        self.agent = "NULL" if columns.agent is None else key_of(known[columns.agent], "the agent")
-        self.arm = key_of(known[columns.arm], "the arm")
-        parts = [f"CAST({key_of(known[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
+        by_name = source.columns
+        self.agent = "NULL" if columns.agent is None else key_of(by_name[columns.agent], "the agent")
+        self.arm = key_of(by_name[columns.arm], "the arm")
+        parts = [f"CAST({key_of(by_name[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
         self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
-        value = known[columns.value]
+        value = by_name[columns.value]
         reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.reward = reward = f"-({reward})" if columns.is_cost else reward
         low, high = float(scale.low), float(scale.high)
@@ -137,16 +137,16 @@ class LogRows:
         self.count, self.time, self.propensity = "1", None, ""
         usable = f"{reward} >= {low!r} AND {reward} <= {high!r}"
         if columns.count is not None:
-            self.count = count = number_of(known[columns.count], "the number of rounds")
+            self.count = count = number_of(by_name[columns.count], "the number of rounds")
             usable = (
                 f"{count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
                 f"{reward} <= {high!r} * {count}"
             )
         if columns.time is not None:
-            self.time = time_of(known[columns.time], source)
+            self.time = time_of(by_name[columns.time], source)
             usable += "" if self.time is None else f" AND ({self.time}) IS NOT NULL"
         if columns.propensity is not None:
-            self.propensity = number_of(known[columns.propensity], "the propensity")
+            self.propensity = number_of(by_name[columns.propensity], "the propensity")
             usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
         usable += f" AND ({self.segment}) IS NOT NULL" if columns.segment else ""
         self.position = "NULL"
@@ -156,7 +156,7 @@ class LogRows:
                     f"expected rewards from 0 on where places are named, as attention multiplies them, got a range "
                     f"from {low:g}; leave --position out"
                 )
-            self.position = place = number_of(known[columns.position], "the place")
+            self.position = place = number_of(by_name[columns.position], "the place")
             usable += f" AND {place} >= 1 AND {place} <= {MOST_PLACES} AND {place} = floor({place})"
         self.usable = f"({usable})"
 
@@ -194,7 +194,7 @@ def arm_sums(log: LogRows) -> list[ArmSums]:
         ArmSums(
             agent, arm, int(rows), int(usable_rows), int(rounds or 0), int(total or 0) * factor,
             int(squares or 0) * factor * factor, float(off or 0.0), first, last, tuple(rest[::2]),
-            tuple(bool(each) for each in rest[1::2]), segment, position,
+            tuple(bool(mixed) for mixed in rest[1::2]), segment, position,
         )
         for agent, arm, segment, position, rows, usable_rows, rounds, total, squares, off, first, last, *rest
         in source.query(sql)
@@ -206,7 +206,7 @@ def exactness(sums: Sequence[ArmSums], scale: RewardScale, whole: bool) -> str:
     if whole:
         return "rewards are whole numbers and their sums exact"
     tick = "1" if scale.ticks == 1 else f"1/{scale.ticks:,}"
-    if max((each.off for each in sums), default=0.0) <= ROUNDED:
+    if max((arm.off for arm in sums), default=0.0) <= ROUNDED:
         return f"rewards are multiples of {tick} and their sums exact"
     return f"rewards are rounded to multiples of {tick}, of which sums are exact: a mean is off by at most half of that"
 
@@ -215,7 +215,7 @@ def checked_scale(reward_range: object) -> RewardScale:
     """Return the declared range of rewards, in ticks of a millionth, or as fine as 64 bits allow."""
     if isinstance(reward_range, Sequence) and not isinstance(reward_range, str) and len(reward_range) == 2:
         try:
-            low, high = (float(each) for each in reward_range)
+            low, high = (float(end) for end in reward_range)
         except (TypeError, ValueError, OverflowError):
             low = high = 0.0
         if low < high and abs(low) <= 1e9 and abs(high) <= 1e9:
@@ -265,10 +265,10 @@ def propensity_sums(log: LogRows, owners: dict[str, str] | None) -> tuple[Propen
         f"FROM {log.source.numbered} WHERE {log.usable}) WHERE arm IS NOT NULL GROUP BY agent, arm, half "
         "ORDER BY agent, arm, half"
     )
-    found: list[PropensitySums] = []
+    halves: list[PropensitySums] = []
     for agent, arm, half, rows, *sums in log.source.query(sql):
         name = str(arm)
         owner: Any = (owners or {}).get(name) if log.columns.agent is None else agent
         if owner is not None:
-            found.append(PropensitySums(str(owner), name, int(half), int(rows), *(float(each) for each in sums)))
-    return tuple(found)
+            halves.append(PropensitySums(str(owner), name, int(half), int(rows), *(float(value) for value in sums)))
+    return tuple(halves)

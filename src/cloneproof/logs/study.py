@@ -135,14 +135,14 @@ class LogStudy(Result):
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
         """Accounts that share an item with another: their owner, rounds, and what they were paid, in the log's unit."""
-        found = []
+        rows = []
         for owner in (one for one in self.owners if len(one.accounts) > 1):
             for account in owner.accounts:
                 arms = self.log.of(account)
                 rounds, width = sum(arm.rounds for arm in arms), self.log.high - self.log.low
                 earned = self.log.low * rounds + sum((arm.total for arm in arms), Fraction(0)) * width
-                found.append((account, owner.name, rounds, self.market.share * float(earned)))
-        return found
+                rows.append((account, owner.name, rounds, self.market.share * float(earned)))
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         columns = ("account", "owner", "rounds", "paid")
@@ -159,7 +159,7 @@ class LogStudy(Result):
             "mechanisms": to_data(tuple(self.comparison or ())),
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
-            "accounts": [dict(zip(columns, each, strict=True)) for each in self.accounts],
+            "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
             **fields_of(self, "backtest", "drift", "notes", "left", "interrupted"),
         }
 
@@ -235,7 +235,7 @@ def _studied(
     tell(1, 5, "fitting priors")
     groups = {name: segment_originals(everybody, own) for name, own in segments.items()}
     fits = {
-        name: fit_rates({owner: [pooled(group) for group in each] for owner, each in own.items()})
+        name: fit_rates({owner: [pooled(group) for group in originals] for owner, originals in own.items()})
         for name, own in groups.items()
     }
     levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
@@ -336,16 +336,16 @@ def _answer(
     lifetime: float | None,
 ) -> None:
     """Fill in the answers, one after the other; `whole` is the market over the log's whole traffic."""
-    made = None if asked.policy is None else asked.made
-    if made is not None and any(owner.copied for owner in asked.owners):
+    mechanism = None if asked.policy is None else asked.mechanism
+    if mechanism is not None and any(owner.copied for owner in asked.owners):
         asked.tell(2, 5, "what the copies earned")
         answers.worth = _worths(asked, longest, fits)
     asked.tell(3, 5, "what to run")
     answers.recommendation = _advised(asked, whole, lifetime)
     if answers.recommendation is not None and answers.recommendation.interrupted:
         raise KeyboardInterrupt
-    asked.tell(4, 5, "comparing mechanisms" if made is None else "auditing the policy")
-    if made is None:
+    asked.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
+    if mechanism is None:
         answers.comparison = _compared(asked)
     else:
         answers.verdict = _audited(asked, longest)
@@ -354,7 +354,7 @@ def _answer(
         what = "segment" if log.segments else "position"
         asked.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
     elif log.propensities:
-        answers.backtest = backtest(log, asked.owners, made, answers.recommendation, asked.clock, asked.seed)
+        answers.backtest = backtest(log, asked.owners, mechanism, answers.recommendation, asked.clock, asked.seed)
         if asked.clock.spent:
             asked.leave("trying every policy on the log itself")
 
@@ -374,7 +374,7 @@ class _Asked:
     tell: Callable[[int, int, str], None]
 
     @property
-    def made(self) -> Mechanism | BlackBox:
+    def mechanism(self) -> Mechanism | BlackBox:
         """Policy in the fitted market."""
         assert self.policy is not None
         return self.policy if isinstance(self.policy, BlackBox) else self.policy(self.market)
@@ -409,13 +409,13 @@ def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
         return None
     try:
         with Deadline(seconds).for_engines():
-            found = audit_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
+            verdict = audit_policy(asked.market, asked.policy, longest, asked.tolerance, seconds, asked.seed)
     except EngineError as refusal:
         asked.notes.append(f"the policy was not audited: {refusal}")
         return None
-    if found.audit.interrupted:
+    if verdict.audit.interrupted:
         raise KeyboardInterrupt
-    return found
+    return verdict
 
 
 def _compared(asked: _Asked) -> Comparison | None:
@@ -423,12 +423,12 @@ def _compared(asked: _Asked) -> Comparison | None:
     if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
         asked.leave("a comparison of mechanisms")
         return None
-    found = compare(
+    comparison = compare(
         asked.market, list(CATALOGUE), tolerance=asked.tolerance, search=Search(seconds=left, seed=asked.seed)
     )
-    if found.left:
-        asked.leave(f"an audit of {', '.join(found.left)}")
-    return replace(found, rows=tuple(row for row in found if row.name not in found.left))
+    if comparison.left:
+        asked.leave(f"an audit of {', '.join(comparison.left)}")
+    return replace(comparison, rows=tuple(row for row in comparison if row.name not in comparison.left))
 
 
 def _advised(asked: _Asked, market: Market, lifetime: float | None) -> Recommendation | None:
@@ -454,9 +454,9 @@ def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | 
     cases = [None, logged] if any(owner.copied for owner in asked.owners) else [None]
     search, regrets = Search(seconds=max(asked.seconds(TRAFFIC) / 4, LEAST_SECONDS), seed=asked.seed), []
     try:
-        made = asked.policy(market)
+        mechanism = asked.policy(market)
         for copies in cases:
-            regrets.append(evaluate(market, made, copies, search=search).regret)
+            regrets.append(evaluate(market, mechanism, copies, search=search).regret)
         if any(regret.error > regret.value / 2 for regret in regrets):
             raise EngineError("too few runs fit into the time; give more --seconds")
     except CloneproofError as refusal:

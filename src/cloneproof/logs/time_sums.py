@@ -110,23 +110,23 @@ def time_sums(
             table, column = (hours, part_number) if week_number is None else (weeks, week_number)
             total = (float(rewards) / factor - low * float(plain)) / width
             table[:, row, column] += max(float(views) / parts_of, total), total
-    found = CellSums(clock.what, clock.names, *weeks)
+    by_week = CellSums(clock.what, clock.names, *weeks)
     used = hours[0].any(axis=0)
-    named = tuple(name for name, each in zip(parts, used, strict=True) if each)
-    return found, CellSums("parts of the week", named, *hours[..., used]) if clock.dated else None
+    named = tuple(name for name, seen in zip(parts, used, strict=True) if seen)
+    return by_week, CellSums("parts of the week", named, *hours[..., used]) if clock.dated else None
 
 
 def _clock(log: LogRows, sums: Sequence[ArmSums]) -> _Spans | None:
     """Choose the spans: weeks, else days, else equal ones; of a log of many weeks several weeks each."""
-    known = [(each.first, each.last) for each in sums if each.first is not None]
-    if log.time is None or not known:
+    times = [(arm.first, arm.last) for arm in sums if arm.first is not None]
+    if log.time is None or not times:
         return None
-    first, last = min(first for first, _ in known), max(last for _, last in known)
+    first, last = min(first for first, _ in times), max(last for _, last in times)
     if isinstance(first, datetime):
         moment, unit, begin, end = (
             f"epoch({log.time})",
             1.0,
-            *((each - EPOCH).total_seconds() for each in (first, last)),
+            *((moment - EPOCH).total_seconds() for moment in (first, last)),
         )
     else:
         begin, end, moment = float(first), float(last), f"CAST({log.time} AS DOUBLE)"
