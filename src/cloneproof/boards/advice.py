@@ -142,21 +142,21 @@ def recommend_board(
     if producers < 2:
         raise BoardError(f"expected two producers or more, got {producers}; say who made which model with owners=")
     own = battles or max(100, board.typical_votes() * models // producers)
-    each = count(own, "battles a producer", 20, error=BoardError)
+    budget = count(own, "battles a producer", 20, error=BoardError)
     turns = board.means is None if balanced is None else balanced
-    votes = max(1, each * producers // models)
+    votes = max(1, budget * producers // models)
     most = max(len(own) for own in panel.models.values())
 
-    def provisional(part: int) -> Provisional:
-        tests = max(1, votes * part // PARTS)
-        return Provisional(tests, max(1, each - models * tests // producers), turns)
+    def provisional(share: int) -> Provisional:
+        tests = max(1, votes * share // PARTS)
+        return Provisional(tests, max(1, budget - models * tests // producers), turns)
 
-    def champion(part: int) -> FreshChampion:
-        return FreshChampion(each * part // PARTS, each - each * part // PARTS, turns)
+    def champion(share: int) -> FreshChampion:
+        return FreshChampion(budget * share // PARTS, budget - budget * share // PARTS, turns)
 
-    def reservoir(slots: int, part: int, weight: int) -> ReservoirBoard:
-        tests = max(1, each * part // PARTS // slots)
-        return ReservoirBoard(slots, tests, max(1, each - slots * tests), weight, turns)
+    def reservoir(slots: int, share: int, weight: int) -> ReservoirBoard:
+        tests = max(1, budget * share // PARTS // slots)
+        return ReservoirBoard(slots, tests, max(1, budget - slots * tests), weight, turns)
 
     def wrong(rule: ListingRule, tests: int) -> float:
         check_time("search for the best board")
@@ -164,15 +164,15 @@ def recommend_board(
 
     parts = range(1, PARTS)
     ours = reservoir(*_best(
-        lambda slots, part, weight: wrong(reservoir(slots, part, weight), reservoir(slots, part, weight).tests),
-        (_ladder(1, each // 2), parts, [0, *_ladder(1, each)]), (2 * most, PARTS // 2, 2),
+        lambda slots, share, weight: wrong(reservoir(slots, share, weight), reservoir(slots, share, weight).tests),
+        (_ladder(1, budget // 2), parts, [0, *_ladder(1, budget)]), (2 * most, PARTS // 2, 2),
     ))  # fmt: skip
     ranked = [SelfRanked(votes, noise, balanced=turns) for noise in NOISES]
     rules: list[ListingRule] = [
         BestListing(votes, balanced=turns),
         *ranked,
-        provisional(*_best(lambda part: wrong(provisional(part), provisional(part).votes), (parts,), (PARTS // 2,))),
-        champion(*_best(lambda part: wrong(champion(part), each * part // PARTS // most), (parts,), (PARTS // 2,))),
+        provisional(*_best(lambda share: wrong(provisional(share), provisional(share).votes), (parts,), (PARTS // 2,))),
+        champion(*_best(lambda share: wrong(champion(share), champion(share).search // most), (parts,), (PARTS // 2,))),
         ours,
     ]
     rows = []
@@ -186,9 +186,9 @@ def recommend_board(
     weights = [board.weights_of(own) for own in panel.models.values()]  # of the best model first
     missed = max(float(1 - odds[0] / odds.sum()) ** ours.slots for odds in weights)
     pairs, opponents = producers * (producers - 1) // 2, _opponents(board, panel, turns)
-    found = dict(zip(rules, rows, strict=True))
-    naming = tuple(_naming(panel, ours, rule.noise, found[rule].wrong_pairs) for rule in ranked)
-    return BoardAdvice(ours, tuple(rows), each, pairs, opponents, missed, naming)
+    by_rule = dict(zip(rules, rows, strict=True))
+    naming = tuple(_naming(panel, ours, rule.noise, by_rule[rule].wrong_pairs) for rule in ranked)
+    return BoardAdvice(ours, tuple(rows), budget, pairs, opponents, missed, naming)
 
 
 def _naming(panel: Panel, ours: ReservoirBoard, noise: float, ranked: Estimate) -> NamingRow:
@@ -231,5 +231,5 @@ def _best(cost: Callable[..., float], ladders: Sequence[Sequence[int]], start: S
         return moved
 
     here = tuple(int(np.searchsorted(ladder[:-1], first)) for ladder, first in zip(ladders, start, strict=True))
-    found = search.descend(here, near, STRIDES)
-    return [ladder[place] for ladder, place in zip(ladders, found, strict=True)]
+    best = search.descend(here, near, STRIDES)
+    return [ladder[place] for ladder, place in zip(ladders, best, strict=True)]

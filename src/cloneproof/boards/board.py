@@ -154,8 +154,8 @@ class Board:
             return self.votes.astype(float)
         panel = np.zeros(1) if self.means is not None else self.ratings if self.panel is None else self.panel
         information = votes_information(self.ratings, panel)
-        known = self.errors > 0
-        return np.divide(ELO**2, self.errors**2 * information, out=np.zeros(len(known)), where=known)
+        stated = self.errors > 0
+        return np.divide(ELO**2, self.errors**2 * information, out=np.zeros(len(stated)), where=stated)
 
     def typical_votes(self) -> int:
         """Return the median of what the models' votes are worth."""

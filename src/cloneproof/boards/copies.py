@@ -159,12 +159,12 @@ def find_copies(
     if not compared.asked.any():
         raise BoardError(f"expected two models that share {LEAST_SHARED} tasks, got none; add tasks")
     number, pairs = int(compared.asked.sum()), compared.pairs
-    found = discoveries(compared.log_e, np.ones(len(pairs)), number, wanted)
+    chosen = discoveries(compared.log_e, np.ones(len(pairs)), number, wanted)
     listed = [
-        _listed(scores, compared.fitted, pairs[each], float(compared.near[pairs[each]]), float(compared.log_e[each]))
-        for each in found
+        _listed(scores, compared.fitted, pairs[k], float(compared.near[pairs[k]]), float(compared.log_e[k]))
+        for k in chosen
     ]
-    groups = _groups(scores, compared.fitted.strength, [pairs[each] for each in found])
+    groups = _groups(scores, compared.fitted.strength, [pairs[k] for k in chosen])
     power = None if listed else _power(partial(_planted, scores, compared), number, wanted)
     return BoardCopies(scores, wanted, number, tuple(listed), groups, power=power)
 
@@ -181,8 +181,8 @@ class _TaskPairs(NamedTuple):
 
 def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None = None) -> _TaskPairs:
     """Compare the models of a table, or one pair of them as all are."""
-    known = np.isfinite(values)
-    shared = known.astype(float) @ known.T
+    finite = np.isfinite(values)
+    shared = finite.astype(float) @ finite.T
     asked, fitted = np.triu(shared >= LEAST_SHARED, 1), fit_strengths(values)
     ties = np.zeros(shared.shape, dtype=np.int32)
     chances = np.zeros(values.shape)  # that an unrelated model ties; infinite where too many have the same score
@@ -190,7 +190,7 @@ def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None
         tied, chances[:, task] = _ties(column, unrelated)
         ties += tied & np.isfinite(chances[:, task])
     chances /= np.sqrt(fitted.variance)  # models of one strength tie more often
-    near = _correlations(fitted.left, known)
+    near = _correlations(fitted.left, finite)
     spreads = [_spread(near[chosen], shared[chosen]) for chosen in (asked & ~unrelated, asked & unrelated)]
     spreads[0] = max(spreads)  # kin are at least as much alike as others
     worth = asked & ((ties >= np.maximum(LEAST_TIES * shared, FEWEST_TIES)) | (near >= PROMISING))
@@ -212,8 +212,8 @@ def _planted(scores: Scores, compared: _TaskPairs, dice: np.random.Generator) ->
 def _power(planted: Callable[[np.random.Generator], float], asked: int, level: float) -> CopyPower | None:
     """Return how often a second entry has the e-value that a single finding needs; None if nothing was asked."""
     dice = np.random.default_rng(SEED)
-    found = [planted(dice) >= np.log(asked / level) for _ in range(PLANTED if asked else 0)]
-    return estimated_power(2, sum(map(int, found)), PLANTED) if found else None
+    hits = [planted(dice) >= np.log(asked / level) for _ in range(PLANTED if asked else 0)]
+    return estimated_power(2, sum(map(int, hits)), PLANTED) if hits else None
 
 
 def _by_opponents(board: Board, level: float) -> BoardCopies:
@@ -224,25 +224,25 @@ def _by_opponents(board: Board, level: float) -> BoardCopies:
     wins, counts = board.battles.wins, board.battles.counts
     shares = np.divide(wins, counts, out=np.full(wins.shape, np.nan), where=counts > 0)
     scores = Scores(board.models, board.models, shares, board.producers, ("",) * len(board.models), board.notes)
-    found = battle_pairs(wins, board, scores.unrelated)
-    kept = discoveries(found.log_e, np.ones(len(found.log_e)), max(found.asked, 1), level)
+    compared = battle_pairs(wins, board, scores.unrelated)
+    kept = discoveries(compared.log_e, np.ones(len(compared.log_e)), max(compared.asked, 1), level)
     listed = []
     for number in kept:
-        pair = found.pairs[number]
+        pair = compared.pairs[number]
         left = Strengths(board.ratings, shares, np.ones(len(shares)))
-        like = _listed(scores, left, pair, float(found.nearness[number]), float(found.log_e[number]))
+        like = _listed(scores, left, pair, float(compared.nearness[number]), float(compared.log_e[number]))
         listed.append(replace(like, tied=(), differ=(*like.differ, *like.tied)))
-    groups = _groups(scores, board.ratings, [found.pairs[number] for number in kept])
-    power = None if listed else _power(found.planted, found.asked, level)
-    return BoardCopies(scores, level, found.asked, tuple(listed), groups, "opponents", power)
+    groups = _groups(scores, board.ratings, [compared.pairs[number] for number in kept])
+    power = None if listed else _power(compared.planted, compared.asked, level)
+    return BoardCopies(scores, level, compared.asked, tuple(listed), groups, "opponents", power)
 
 
 def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: float, log_e: float) -> LikePair:
-    one, other = (scores.values[each] for each in pair)
+    one, other = (scores.values[model] for model in pair)
     apart = np.abs(np.subtract(*fitted.left[list(pair)]))
     order = np.argsort(-np.nan_to_num(apart), kind="stable")
     differ = [int(task) for task in order if np.isfinite(apart[task]) and one[task] != other[task]]
-    names = [tuple(each[place] for place in pair) for each in (scores.models, scores.producers)]
+    names = [tuple(listed[place] for place in pair) for listed in (scores.models, scores.producers)]
     return LikePair(
         (names[0][0], names[0][1]), (names[1][0], names[1][1]), scores.kinship(*pair), near,
         float(np.exp(min(log_e, LARGEST))), tuple(scores.tasks[task] for task in np.flatnonzero(one == other)),
@@ -253,10 +253,10 @@ def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: floa
 def _groups(scores: Scores, strength: Floats, pairs: list[tuple[int, int]]) -> tuple[LikeModels, ...]:
     """Return the models that pairs join, the strongest first."""
     places = rankdata(-strength, method="ordinal")
-    groups = [sorted(group, key=lambda each: places[each]) for group in joined(len(strength), pairs) if len(group) > 1]
+    groups = [sorted(group, key=lambda row: places[row]) for group in joined(len(strength), pairs) if len(group) > 1]
     return tuple(
         LikeModels(
-            tuple(scores.models[each] for each in group), tuple(int(places[each]) for each in group),
+            tuple(scores.models[row] for row in group), tuple(int(places[row]) for row in group),
             float(places[group].mean() - places[group].min()),
         )
         for group in sorted(groups, key=lambda group: places[group[0]])
@@ -265,20 +265,20 @@ def _groups(scores: Scores, strength: Floats, pairs: list[tuple[int, int]]) -> t
 
 def fit_strengths(values: Floats) -> Strengths:
     """Fit one factor to the normal scores of each task by alternating least squares; what is missing is left out."""
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     normal = np.zeros(values.shape)
     for task, column in enumerate(values.T):
-        own = known[:, task]
+        own = finite[:, task]
         normal[own, task] = ndtri(rankdata(column[own]) / (own.sum() + 1))
     strength, loadings, variance = np.zeros(len(values)), np.ones(values.shape[1]), np.ones(values.shape[1])
     for _ in range(STEPS):
         scaled = loadings / variance
-        strength = normal @ scaled / (known @ (scaled * loadings) + 1)
-        loadings = strength @ normal / (strength**2 @ known + 1)
-        squares = (known * (normal - strength[:, None] * loadings) ** 2).sum(axis=0)
-        variance = np.maximum(squares / np.maximum(known.sum(axis=0), 1), LEAST_LEFT)
+        strength = normal @ scaled / (finite @ (scaled * loadings) + 1)
+        loadings = strength @ normal / (strength**2 @ finite + 1)
+        squares = (finite * (normal - strength[:, None] * loadings) ** 2).sum(axis=0)
+        variance = np.maximum(squares / np.maximum(finite.sum(axis=0), 1), LEAST_LEFT)
     left = (normal - strength[:, None] * loadings) / np.sqrt(variance)
-    return Strengths(strength * np.sqrt(np.mean(loadings**2)), np.where(known, left, np.nan), variance)
+    return Strengths(strength * np.sqrt(np.mean(loadings**2)), np.where(finite, left, np.nan), variance)
 
 
 def _ties(column: Floats, unrelated: np.ndarray) -> tuple[np.ndarray, Floats]:
@@ -311,8 +311,8 @@ def _log_e_value(values: Floats, fitted: Strengths, chances: Floats, pair: tuple
     return float(np.logaddexp(by_ties, _log_near(fitted, pair, counted, spread)) - np.log(2))
 
 
-def _correlations(left: Floats, known: np.ndarray) -> Floats:
-    filled, counted = np.where(known, left, 0.0), known.astype(float)
+def _correlations(left: Floats, finite: np.ndarray) -> Floats:
+    filled, counted = np.where(finite, left, 0.0), finite.astype(float)
     squares = filled**2 @ counted.T
     return np.asarray(filled @ filled.T / np.sqrt(np.maximum(squares * squares.T, 1e-300)))
 

@@ -122,14 +122,14 @@ def variant_inflation(
     )
     deviation = number_in(spread, "the spread of variants", 0, MOST_SPREAD, BoardError) / POINTS
     runs = count(runs, "runs", least=2, error=BoardError)
-    rng, each = np.random.default_rng((seed, variants)), np.arange(runs)
+    rng, run = np.random.default_rng((seed, variants)), np.arange(runs)
     reach = math.sqrt(3) * deviation  # half the range of uniform numbers with this deviation
     strengths = EVEN + reach * rng.uniform(-1, 1, (runs, variants))
     counts = rng.binomial(votes, strengths)
-    leader = strengths[each, counts.argmax(axis=1)]
+    leader = strengths[run, counts.argmax(axis=1)]
     held = np.take_along_axis(strengths, rng.integers(0, variants, (runs, rule.slots)), axis=1)
     tests = rng.binomial(rule.tests, held)
-    champion = held[each, tests.argmax(axis=1)]
+    champion = held[run, tests.argmax(axis=1)]
     alone, strongest = _expected_score(rule, EVEN), _expected_score(rule, EVEN + reach)
     bound = variant_inflation_ceiling(rule.slots, rule.tests, deviation, EVEN - reach, EVEN + reach)
     published = rule.weight * tests.max(axis=1) + rule.fresh * champion  # fresh battles at their mean

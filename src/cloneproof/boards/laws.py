@@ -77,8 +77,8 @@ def normal_law(battles: int, mean: float, variance: float, unit: int) -> CountLa
 @lru_cache(maxsize=1024)
 def schedule(battles: int, opponents: int) -> Floats:
     """Return how often each opponent is met: as equally as possible, the remainder spread evenly over the panel."""
-    each, rest = divmod(battles, opponents)
-    times = np.full(opponents, float(each))
+    whole, rest = divmod(battles, opponents)
+    times = np.full(opponents, float(whole))
     times[((np.arange(rest) + 0.5) * opponents / max(rest, 1)).astype(int)] += 1
     return times
 
@@ -128,9 +128,9 @@ def champion_of_all(laws: Sequence[CountLaw]) -> list[CountLaw]:
     masses = np.zeros_like(at)
     for lot, weight in zip(*legendre_nodes(len(below) // 2 + 1), strict=True):
         masses += weight * at * np.array(products_of_others(below - (1 - lot) * at))
-    found = iter(masses)
+    hopeful_masses = iter(masses)
     missing = sum(law.missing for law in laws)
-    return [CountLaw(low, next(found) if hopeful else np.zeros(1), missing=missing) for hopeful in hopes]
+    return [CountLaw(low, next(hopeful_masses) if hopeful else np.zeros(1), missing=missing) for hopeful in hopes]
 
 
 def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: int) -> CountLaw:
@@ -148,13 +148,13 @@ def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: 
         spaced[::weight] = champion.weights
         low, mass = champion.low * weight + count.low, convolve_rows(spaced, count.weights)
         parts.append(CountLaw(low, mass, missing=champion.missing + count.missing))
-    made = mixture(parts)
-    return replace(made, missing=made.missing + dropped)
+    law = mixture(parts)
+    return replace(law, missing=law.missing + dropped)
 
 
 def mixture(parts: Sequence[CountLaw]) -> CountLaw:
     """Add masses, on one window."""
-    missing = max(part.missing for part in parts) + MISSING
+    missing = max(law.missing for law in parts) + MISSING
     return replace(add_laws(parts, FLOATS), missing=missing)
 
 

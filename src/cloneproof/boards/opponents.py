@@ -58,12 +58,12 @@ def battle_pairs(wins: Floats, board: Board, unrelated: np.ndarray) -> BattlePai
     met = (rounds > 0).astype(float)
     asked = np.triu(met @ met.T >= LEAST_MET, 1)
     chances = expit(table.levels[:, None] + table.effects)
-    known = rounds * chances * (1 - chances)
-    left = (wins - rounds * chances) / np.sqrt(np.maximum(known * (1 + TYPICAL * known), 1e-12))
+    information = rounds * chances * (1 - chances)
+    left = (wins - rounds * chances) / np.sqrt(np.maximum(information * (1 + TYPICAL * information), 1e-12))
     alike = left @ left.T
     squares = left**2 @ met.T
     near = alike / np.sqrt(np.maximum(squares * squares.T, 1e-12))
-    levels, errors = table.levels, 1 / (known.sum(axis=1) + 1) + TYPICAL / np.maximum(met.sum(axis=1), 1)
+    levels, errors = table.levels, 1 / (information.sum(axis=1) + 1) + TYPICAL / np.maximum(met.sum(axis=1), 1)
     gap = (levels[:, None] - levels) ** 2 / (errors[:, None] + errors)
     order = np.argsort(np.where(asked, gap / 2 - alike, np.inf), axis=None, kind="stable")[:MOST_COMPARED]
     pairs = [(int(i), int(j)) for i, j in zip(*np.unravel_index(order, asked.shape), strict=True) if asked[i, j]]
@@ -73,7 +73,7 @@ def battle_pairs(wins: Floats, board: Board, unrelated: np.ndarray) -> BattlePai
     kin = [(int(i), int(j)) for i, j in zip(*np.nonzero(asked & ~unrelated), strict=True)][:MOST_FITTED]
 
     def weights(pair: tuple[int, int]) -> FloatArray:
-        return table.weights([board.models[each] for each in pair], apart if unrelated[pair] else [*apart, *kin])
+        return table.weights([board.models[model] for model in pair], apart if unrelated[pair] else [*apart, *kin])
 
     def planted(dice: np.random.Generator) -> float:
         one, other = map(int, dice.permutation(dice.choice(np.argwhere(asked))))

@@ -77,23 +77,23 @@ def read_board(
         How battles are rated.
     """
     table = log_source(source)
-    found = _columns(table, columns or {})
-    if {"first", "second", "winner"} <= set(found):
-        models, producers, battles = _battles(table, found)
+    meanings = _columns(table, columns or {})
+    if {"first", "second", "winner"} <= set(meanings):
+        models, producers, battles = _battles(table, meanings)
         rated = rate(battles, method)
         votes = battles.counts.sum(axis=1).astype(np.int64)
         named = _named_producers(models, producers, owners)
         board = Board(models, named, rated.values, rated.errors, votes, "battles", battles)
-    elif "model" in found and {"score", "win_rate"} & set(found):
-        board = _ratings(table, found, owners, sure="score" in (columns or {}))
+    elif "model" in meanings and {"score", "win_rate"} & set(meanings):
+        board = _ratings(table, meanings, owners, sure="score" in (columns or {}))
     else:
         raise BoardError(
             "expected battles (model_a, model_b, winner), ratings (model, score) or win rates (model, win_rate); "
             "or, to look for copies, scores (model and a column for each task, or model, task, score); got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; {NAME_THEM}"
         )
-    notes = _guesses(found)
-    if {"error", "interval", "low"} & set(found) and board.source != "battles":
+    notes = _guesses(meanings)
+    if {"error", "interval", "low"} & set(meanings) and board.source != "battles":
         notes.append(
             f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "
             "counted so"
@@ -107,12 +107,12 @@ def read_board(
 def holds_scores(source: object, columns: Mapping[str, str] | None = None) -> bool:
     """Return whether a table has scores by task: a column for each task, or columns for task and score."""
     table = log_source(source)
-    found = _columns(table, columns or {})
-    if "model" not in found or {"first", "second", "winner"} <= set(found):
+    meanings = _columns(table, columns or {})
+    if "model" not in meanings or {"first", "second", "winner"} <= set(meanings):
         return False
-    if "task" in found:
-        return "score" in found
-    return not {"score", "win_rate"} & set(found) and len(_tasks(table, found)) >= LEAST_TASKS
+    if "task" in meanings:
+        return "score" in meanings
+    return not {"score", "win_rate"} & set(meanings) and len(_tasks(table, meanings)) >= LEAST_TASKS
 
 
 def read_scores(
@@ -132,33 +132,33 @@ def read_scores(
             f"got other columns; {NAME_THEM}"
         )
     table = log_source(source)
-    found = _columns(table, columns or {})
-    notes = _guesses({meaning: name for meaning, name in found.items() if meaning in OF_SCORES})
-    about = [meaning for meaning in ("model", "producer", "kin") if meaning in found]
-    if "task" in found:
-        rows = _texts(table, [found[meaning] for meaning in (*about, "task", "score")])
+    meanings = _columns(table, columns or {})
+    notes = _guesses({meaning: name for meaning, name in meanings.items() if meaning in OF_SCORES})
+    about = [meaning for meaning in ("model", "producer", "kin") if meaning in meanings]
+    if "task" in meanings:
+        rows = _texts(table, [meanings[meaning] for meaning in (*about, "task", "score")])
         models, tasks = (tuple(dict.fromkeys(str(row[place] or "") for row in rows)) for place in (0, -2))
         values = _spread_out(rows, models, tasks)
         records = {str(row[0] or ""): dict(zip(about, row, strict=False)) for row in reversed(rows)}
-        known = [records[model] for model in models]
+        own = [records[model] for model in models]
     else:
-        tasks = _tasks(table, found)
-        rows = _texts(table, [*(found[meaning] for meaning in about), *tasks])
+        tasks = _tasks(table, meanings)
+        rows = _texts(table, [*(meanings[meaning] for meaning in about), *tasks])
         models = _distinct([str(row[0] or "") for row in rows])
         values = np.array([[_score(text) for text in row[len(about) :]] for row in rows]).reshape(len(rows), -1)
-        known = [dict(zip(about, row, strict=False)) for row in rows]
+        own = [dict(zip(about, row, strict=False)) for row in rows]
         notes.append(f"{len(tasks):,} other columns are taken for tasks")
-    producers = _named_producers(models, [record.get("producer") for record in known], owners)
-    parents = [record.get("kin") or "" for record in known]
+    producers = _named_producers(models, [record.get("producer") for record in own], owners)
+    parents = [record.get("kin") or "" for record in own]
     if kin is not None:
         given = _two_columns(kin, "kin", "the model it is adapted from")
         parents = [given.get(model, parent) for model, parent in zip(models, parents, strict=True)]
     return Scores(models, tasks, values, producers, tuple(parents), tuple(notes))
 
 
-def _tasks(table: LogSource, found: Mapping[str, str]) -> tuple[str, ...]:
+def _tasks(table: LogSource, meanings: Mapping[str, str]) -> tuple[str, ...]:
     """Return the columns without a meaning that hold numbers, and nothing but numbers."""
-    others = [name for name in table.columns if name not in found.values()]
+    others = [name for name in table.columns if name not in meanings.values()]
     if not others:
         return ()
     texts = [f"trim(CAST({table.columns[name].sql} AS VARCHAR))" for name in others]
@@ -183,8 +183,8 @@ def _score(text: str | None) -> float:
     return float("nan") if text is None or not text.strip() else _number(text, "a score")
 
 
-def _guesses(found: Mapping[str, str]) -> list[str]:
-    return [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in found.items()]
+def _guesses(meanings: Mapping[str, str]) -> list[str]:
+    return [f"column {table_name!r} is taken for {meaning}" for meaning, table_name in meanings.items()]
 
 
 def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:
@@ -204,16 +204,16 @@ def _weighted(board: Board, given: Mapping[str, str]) -> tuple[Board, int]:
 
 def _columns(table: LogSource, wanted: Mapping[str, str]) -> dict[str, str]:
     """Return the column of each meaning: as given, else the first with a matching name, ignoring case and blanks."""
-    known, found = list(table.columns), {}
+    columns, meanings = list(table.columns), {}
     for meaning, column in wanted.items():
         if meaning not in MEANINGS:
             raise BoardError(f"expected a meaning of {', '.join(MEANINGS)}, got {brief(meaning)}; choose one of them")
-        found[meaning] = named_column(known, meaning, column, BoardError)
+        meanings[meaning] = named_column(columns, meaning, column, BoardError)
     for meaning, names in MEANINGS.items():
-        free = [name for name in known if name not in found.values()]
-        if meaning not in found and (place := guessed_column(names, free)) is not None:
-            found[meaning] = place
-    return found
+        free = [name for name in columns if name not in meanings.values()]
+        if meaning not in meanings and (place := guessed_column(names, free)) is not None:
+            meanings[meaning] = place
+    return meanings
 
 
 def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...]]:
@@ -221,15 +221,15 @@ def _texts(table: LogSource, names: Sequence[str]) -> list[tuple[str | None, ...
     return table.query(f"SELECT {chosen} FROM {table.rows}")
 
 
-def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
+def _battles(table: LogSource, columns: Mapping[str, str]) -> tuple[tuple[str, ...], list[str | None], Battles]:
     """Return the models, their producers if columns name them, and the battles."""
-    meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in found)]
-    rows = _texts(table, [found[meaning] for meaning in meanings])
+    meanings = ["first", "second", "winner", *(name for name in ("producer_a", "producer_b") if name in columns)]
+    rows = _texts(table, [columns[meaning] for meaning in meanings])
     if not rows:
         raise BoardError("expected battles, got a table without rows; give at least one")
     spelling = _spelling({row[2] for row in rows})
     places: dict[str, int] = {}
-    made: dict[str, str] = {}
+    makers_of: dict[str, str] = {}
     first, second, points = [], [], []
     for number, (left, right, winner, *makers) in enumerate(rows, start=1):
         if not left or not right or left == right:
@@ -237,11 +237,11 @@ def _battles(table: LogSource, found: Mapping[str, str]) -> tuple[tuple[str, ...
         first.append(places.setdefault(left, len(places)))
         second.append(places.setdefault(right, len(places)))
         points.append(_points(winner, left, right, spelling, number))
-        made.update({name: maker for name, maker in zip((left, right), makers, strict=False) if maker})
+        makers_of.update({name: maker for name, maker in zip((left, right), makers, strict=False) if maker})
     if len(places) > MOST_MODELS:
         raise BoardError(f"expected at most {MOST_MODELS:,} models, got {len(places):,}; is that the right column?")
     battles = Battles.from_sequence(len(places), first, second, points)
-    return tuple(places), [made.get(name) for name in places], battles
+    return tuple(places), [makers_of.get(name) for name in places], battles
 
 
 def _spelling(values: set[str | None]) -> dict[str, float]:
@@ -265,21 +265,21 @@ def _points(winner: str | None, left: str, right: str, spelling: Mapping[str, fl
     )
 
 
-def _ratings(table: LogSource, found: Mapping[str, str], owners: object, *, sure: bool) -> Board:
+def _ratings(table: LogSource, columns: Mapping[str, str], owners: object, *, sure: bool) -> Board:
     """Return a table of ratings, or of win rates against one reference."""
-    meanings = [name for name in MEANINGS if name in found and not name.startswith(("first", "second", "winner"))]
-    rows = _texts(table, [found[meaning] for meaning in meanings])
+    meanings = [name for name in MEANINGS if name in columns and not name.startswith(("first", "second", "winner"))]
+    rows = _texts(table, [columns[meaning] for meaning in meanings])
     if not rows:
         raise BoardError("expected models, got a table without rows; give at least two")
     records = [dict(zip(meanings, row, strict=True)) for row in rows]
     models = _distinct([str(record["model"] or "") for record in records])
     producers = _named_producers(models, [record.get("producer") for record in records], owners)
     votes = np.array([_number(record.get("votes") or "0", "votes") for record in records]).astype(np.int64)
-    if "win_rate" in found and "score" not in found:
+    if "win_rate" in columns and "score" not in columns:
         return _win_rates(records, models, producers, votes)
     values = np.array([_number(record["score"], "score") for record in records])
-    if not sure and "elo" not in found["score"].lower() and values.min() >= 0 and values.max() <= PERCENT:
-        name = found["score"]
+    if not sure and "elo" not in columns["score"].lower() and values.min() >= 0 and values.max() <= PERCENT:
+        name = columns["score"]
         raise BoardError(
             f"expected Elo ratings as the score, got numbers from {values.min():g} to {values.max():g} in the column "
             f"{brief(name)}; say --column score={name} if they are Elo points, --column win_rate={name} if they are "
@@ -344,19 +344,19 @@ def _number(text: str | None, what: str) -> float:
 def _distinct(names: Sequence[str]) -> tuple[str, ...]:
     """Number names that occur twice, as the same model may be listed twice."""
     seen: dict[str, int] = {}
-    made = []
+    distinct = []
     for name in names:
         if not name:
             raise BoardError("expected a name for each model, got an empty one; complete the table")
         seen[name] = seen.get(name, 0) + 1
-        made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return tuple(made)
+        distinct.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return tuple(distinct)
 
 
-def _named_producers(models: Sequence[str], found: Sequence[str | None], owners: object) -> tuple[str, ...]:
+def _named_producers(models: Sequence[str], makers: Sequence[str | None], owners: object) -> tuple[str, ...]:
     """Return the producer of each model: from `owners`, else from the table, else the model itself."""
     if owners is None:
-        return tuple(maker or model for model, maker in zip(models, found, strict=True))
+        return tuple(maker or model for model, maker in zip(models, makers, strict=True))
     if isinstance(owners, str) and owners == "first-word":
         return tuple(re.split(r"[\s\-_/]", model.strip())[0] or model for model in models)
     table = _two_columns(owners, "owners", "producer")

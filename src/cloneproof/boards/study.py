@@ -139,7 +139,7 @@ def study_board(
     if len(board.names) < 2:
         raise BoardError("expected two producers or more, got one; say who made which model with owners=")
     names = board.names if producer is None else (board.producers[board.models_of(producer)[0]],)
-    each = count(votes or max(10, board.typical_votes()), "votes", error=BoardError)
+    per_model = count(votes or max(10, board.typical_votes()), "votes", error=BoardError)
     simulated = () if board.means is not None else (*SAMPLING, *LISTING)
     steps = len(names) + bool(recommend) + len(simulated)
     gains: list[VariantGain] = []
@@ -149,7 +149,7 @@ def study_board(
     advice, left = None, []
     with deadline.for_engines():
         try:
-            standing = Standing(Panel(board), BestListing(each))
+            standing = Standing(Panel(board), BestListing(per_model))
             for done, name in enumerate(names):
                 deadline.tell(done, steps, "variants on a fixed panel")
                 kinds = COPIED if name in names[:TOP] else COPIED[:1]
@@ -159,7 +159,7 @@ def study_board(
             left.append(f"what variants gain {len(names) - len({gain.producer for gain in gains})} of the producers")
         if recommend:
             deadline.tell(len(names), steps, "tuning a reservoir board")
-            own = max(20, each * len(board.models) // len(board.names))
+            own = max(20, per_model * len(board.models) // len(board.names))
             try:
                 advice = recommend_board(
                     board,
@@ -171,11 +171,11 @@ def study_board(
         try:
             for ours, number, spread in product([advice.rule] if advice else [], UNEQUAL, SPREADS):
                 check_time("simulation of unequal variants")
-                inflation.append(variant_inflation(ours, each, number, spread, seed=seed))
+                inflation.append(variant_inflation(ours, per_model, number, spread, seed=seed))
         except OutOfTimeError:
             left.append("what unequal variants add to a score")
         closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
-        among = partial(variants_among_entrants, board, closest, SHOWN, battles=each * len(board.models) // 2,
+        among = partial(variants_among_entrants, board, closest, SHOWN, battles=per_model * len(board.models) // 2,
                         runs=runs, seed=seed)  # fmt: skip
         try:
             for sampling in SAMPLING if simulated else ():
@@ -187,7 +187,7 @@ def study_board(
         except OutOfTimeError:
             left.append("what variants gain where entrants fight each other")
     lead = lead_of(board, names[0])
-    private = tuple(private_selection(number, each, abs(lead)) for number in PRIVATE)
-    found = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
+    private = tuple(private_selection(number, per_model, abs(lead)) for number in PRIVATE)
+    answers = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
     copies = None if board.battles is None else find_copies(board)
-    return BoardStudy(board, names, each, *found, lead, advice, tuple(left), deadline.elapsed, copies)
+    return BoardStudy(board, names, per_model, *answers, lead, advice, tuple(left), deadline.elapsed, copies)
