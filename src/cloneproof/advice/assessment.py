@@ -26,7 +26,7 @@ SCAN_PROMISE = (
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 
 
-def assess(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
+def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """Assess what a mechanism promises, or say why nothing is known; its regret is left open.
 
     The scan theorem covers reservoirs without an audit, at every horizon and hence at a random end. The index and bars
@@ -34,32 +34,32 @@ def assess(market: Market, made: Mechanism, sampling: SamplingBudget) -> Assesse
     """
     fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
     verdict: Verdict = "clone-proof"
-    if all(scan_theorem(audit_case(fixed, made, agent.name)) is not None for agent in market.agents):
+    if all(scan_theorem(audit_case(fixed, mechanism, agent.name)) is not None for agent in market.agents):
         said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
     elif market.ends == "at-random":
-        ceiling = _ceiling_promise(market, made)
+        ceiling = _ceiling_promise(market, mechanism)
         if isinstance(ceiling, str):
             return ceiling
         said, gain, verdict = ceiling
     else:
         try:
-            audited = quick_audit(market, made, sampling.search(0.5))
+            audited = quick_audit(market, mechanism, sampling.search(0.5))
         except CloneproofError as refusal:
             return str(refusal)
-        said, needs = promise(market, made, audited)
+        said, needs = promise(market, mechanism, audited)
         verdict, gain = audited.verdict, relative_gain(audited)
-    exploring, starts = exploration(market, made) if market.ends == "at-horizon" else (None, None)
-    return AssessedMechanism(made, UNKNOWN, verdict, gain, exploring, starts, said, needs, seen(market, made))
+    exploring, starts = exploration(market, mechanism) if market.ends == "at-horizon" else (None, None)
+    return AssessedMechanism(mechanism, UNKNOWN, verdict, gain, exploring, starts, said, needs, seen(market, mechanism))
 
 
-def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdict] | str:
+def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[str, float, Verdict] | str:
     """Return the ceiling on slots as a sentence and a relative gain, and a verdict; or why none.
 
     That of the index is computed quickly, at some rates. Up to three originals an audit proves it; beyond, nothing.
     """
-    if not made.ranks_slots:
+    if not mechanism.ranks_slots:
         return "it has no promise for a market that ends at random"
-    cases = [audit_case(market, made, agent.name) for agent in market.agents]
+    cases = [audit_case(market, mechanism, agent.name) for agent in market.agents]
     try:
         ceilings = [most for case in cases if (most := random_end_ceiling(case, clock=None)) is not None]
     except OutOfTimeError as refusal:
@@ -68,7 +68,7 @@ def _ceiling_promise(market: Market, made: Mechanism) -> tuple[str, float, Verdi
         return "it has no promise for originals of different priors"
     largest = max(ceilings, key=lambda most: most.high)
     proven = all(most.kind == "proven" for most in ceilings)
-    provable = proven or (not made.bars and market.most_originals <= MOST_PROVEN)
+    provable = proven or (not mechanism.bars and market.most_originals <= MOST_PROVEN)
     sure = "proven" if proven else f"{largest.method}{' here; `audit` proves it' if provable else ''}"
     more = f" more than {largest.high:.2g} rewards over the whole run" if largest.high else ""
     said = f"No provider gains{more} by registering copies or by leaving items out, whatever the others do: {sure}."
@@ -90,9 +90,9 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
     return "undecided: a black box is sampled, and what was not tried may pay"
 
 
-def quick_audit(market: Market, made: Mechanism, search: Search) -> Audit:
+def quick_audit(market: Market, mechanism: Mechanism, search: Search) -> Audit:
     """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
-    question = checked_question(market, made, tolerance=TOLERANCE).of_one_of_each_kind
+    question = checked_question(market, mechanism, tolerance=TOLERANCE).of_one_of_each_kind
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 
@@ -106,10 +106,10 @@ def relative_gain(audited: Audit) -> float:
     return min(most_allowed, max(0.0, most / worst.honest.value))
 
 
-def exploration(market: Market, made: Mechanism) -> tuple[float | None, AwardStart | None]:
+def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, AwardStart | None]:
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
-    running = made.at_horizon(agents, horizon)
+    running = mechanism.at_horizon(agents, horizon)
     if market.places and running.draws:
         tests = float(min(horizon, running.draws * running.arm_rounds * agents))
         return tests / horizon, AwardStart(tests, tests)
@@ -127,7 +127,7 @@ def exploration(market: Market, made: Mechanism) -> tuple[float | None, AwardSta
     return None, None
 
 
-def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
+def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, str]:
     """Return what is promised, and which declaration it depends on ("" for none)."""
     rates = "the rates are as declared"
     if audited.verdict != "clone-proof":
@@ -138,42 +138,42 @@ def promise(market: Market, made: Mechanism, audited: Audit) -> tuple[str, str]:
             "rates declared here, at 99 %: by samples.",
             rates,
         )
-    if made.draws:
+    if mechanism.draws:
         return f"{SCAN_PROMISE} No number has to be right for that.", ""
-    if made.scoring.max_arms is not None:
+    if mechanism.scoring.max_arms is not None:
         gap = "" if market.gap is None or math.isinf(market.gap) else (
             f" and two items of a provider that differ, differ by at least {market.gap:.3g}"
         )  # fmt: skip
         return (
             f"No provider gains by registering copies over {market.horizon:,} rounds and fewer, if it has at most "
-            f"{market.most_originals} items{gap}. Who registers more than {made.scoring.max_arms} arms takes "
+            f"{market.most_originals} items{gap}. Who registers more than {mechanism.scoring.max_arms} arms takes "
             "no part in the award.",
             f"no provider has more than {market.most_originals} items{gap}, and there are at most {market.horizon:,} "
             "rounds",
         )
-    why = ": providers do not compete for rounds" if made.uniform_agents else ""
+    why = ": providers do not compete for rounds" if mechanism.uniform_agents else ""
     return f"No provider gains by registering copies, for the rates declared here{why}.", rates
 
 
-def seen(market: Market, made: Mechanism) -> str:
+def seen(market: Market, mechanism: Mechanism) -> str:
     """Describe what visitors and sellers will see: items shown, how traffic is shared, what must stay constant."""
     stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
-    return f"{(_seen_on_pages if market.places and made.draws else _seen)(market, made)} {stays}"
+    return f"{(_seen_on_pages if market.places and mechanism.draws else _seen)(market, mechanism)} {stays}"
 
 
-def _seen_on_pages(market: Market, made: Mechanism) -> str:
-    arm, agents = made.arm, len(market.agents)
+def _seen_on_pages(market: Market, mechanism: Mechanism) -> str:
+    arm, agents = mechanism.arm, len(market.agents)
     return (
         f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each. About "
         f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} "
-        f"pages a test, on the first {exploration(market, made)[0] or 0.0:.0%} of the pages; in front stand "
+        f"pages a test, on the first {exploration(market, mechanism)[0] or 0.0:.0%} of the pages; in front stand "
         "the providers that did best so far."
     )
 
 
-def _seen(market: Market, made: Mechanism) -> str:
-    agents, running = len(market.agents), made.at_horizon(len(market.agents), market.horizon)
-    exploring, _ = exploration(market, made)
+def _seen(market: Market, mechanism: Mechanism) -> str:
+    agents, running = len(market.agents), mechanism.at_horizon(len(market.agents), market.horizon)
+    exploring, _ = exploration(market, mechanism)
     arm, items = running.arm, f"{market.originals:,} items"
     if running.ranks_slots:
         return _seen_side_by_side(market, arm)

@@ -52,7 +52,7 @@ LONGEST_AUDITED = 10**6  # Longer runs are not audited by samples here.
 SCALES = {"rates are half as high": 0.5, "rates are twice as high": 2.0}
 
 
-def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudget) -> Estimate | None:
+def second_account_gain(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> Estimate | None:
     """Return the largest gain, in rewards, of a provider that registers all its items again under a second name.
 
     Sampled in worlds with given rates, the same with and without the account; the error is 2.58 standard errors. None
@@ -61,7 +61,7 @@ def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudge
     if find_spec("numba") is None:
         return None
     kinds = len({agent.priors for agent in market.agents})
-    cost = 2 * kinds * seconds_of_run(Job(market, made, full_copies(market.agents, None)))
+    cost = 2 * kinds * seconds_of_run(Job(market, candidate, full_copies(market.agents, None)))
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
@@ -75,13 +75,13 @@ def second_account_gain(market: Market, made: Mechanism, sampling: SamplingBudge
     ]
     worth = []
     for number, agent in enumerate(market.agents):
-        if agent.priors in [each.priors for each in market.agents[:number]]:
+        if agent.priors in [other.priors for other in market.agents[:number]]:
             continue
         twice = Split(agent.name, (BOTH,) * agent.count)
         several, second = twice.market(market), twice.accounts[1]
         doubled = tuple({**world, second: world[agent.name]} for world in worlds)
-        honest = Job(market, made, full_copies(market.agents, None), sampling.seed, tuple(worlds))
-        split = Job(several, made, full_copies(several.agents, None), sampling.seed, doubled)
+        honest = Job(market, candidate, full_copies(market.agents, None), sampling.seed, tuple(worlds))
+        split = Job(several, candidate, full_copies(several.agents, None), sampling.seed, doubled)
         if "reference" in (kernel_for(honest)[0], kernel_for(split)[0]):
             return None
         both = outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
@@ -115,8 +115,8 @@ def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | N
     gap = random_regret(market) / market.horizon
     horizons = [market.horizon // SHORTER**k for k in range(SEASONS_TUNED)]
     tuned = [market.with_horizon(rounds) for rounds in horizons[::-1] if rounds >= len(market.agents)]
-    costs = [max(1e-9, min(gap * each.horizon, cost_of(each, mechanism("reservoir", market=each)))) for each in tuned]
-    lengths = [math.log(each.horizon) for each in tuned]
+    costs = [max(1e-9, min(gap * own.horizon, cost_of(own, mechanism("reservoir", market=own)))) for own in tuned]
+    lengths = [math.log(own.horizon) for own in tuned]
 
     def regret(rounds: int) -> float:
         return min(gap * rounds, math.exp(float(np.interp(math.log(rounds), lengths, np.log(costs)))))
@@ -129,7 +129,7 @@ def cheapest_seasons(market: Market, lifetime: float | None, arrivals: float | N
 
 
 def wrong_declarations(
-    market: Market, made: Mechanism, usual: SamplingBudget, sampling: SamplingBudget
+    market: Market, candidate: Mechanism, usual: SamplingBudget, sampling: SamplingBudget
 ) -> tuple[WrongDeclaration, ...]:
     """Return each way in which a declaration may be wrong, with the regret and the largest gain.
 
@@ -137,39 +137,39 @@ def wrong_declarations(
     standard deviation of a test's count too low or too high, and bars that are a fifth too low or too high.
     """
     mistakes = []
-    for what, each in other_numbers(made):
-        regret = regret_of(market, each, usual, loose=math.inf)
-        mistakes.append(replace(_mistake(what, market, each, regret, usual), usual=True))
+    for what, variation in other_numbers(candidate):
+        regret = regret_of(market, variation, usual, loose=math.inf)
+        mistakes.append(replace(_mistake(what, market, variation, regret, usual), usual=True))
     for what, truth in true_markets(market):
         scaled = what in SCALES
-        regret = regret_of(truth, made, usual, loose=math.inf) if scaled else regret_of(truth, made, sampling)
-        mistakes.append(replace(_mistake(what, truth, made, regret, sampling), usual=scaled))
+        regret = regret_of(truth, candidate, usual, loose=math.inf) if scaled else regret_of(truth, candidate, sampling)
+        mistakes.append(replace(_mistake(what, truth, candidate, regret, sampling), usual=scaled))
     if market.most_originals > 1:
-        mistakes.append(_if_informed(market, made, sampling))
+        mistakes.append(_if_informed(market, candidate, sampling))
     return tuple(sorted(mistakes, key=lambda mistake: not mistake.usual))
 
 
-def if_bayesian(market: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
+def if_bayesian(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
     """Return what a mechanism costs if agents know only the odds of their items after all, and register all of them."""
     what = "providers know only the odds of their items"
-    return _sampled_mistake(what, market, made, regret_of(market, made, sampling), sampling)
+    return _sampled_mistake(what, market, candidate, regret_of(market, candidate, sampling), sampling)
 
 
-def other_numbers(made: Mechanism) -> Iterator[tuple[str, Mechanism]]:
+def other_numbers(candidate: Mechanism) -> Iterator[tuple[str, Mechanism]]:
     """Yield the mechanism with a threshold, or with bars, a step too low and too high, if it has one."""
-    slots = made.arm.slots
+    slots = candidate.arm.slots
     if slots.bars:
-        given, stake = (np.atleast_1d(made.arm.options[key]) for key in ("bars", "stake"))
+        given, stake = (np.atleast_1d(candidate.arm.options[key]) for key in ("bars", "stake"))
         for what, factor in (("low", 0.8), ("high", 1.2)):
             arm = bars(np.minimum(1.0, factor * given).tolist(), stake.tolist(), slots.draws)
-            yield f"the bar is a fifth too {what}", replace(made, arm=arm)
+            yield f"the bar is a fifth too {what}", replace(candidate, arm=arm)
     if slots.threshold is None:
         return
     step = max(1, round(math.sqrt(slots.threshold)))
     for what, threshold in (("low", slots.threshold - step), ("high", slots.threshold + step)):
-        if 1 <= threshold <= made.arm_rounds:
-            arm = replace(made.arm, slots=replace(slots, threshold=threshold))
-            yield f"the threshold is {step:,} too {what}", replace(made, arm=arm)
+        if 1 <= threshold <= candidate.arm_rounds:
+            arm = replace(candidate.arm, slots=replace(slots, threshold=threshold))
+            yield f"the threshold is {step:,} too {what}", replace(candidate, arm=arm)
 
 
 def true_markets(market: Market) -> Iterator[tuple[str, Market]]:
@@ -217,42 +217,42 @@ def _half_as_far(prior: Prior) -> Prior:
 
 
 def _mistake(
-    what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
+    what: str, truth: Market, candidate: Mechanism, regret: Estimate | None, sampling: SamplingBudget
 ) -> WrongDeclaration:
-    if made.draws:
+    if candidate.draws:
         return WrongDeclaration(what, regret, 0.0, "the scan theorem asks for no number")
     try:
-        gain, agent, vector = largest_gain(truth, made)
+        gain, agent, vector = largest_gain(truth, candidate)
     except CloneproofError:
-        return _sampled_mistake(what, truth, made, regret, sampling)
+        return _sampled_mistake(what, truth, candidate, regret, sampling)
     if gain <= TOLERANCE:
         return WrongDeclaration(what, regret, 0.0, "no copies and no leaving out of items pay, of those computed")
     return WrongDeclaration(what, regret, gain, f"{agent} registers {vector}: computed")
 
 
 def _sampled_mistake(
-    what: str, truth: Market, made: Mechanism, regret: Estimate | None, sampling: SamplingBudget
+    what: str, truth: Market, candidate: Mechanism, regret: Estimate | None, sampling: SamplingBudget
 ) -> WrongDeclaration:
     """Return the same by a sampled audit, if no exact engine applies."""
     if truth.horizon > LONGEST_AUDITED:
         return WrongDeclaration(what, regret, math.inf, f"{truth.horizon:,} rounds are too many to sample here")
     try:
-        audited = audit(truth, made, tolerance=TOLERANCE, search=sampling.search(0.3))
+        audited = audit(truth, candidate, tolerance=TOLERANCE, search=sampling.search(0.3))
     except CloneproofError as refusal:
         return WrongDeclaration(what, regret, math.inf, str(refusal))
     sure = "found by a sampled audit" if audited.verdict == "exploitable" else "not ruled out by a sampled audit"
     return WrongDeclaration(what, regret, relative_gain(audited), sure)
 
 
-def largest_gain(truth: Market, made: Mechanism) -> tuple[float, str, CopyVector]:
+def largest_gain(truth: Market, candidate: Mechanism) -> tuple[float, str, CopyVector]:
     """Largest relative gain, including its error, of an agent of each kind, over a few copies and withholdings."""
     best = 0.0, truth.agents[0].name, (1,) * truth.agents[0].count
-    for agent in {each.priors: each for each in reversed(truth.agents)}.values():  # the first of each kind
-        honest = exact_payoffs([(truth, made)], honesty(truth, agent.name), "closed-form")[truth.horizon]
+    for agent in {agent.priors: agent for agent in reversed(truth.agents)}.values():  # the first of each kind
+        honest = exact_payoffs([(truth, candidate)], honesty(truth, agent.name), "closed-form")[truth.horizon]
         if honest.total.value <= 0:
             continue
         for vector in tried_vectors(agent.count):
-            paid = exact_payoffs([(truth, made)], CopiesOf(agent.name, vector), "closed-form")[truth.horizon]
+            paid = exact_payoffs([(truth, candidate)], CopiesOf(agent.name, vector), "closed-form")[truth.horizon]
             relative = compared(honest, paid).gain.high / honest.total.value
             best = max(best, (relative, agent.name, vector), key=itemgetter(0))
     return best
@@ -270,22 +270,22 @@ def tried_vectors(originals: int) -> list[CopyVector]:
     return list(dict.fromkeys(copied)) + [(1,) * number + (0,) * (originals - number) for number in kept]
 
 
-def _if_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
+def _if_informed(market: Market, candidate: Mechanism, sampling: SamplingBudget) -> WrongDeclaration:
     """Return the loss if agents know their items after all: one registers only its best item, or everybody does."""
     best_only = market_of_bests(market)
-    regret = regret_of(best_only, made, sampling)
+    regret = regret_of(best_only, candidate, sampling)
     what = "providers know which of their items are better (regret: if each registers only its best)"
     gain, why, unknown = 0.0, "the agent registers only its best item: computed", "no exact engine applies"
     if not is_listed(market):  # quadrature takes seconds
         return WrongDeclaration(what, regret, math.inf, unknown)
     try:
-        honest = evaluate(market, made, engine="closed-form")
+        honest = evaluate(market, candidate, engine="closed-form")
         kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
         for agent, number in ((market.agents[number], number) for number in kinds.values()):
             if agent.count == 1:
                 continue
-            alone = [best_only.agents[k] if k == number else each for k, each in enumerate(market.agents)]
-            knowing = evaluate(market.with_agents(alone), made, engine="closed-form").payoff[agent.name]
+            alone = [best_only.agents[k] if k == number else other for k, other in enumerate(market.agents)]
+            knowing = evaluate(market.with_agents(alone), candidate, engine="closed-form").payoff[agent.name]
             own = honest.payoff[agent.name]
             more = compared(Payoff(own), Payoff(knowing)).gain.value
             gain = max(gain, more / own.value if own.value > 0 else math.inf)
@@ -337,12 +337,12 @@ def _best_of(agent: Agent) -> Prior:
     return named_prior(Agent(agent.name, prior=at_levels), accuracy=1.0)
 
 
-def with_late_rewards(market: Market, each: AssessedMechanism) -> AssessedMechanism:
+def with_late_rewards(market: Market, assessed: AssessedMechanism) -> AssessedMechanism:
     """Add what the promise becomes with late rewards, if the market declares them; costs are those of prompt ones."""
     if market.delays == "none":
-        return each
-    bounds = [delay_bound(audit_case(market, each.mechanism, agent.name)) for agent in market.agents]
+        return assessed
+    bounds = [delay_bound(audit_case(market, assessed.mechanism, agent.name)) for agent in market.agents]
     gain, why = max(bounds, key=lambda bound: math.inf if bound[0] is None else bound[0])
     gained = "is unknown" if gain is None else "is nothing" if gain == 0 else f"is at most {gain:.2g} rewards"
     late = f"Rewards come late here: what copies gain by that {gained} ({why}). Costs are those of prompt rewards."
-    return replace(each, promise=f"{each.promise} {late}")
+    return replace(assessed, promise=f"{assessed.promise} {late}")

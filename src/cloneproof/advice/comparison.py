@@ -183,8 +183,8 @@ def compare(
     """
     checked_market(market)
     others = {} if own is None else dict(own)
-    for name, made in others.items():
-        check_mechanism_or_box(made)
+    for name, candidate in others.items():
+        check_mechanism_or_box(candidate)
         if name in CATALOGUE:
             raise MechanismError(f"expected a name of its own for your mechanism, got {name!r}; call it otherwise")
     made_for = [name for name in CATALOGUE if name not in AT_RANDOM_ONLY or market.ends == "at-random"]
@@ -212,16 +212,16 @@ def compare(
             left = [*([] if side_by_side else fastest_first), *others]
             for place, name in enumerate(left):
                 tell(name)
-                each = _share(search, clock, len(left) - place)
-                tell(ended=compare_one(market, name, tolerance, each, others.get(name)))
+                budget = _share(search, clock, len(left) - place)
+                tell(ended=compare_one(market, name, tolerance, budget, others.get(name)))
     except KeyboardInterrupt:
         if not rows:
             raise
         interrupted = True
-    known = tuple(rows[name] for name in (*chosen, *others) if name in rows)
+    table = tuple(rows[name] for name in (*chosen, *others) if name in rows)
     with budget_clock(search.seconds):
         had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
-    return Comparison(known, tolerance, interrupted, had, market.horizon)
+    return Comparison(table, tolerance, interrupted, had, market.horizon)
 
 
 def _side_by_side(
@@ -240,8 +240,8 @@ def _side_by_side(
         waiting, running = list(names), dict[Future[tuple[ComparedMechanism, float]], str]()
         while waiting or running:
             while waiting and len(running) < processes:
-                each, name = _share(search, clock, math.ceil(len(waiting) / processes)), waiting.pop(0)
-                running[pool.submit(_compare_elsewhere, market, name, tolerance, each)] = name
+                budget, name = _share(search, clock, math.ceil(len(waiting) / processes)), waiting.pop(0)
+                running[pool.submit(_compare_elsewhere, market, name, tolerance, budget)] = name
             tell(*running.values())
             for job in wait(running, return_when=FIRST_COMPLETED)[0]:
                 del running[job]
@@ -290,37 +290,37 @@ def _compared(
 ) -> ComparedMechanism:
     start = now()
 
-    def row(**known: Any) -> ComparedMechanism:  # noqa: ANN401
+    def row(**cells: Any) -> ComparedMechanism:  # noqa: ANN401
         nothing: dict[str, Any] = {
             "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "state": None,
             "regret": None, "attacked": None, "exact": False, "tried": 0, "remark": "",
         }  # fmt: skip
-        return ComparedMechanism(name, **(nothing | known), seconds=now() - start)
+        return ComparedMechanism(name, **(nothing | cells), seconds=now() - start)
 
     if search.seconds is not None and search.seconds < LEAST_SECONDS:
         return row(remark=NO_TIME)
-    each = search.seconds or SECONDS
-    brief = min(REGRET_SECONDS, each / 4)
+    budget = search.seconds or SECONDS
+    brief = min(REGRET_SECONDS, budget / 4)
     exact: bool = False
     regret: Estimate | None = None
     try:
-        made = mechanism(name, market=market) if own is None else own
+        candidate = mechanism(name, market=market) if own is None else own
         with suppress(OutOfTimeError):  # the audit may need no runs, or has time for some
-            exact, regret = _regret(market, made, None, brief, search.seed)
+            exact, regret = _regret(market, candidate, None, brief, search.seed)
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
         return row(remark=str(refusal))
     try:
-        seconds = search.seconds if exact else each if search.seconds is None else each - 3 * brief
-        audited = audit(market, made, tolerance=tolerance, search=Search(seconds=seconds, seed=search.seed))
+        seconds = search.seconds if exact else budget if search.seconds is None else budget - 3 * brief
+        audited = audit(market, candidate, tolerance=tolerance, search=Search(seconds=seconds, seed=search.seed))
     except EngineError as refusal:
         return row(regret=regret, exact=exact, remark=str(refusal))
     if audited.interrupted:
         raise KeyboardInterrupt
     worst = audited.worst
     try:
-        attacked = _regret(worst.market, made, worst.all_copies, brief, search.seed)[1]
+        attacked = _regret(worst.market, candidate, worst.all_copies, brief, search.seed)[1]
     except CloneproofError:
         attacked = None
     return row(
@@ -332,26 +332,28 @@ def _compared(
         state=audited.state,
         regret=regret,
         attacked=attacked,
-        variants=_variants(market, made, worst.agent, brief, search.seed),
+        variants=_variants(market, candidate, worst.agent, brief, search.seed),
         exact=exact,
         tried=len(audited.tried),
-        remark=NEEDS_GAP if _lacks_gap(market, made, audited) else audited.about_tried,
+        remark=NEEDS_GAP if _lacks_gap(market, candidate, audited) else audited.about_tried,
     )
 
 
-def _variants(market: Market, made: Mechanism | BlackBox, agent: str, seconds: float, seed: int) -> NearCopyGain | None:
+def _variants(
+    market: Market, candidate: Mechanism | BlackBox, agent: str, seconds: float, seed: int
+) -> NearCopyGain | None:
     """Return what an agent gains by variants of its items, by runs; None of a black box, or where none can be drawn."""
-    if isinstance(made, BlackBox) or market.segments:
+    if isinstance(candidate, BlackBox) or market.segments:
         return None
     try:
-        return variant_gain(audit_case(market, made, agent), Search(seed=seed), Deadline(seconds))
+        return variant_gain(audit_case(market, candidate, agent), Search(seed=seed), Deadline(seconds))
     except EngineError:
         return None
 
 
-def _lacks_gap(market: Market, made: Mechanism | BlackBox, audited: Audit) -> bool:
+def _lacks_gap(market: Market, candidate: Mechanism | BlackBox, audited: Audit) -> bool:
     """Return whether nothing is promised because the hold-out theorems need a gap and the market has none."""
-    capped = isinstance(made, Mechanism) and made.scoring.max_arms is not None
+    capped = isinstance(candidate, Mechanism) and candidate.scoring.max_arms is not None
     return capped and audited.verdict == "undecided" and market.gap is None and market.most_originals > 1
 
 
@@ -366,14 +368,14 @@ def _at_most(audited: Audit) -> float:
 
 
 def _regret(
-    market: Market, made: Mechanism | BlackBox, copies: Copies | None, seconds: float, seed: int
+    market: Market, candidate: Mechanism | BlackBox, copies: Copies | None, seconds: float, seed: int
 ) -> tuple[bool, Estimate]:
     """Return whether the closed form applies, and the regret by it or by runs, with its 99 % interval, asymptotic."""
     try:
-        regret = evaluate(market, made, copies, engine="closed-form").regret
+        regret = evaluate(market, candidate, copies, engine="closed-form").regret
         if not regret.heuristic:  # as by a quadrature of continuous priors, whose error runs beat
             return True, regret
     except EngineError:
         pass
     search = Search(seconds=seconds, seed=seed, bounds="asymptotic")
-    return False, evaluate(market, made, copies, "monte-carlo", search=search).regret
+    return False, evaluate(market, candidate, copies, "monte-carlo", search=search).regret

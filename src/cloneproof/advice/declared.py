@@ -106,10 +106,10 @@ def _checked_rates(rates: object) -> tuple[float, ...]:
             f"expected rates above 0 and at most 1, got {brief(rates)}; half a percent is 0.005, e.g. "
             "rates=(0.002, 0.006)"
         )
-    found = [number for number in numbers if number is not None]
-    if sorted(set(found)) != found:
+    checked = [number for number in numbers if number is not None]
+    if sorted(set(checked)) != checked:
         raise MarketError(f"expected rates from the lowest to the highest, got {brief(rates)}; put them in order")
-    return tuple(found)
+    return tuple(checked)
 
 
 def asked_market(
@@ -138,9 +138,9 @@ def asked_market(
             f"expected a market, or agents, originals, horizon and rates, got no {' and no '.join(missing)}; give "
             "them, e.g. agents=20, originals=3, horizon=10**8, rates=(0.002, 0.006)"
         )
-    made = declared_market(agents, originals, horizon, rates=rates, values=values, segments=segments)
-    _check_rounds(made)
-    return made
+    asked = declared_market(agents, originals, horizon, rates=rates, values=values, segments=segments)
+    _check_rounds(asked)
+    return asked
 
 
 def _check_rounds(market: Market) -> None:

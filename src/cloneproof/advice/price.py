@@ -28,22 +28,22 @@ def price_of_honesty(
     """Return the candidate with the smallest honest regret, and its regret at best responses; and those not judged."""
     best: tuple[Estimate, Mechanism] | None = None
     unknown = []
-    for made in candidates:
-        regret = regret_of(market, made, sampling)
+    for mechanism in candidates:
+        regret = regret_of(market, mechanism, sampling)
         if regret is None or regret.error > LOOSE * regret.value:
-            unknown.append(made.name)
+            unknown.append(mechanism.name)
         elif best is None or regret.value < best[0].value:
-            best = regret, made
+            best = regret, mechanism
     if best is None:
         return None, unknown
-    honest, made = best
-    responses = best_responses(market, made, sampling, Deadline(seconds))
+    honest, mechanism = best
+    responses = best_responses(market, mechanism, sampling, Deadline(seconds))
     if responses is None:
         return None, unknown
     exact = responses.evaluation.engine != "monte-carlo"
-    at_best = responses.evaluation.regret if exact else regret_of(market, made, sampling, responses.copies)
+    at_best = responses.evaluation.regret if exact else regret_of(market, mechanism, sampling, responses.copies)
     copies = sorted({" ".join(map(str, own)) for own in responses.copies.values()})
-    drawn = over_time(market, made, sampling, responses.copies)
+    drawn = over_time(market, mechanism, sampling, responses.copies)
     ladder = LADDER if exact else SAMPLED_LADDER
     still = "nobody gains by moving" if exact else "no further gain is surely above zero"
     end = {"equilibrium": still, "cycle": "best responses go round in a circle"}
@@ -51,19 +51,21 @@ def price_of_honesty(
         f"best responses to each other, up to {max(ladder)} copies of one item or of all, "
         f"{'exact' if exact else 'sampled'}: {end.get(responses.status, 'stopped for lack of time')}"
     )
-    price = PriceOfHonesty(made, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
+    price = PriceOfHonesty(mechanism, honest, at_best or responses.evaluation.regret, " / ".join(copies), how, drawn)
     return price, unknown
 
 
-def best_responses(market: Market, made: Mechanism, sampling: SamplingBudget, clock: Deadline) -> Equilibrium | None:
+def best_responses(
+    market: Market, mechanism: Mechanism, sampling: SamplingBudget, clock: Deadline
+) -> Equilibrium | None:
     """Iterated best responses over a few vectors of copies, exact or with as many runs as time allows."""
-    runs = max(20, PULLS // (COMMITTED if made.rules[0].commits else market.horizon))
+    runs = max(20, PULLS // (COMMITTED if mechanism.rules[0].commits else market.horizon))
     honest = full_copies(market.agents, None)
     try:
-        sampled = PayoffTable(market, made, None, runs, sampling.seed, sampling.seconds, bounds="asymptotic")
-        table = payoff_table(market, made, runs, sampling.seed, sampling.seconds) if is_listed(market) else sampled
+        sampled = PayoffTable(market, mechanism, None, runs, sampling.seed, sampling.seconds, bounds="asymptotic")
+        table = payoff_table(market, mechanism, runs, sampling.seed, sampling.seconds) if is_listed(market) else sampled
         ladder = LADDER if table.exact else SAMPLED_LADDER
-        kinds = {agent.name: kinds_of(agent, not made.permutation_invariant) for agent in market.agents}
+        kinds = {agent.name: kinds_of(agent, not mechanism.permutation_invariant) for agent in market.agents}
         rungs = {name: [vector for rung in ladders(own, max(ladder)) for vector in rung] for name, own in kinds.items()}
         vectors = {name: [kinds[name].honest, *(v for v in own if max(v) in ladder)] for name, own in rungs.items()}
         strategies = Strategies(vectors, kinds, SLACK, damping=1.0)

@@ -51,29 +51,29 @@ def rank(
     mechanisms: Sequence[Mechanism],
     seconds: float,
     seed: int,
-    tell: Callable[[float], None] = lambda part: None,
+    tell: Callable[[float], None] = lambda share: None,
 ) -> Ranking:
     """Sample the regrets that cannot be computed until the cheapest mechanism is settled; `tell` gets the part done.
 
     All pairs are compared at `CONFIDENCE` together, and each regret has that confidence by itself.
     """
-    computed = [_computed_in_time(market, made) for made in mechanisms]
-    jobs = [Job(market, made, full_copies(market.agents, None), seed) for made in mechanisms]
-    costs = [0.0 if known is not None else seconds_of_run(job) for known, job in zip(computed, jobs, strict=True)]
+    computed = [_computed_in_time(market, mechanism) for mechanism in mechanisms]
+    jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
+    costs = [0.0 if exact is not None else seconds_of_run(job) for exact, job in zip(computed, jobs, strict=True)]
     patience = PATIENCE if is_counted() else float(available_threads())
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
     sampled = [k for k in played if computed[k] is None]
-    found: list[Estimate | None] = list(computed)
+    known_regrets: list[Estimate | None] = list(computed)
     if not sampled:
-        return Ranking(tuple(found), _open(played, [found[k] for k in played]))
-    slack = np.array([0.0 if (known := computed[k]) is None else known.error for k in played])
+        return Ranking(tuple(known_regrets), _open(played, [known_regrets[k] for k in played]))
+    slack = np.array([0.0 if (exact := computed[k]) is None else exact.error for k in played])
     compared = _Compared(len(played), slack, seconds, sum(costs[k] for k in sampled))
 
     def regrets(first: int, count: int) -> FloatArray:
         columns = []
         for k in played:
-            known = computed[k]
-            columns.append(np.full(count, known.value) if known else kernel_outcomes(jobs[k], first, count).regret)
+            exact = computed[k]
+            columns.append(np.full(count, exact.value) if exact else kernel_outcomes(jobs[k], first, count).regret)
         return compared.with_differences(np.column_stack(columns))
 
     def report(status: SamplingStatus) -> None:
@@ -85,23 +85,23 @@ def rank(
     totals, _ = drive(regrets, RunTotals.empty(Estimands(compared.bounds(regret_bounds(market)))), plan)
     estimates = totals.estimates(CONFIDENCE, f"{totals.runs} runs, seed {seed}", "asymptotic")
     for place, k in enumerate(played):
-        found[k] = computed[k] or estimates[place]
+        known_regrets[k] = computed[k] or estimates[place]
     excess = compared.excess(totals)
     pairs = {(played[i], played[j]) for i, j in np.argwhere(excess > 0.0) if i != j}
-    return Ranking(tuple(found), frozenset(pairs))
+    return Ranking(tuple(known_regrets), frozenset(pairs))
 
 
-def _computed_in_time(market: Market, made: Mechanism) -> Estimate | None:
+def _computed_in_time(market: Market, mechanism: Mechanism) -> Estimate | None:
     try:
-        return computed_regret(market, made)
+        return computed_regret(market, mechanism)
     except OutOfTimeError:
         return None
 
 
 def _open(played: Sequence[int], regrets: Sequence[Estimate | None]) -> frozenset[tuple[int, int]]:
     """Return the pairs that computed regrets leave open."""
-    known = [(k, regret) for k, regret in zip(played, regrets, strict=True) if regret is not None]
-    return frozenset((i, j) for i, one in known for j, other in known if one.high > (1 + CLOSE) * other.low and i != j)
+    pairs = [(k, regret) for k, regret in zip(played, regrets, strict=True) if regret is not None]
+    return frozenset((i, j) for i, one in pairs for j, other in pairs if one.high > (1 + CLOSE) * other.low and i != j)
 
 
 @dataclass(frozen=True)

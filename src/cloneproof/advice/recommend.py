@@ -73,22 +73,22 @@ ENDS: dict[Ends, str] = {
 }
 
 
-def assess_named(market: Market, named: Market, made: Mechanism) -> AssessedMechanism:
+def assess_named(market: Market, named: Market, mechanism: Mechanism) -> AssessedMechanism:
     """Assess a mechanism under which shares of draws are all that counts, for agents who name their best original.
 
     Assumes `theorems.by_shares`; `named` is the market of what they name.
     """
-    starts = exploration(named, made) if market.ends == "at-horizon" else (None, None)
-    return AssessedMechanism(made, UNKNOWN, "clone-proof", 0.0, *starts, NAMED, seen=seen(named, made))
+    starts = exploration(named, mechanism) if market.ends == "at-horizon" else (None, None)
+    return AssessedMechanism(mechanism, UNKNOWN, "clone-proof", 0.0, *starts, NAMED, seen=seen(named, mechanism))
 
 
-def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
+def assess_informed(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
     """`assess` for agents who know their means: audited at a few realisations of them."""
     verdict: Verdict = "clone-proof"
     gain = 0.0
-    for known in realised_markets(market, sampling.seed):
+    for realised in realised_markets(market, sampling.seed):
         try:
-            audited = audit(known, made, tolerance=TOLERANCE, search=sampling.search(0.3))
+            audited = audit(realised, mechanism, tolerance=TOLERANCE, search=sampling.search(0.3))
         except CloneproofError as refusal:
             return str(refusal)
         gain = max(gain, relative_gain(audited))
@@ -102,11 +102,10 @@ def assess_informed(market: Market, made: Mechanism, sampling: SamplingBudget) -
         ),
         "exploitable": "Copies pay for providers that know their items.",
     }[verdict]
-    claims = "; ".join(str(claim) for claim in made.claims if "informed" in claim.property)
-    return AssessedMechanism(
-        made, UNKNOWN, verdict, gain, *exploration(market, made), f"{said} Claimed: {claims}." if claims else said,
-        seen=seen(market, made),
-    )  # fmt: skip
+    claims = "; ".join(str(claim) for claim in mechanism.claims if "informed" in claim.property)
+    said += f" Claimed: {claims}." if claims else ""
+    starts = exploration(market, mechanism)
+    return AssessedMechanism(mechanism, UNKNOWN, verdict, gain, *starts, said, seen=seen(market, mechanism))
 
 
 def realised_markets(market: Market, seed: int) -> list[Market]:
@@ -256,17 +255,17 @@ def _recommended(
         if not so_far.ranked:
             raise
         so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
-    so_far = replace(so_far, ranked=tuple(with_late_rewards(market, each) for each in so_far.ranked))
+    so_far = replace(so_far, ranked=tuple(with_late_rewards(market, entry) for entry in so_far.ranked))
     return _judged_fit(so_far, clock)
 
 
-def _judged_fit(found: Recommendation, clock: Deadline) -> Recommendation:
+def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
     """Return the recommendation with whether it fits and, if not, with advice."""
-    at_random = found.cost_of(Estimate(found.random_regret, 0.0, "estimated", "")).value
-    fits = bool(found.ranked) and found.cost.value <= LEARNED * at_random
-    unknown = not found.ranked and found.candidates
-    advice = "" if fits or unknown else _advice(found.market, found.ranked, found.random_regret, clock)
-    return replace(found, fits=fits, advice=advice, seconds=clock.elapsed)
+    at_random = advised.cost_of(Estimate(advised.random_regret, 0.0, "estimated", "")).value
+    fits = bool(advised.ranked) and advised.cost.value <= LEARNED * at_random
+    unknown = not advised.ranked and advised.candidates
+    advice = "" if fits or unknown else _advice(advised.market, advised.ranked, advised.random_regret, clock)
+    return replace(advised, fits=fits, advice=advice, seconds=clock.elapsed)
 
 
 @dataclass(frozen=True)
@@ -277,7 +276,7 @@ class _Stages:
     informed: bool
     cheap_accounts: bool
     boxes: Mapping[str, BlackBox]
-    made: list[Mechanism]
+    mechanisms: list[Mechanism]
     seed: int
     clock: Deadline
     budget: float  # seconds for all questions; a segment has a share of the clock's
@@ -287,8 +286,8 @@ class _Stages:
         """What is registered under mechanisms on slots: informed agents name their best original."""
         return market_of_bests(self.market) if self.informed else self.market
 
-    def sampling(self, part: float) -> SamplingBudget:
-        return SamplingBudget(part * self.budget, self.seed)
+    def sampling(self, share: float) -> SamplingBudget:
+        return SamplingBudget(share * self.budget, self.seed)
 
     def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
         """Yield what is known after each step."""
@@ -315,10 +314,10 @@ class _Stages:
                 so_far = _replaced(so_far, chosen, self._detailed(chosen))
                 yield so_far
         tell(90, 100, "what visitors see")
-        for each in so_far.ranked:
-            if (each is so_far.choice or each.regret.value < LEARNED * so_far.random_regret) and not clock.spent:
-                curve = over_time(self.registered, each.mechanism, self.sampling(DRAWN), at_end=each.regret)
-                so_far = _replaced(so_far, each, replace(each, over_time=curve))
+        for entry in so_far.ranked:
+            if (entry is so_far.choice or entry.regret.value < LEARNED * so_far.random_regret) and not clock.spent:
+                curve = over_time(self.registered, entry.mechanism, self.sampling(DRAWN), at_end=entry.regret)
+                so_far = _replaced(so_far, entry, replace(entry, over_time=curve))
         if clock.spent:
             over = UNLIMITED if is_counted() else f"The {clock.words} were over before everything was looked at."
             so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
@@ -329,13 +328,13 @@ class _Stages:
         """Tune and audit mechanisms, own ones too; return those that are clone-proof, their regrets still open."""
         market, judged = self.market, list[AssessedMechanism]()
         others = dict(so_far.others)
-        for name in (names[0], *(each.name for each in self.made), *self.boxes, *names[1:]):
+        for name in (names[0], *(mechanism.name for mechanism in self.mechanisms), *self.boxes, *names[1:]):
             if self.clock.spent and judged:
                 others[name] = TOO_LATE
             elif name in self.boxes:
                 others[name] = box_judgement(market, self.boxes[name], self.sampling(AUDITED))
             else:
-                candidates = [each for each in self.made if each.name == name]
+                candidates = [mechanism for mechanism in self.mechanisms if mechanism.name == name]
                 if not candidates:
                     with self.clock.share(2).for_engines():
                         candidates, refused = tuned_mechanisms([name], self.registered)
@@ -348,15 +347,16 @@ class _Stages:
                         judged.append(assessed)
         return replace(so_far, others=others), judged
 
-    def _assessed(self, made: Mechanism) -> AssessedMechanism | str:
+    def _assessed(self, mechanism: Mechanism) -> AssessedMechanism | str:
         """Assess what a mechanism promises; or say why it is not ranked."""
-        if self.informed and all(by_shares(audit_case(self.market, made, each.name)) for each in self.market.agents):
-            return assess_named(self.market, self.registered, made)
+        market = self.market
+        if self.informed and all(by_shares(audit_case(market, mechanism, agent.name)) for agent in market.agents):
+            return assess_named(market, self.registered, mechanism)
         judge = assess_informed if self.informed else assess
-        assessed = judge(self.market, made, self.sampling(AUDITED))
+        assessed = judge(market, mechanism, self.sampling(AUDITED))
         if isinstance(assessed, str):
             return assessed
-        ceiling = self.market.ends == "at-random"  # is known, if without a guarantee: the promise says so
+        ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
         open_question = assessed.verdict == "undecided" and not self.informed and not ceiling
         if assessed.verdict == "exploitable" or open_question:
             return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
@@ -366,22 +366,22 @@ class _Stages:
         """Rank mechanisms by their regrets, sampled until the first is settled."""
         seconds = self.clock.within(self.sampling(RANKED).seconds)
 
-        def tell(part: float) -> None:
-            self.clock.tell(10 + round(40 * part), 100, "sampling")
+        def tell(share: float) -> None:
+            self.clock.tell(10 + round(40 * share), 100, "sampling")
 
-        ranking = rank(self.registered, [each.mechanism for each in judged], seconds, self.seed, tell)
-        known, others = list[AssessedMechanism](), dict(so_far.others)
-        for each, regret in zip(judged, ranking.regrets, strict=True):
+        ranking = rank(self.registered, [entry.mechanism for entry in judged], seconds, self.seed, tell)
+        rows, others = list[AssessedMechanism](), dict(so_far.others)
+        for row, regret in zip(judged, ranking.regrets, strict=True):
             if regret is None:
-                others[each.name] = TOO_SLOW
+                others[row.name] = TOO_SLOW
             else:
-                gain = second_account_gain(self.market, each.mechanism, self._accounts) if self.cheap_accounts else None
-                known.append(replace(each, regret=regret, account_gain=gain))
-        so_far = _sorted(replace(so_far, others=others), known)
+                gain = second_account_gain(self.market, row.mechanism, self._accounts) if self.cheap_accounts else None
+                rows.append(replace(row, regret=regret, account_gain=gain))
+        so_far = _sorted(replace(so_far, others=others), rows)
         late = [name for name, why in others.items() if why in (TOO_LATE, TOO_SLOW)]
         if not so_far.ranked:
             return replace(so_far, candidates=tuple(late))
-        first = [each.mechanism for each in judged].index(so_far.choice.mechanism)
+        first = [entry.mechanism for entry in judged].index(so_far.choice.mechanism)
         rivals = [judged[k].name for k in ranking.rivals(first)]
         if self.cheap_accounts:
             rivals = _dearer_rivals(so_far) + [name for name in rivals if name in others]
@@ -394,8 +394,8 @@ class _Stages:
 
     def _is_rival(self, so_far: Recommendation, name: str) -> bool:
         """Return whether a mechanism could be chosen instead of the first one, if it costs less."""
-        known = {each.name: each for each in so_far.ranked}
-        return name not in known or known[name].needs == "" or so_far.choice.needs != ""
+        by_name = {entry.name: entry for entry in so_far.ranked}
+        return name not in by_name or by_name[name].needs == "" or so_far.choice.needs != ""
 
     def _with_declared(self, so_far: Recommendation, name: str) -> Recommendation:
         """Add a mechanism whose promise needs a declaration, or one for informed agents that costs less than naming."""
@@ -406,16 +406,16 @@ class _Stages:
         with self.clock.share(2).for_engines():
             candidates, refused = tuned_mechanisms([name], self.market)
         so_far = replace(so_far, others=so_far.others | refused)
-        for made in candidates:
-            assessed = self._assessed(made)
-            regret = None if isinstance(assessed, str) else regret_of(self.market, made, self.sampling(PRICED))
+        for candidate in candidates:
+            assessed = self._assessed(candidate)
+            regret = None if isinstance(assessed, str) else regret_of(self.market, candidate, self.sampling(PRICED))
             if isinstance(assessed, str) or regret is None:
                 why = assessed if isinstance(assessed, str) else TOO_SLOW
                 so_far = replace(so_far, others=so_far.others | {name: why})
             elif self.informed and so_far.ranked and regret.value >= so_far.choice.regret.value:
                 so_far = replace(so_far, others=so_far.others | {name: DEARER.format(regret.value)})
             else:
-                gain = second_account_gain(self.market, made, self._accounts) if self.cheap_accounts else None
+                gain = second_account_gain(self.market, candidate, self._accounts) if self.cheap_accounts else None
                 so_far = _sorted(so_far, (*so_far.ranked, replace(assessed, regret=regret, account_gain=gain)))
         if so_far.ranked and so_far.candidates and so_far.choice.name not in so_far.candidates:
             so_far = replace(so_far, candidates=(so_far.choice.name, *so_far.candidates[1:]))
@@ -428,7 +428,7 @@ class _Stages:
         unknown = [] if slow else list(SLOW)
         if not self.clock.spent and market.ends == "at-horizon" and not market.places:
             gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
-            gameable += [each for each in self.made if market.horizon <= LONGEST_SLOW]
+            gameable += [mechanism for mechanism in self.mechanisms if market.horizon <= LONGEST_SLOW]
             seconds = self.clock.within(budget / 3)
             price, more = price_of_honesty(market, gameable, self.sampling(PRICED), seconds)
             so_far, unknown = replace(so_far, price=price), more + unknown
@@ -442,28 +442,28 @@ class _Stages:
             gain: float | None = so_far.choice.gain
             if ends != self.market.ends:
                 market = self.market.with_horizon(self.market.horizon, ends)
-                tuned = [each.mechanism for each in so_far.ranked if each.name in _free(market)]  # for every end
-                names = {made.name for made in tuned}
+                tuned = [entry.mechanism for entry in so_far.ranked if entry.name in _free(market)]  # for every end
+                names = {mechanism.name for mechanism in tuned}
                 tuned += tuned_mechanisms([name for name in _free(market) if name not in names], market)[0]
                 ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.seed)
-                known = [
-                    (regret, made) for regret, made in zip(ranking.regrets, tuned, strict=True) if regret is not None
+                costs = [
+                    (regret, rival) for regret, rival in zip(ranking.regrets, tuned, strict=True) if regret is not None
                 ]
-                if not known:
+                if not costs:
                     continue
-                regret, made = min(known, key=lambda pair: pair[0].value)
-                choice, gain = made.name, 0.0 if not made.ranks_slots or len(made.bars) == 1 else None
+                regret, cheapest = min(costs, key=lambda pair: pair[0].value)
+                choice, gain = cheapest.name, 0.0 if not cheapest.ranks_slots or len(cheapest.bars) == 1 else None
             option = words.format(self.market.horizon)
             options.append(PlatformOption("the season ends", option, choice, regret, gain, ends == self.market.ends))
         return tuple(options)
 
-    def _detailed(self, each: AssessedMechanism) -> AssessedMechanism:
+    def _detailed(self, entry: AssessedMechanism) -> AssessedMechanism:
         """Add what happens if a declaration is wrong, and what a second account gains."""
-        wrong = wrong_declarations(self.registered, each.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
+        wrong = wrong_declarations(self.registered, entry.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
         if self.informed:
-            wrong += (if_bayesian(self.market, each.mechanism, self.sampling(OTHERWISE)),)
-        gain = each.account_gain or second_account_gain(self.market, each.mechanism, self._accounts)
-        return replace(each, wrong=wrong, account_gain=gain)
+            wrong += (if_bayesian(self.market, entry.mechanism, self.sampling(OTHERWISE)),)
+        gain = entry.account_gain or second_account_gain(self.market, entry.mechanism, self._accounts)
+        return replace(entry, wrong=wrong, account_gain=gain)
 
 
 def _declared(market: Market) -> Sequence[str]:
@@ -478,17 +478,17 @@ def _free(market: Market) -> Sequence[str]:
     return RESERVOIRS[:2] if market.ends == "at-horizon" else RESERVOIRS[::-1]
 
 
-def _cost(each: AssessedMechanism, cheap_accounts: bool) -> Estimate:
+def _cost(entry: AssessedMechanism, cheap_accounts: bool) -> Estimate:
     """Return the regret or, if accounts are cheap, the larger one of it and what a second account gains."""
     if not cheap_accounts:
-        return each.regret
-    return max(each.regret, each.account_gain or UNKNOWN, key=lambda cost: cost.value)
+        return entry.regret
+    return max(entry.regret, entry.account_gain or UNKNOWN, key=lambda cost: cost.value)
 
 
 def _dearer_rivals(so_far: Recommendation) -> list[str]:
     """Return what may be cheaper than the first mechanism if accounts are cheap, by intervals."""
     first = _cost(so_far.choice, cheap_accounts=True)
-    rest = [(each.name, _cost(each, cheap_accounts=True)) for each in so_far.ranked[1:]]
+    rest = [(entry.name, _cost(entry, cheap_accounts=True)) for entry in so_far.ranked[1:]]
     return [name for name, cost in rest if first.high > (1 + CLOSE) * cost.low]
 
 
@@ -496,26 +496,26 @@ def _sorted(so_far: Recommendation, ranked: Sequence[AssessedMechanism]) -> Reco
     """Those that learn come first, of these the ones that need no declaration."""
     learned, cheap = LEARNED * so_far.random_regret, so_far.accounts == "cheap"
 
-    def place(each: AssessedMechanism) -> tuple[bool, bool, float]:
-        return each.regret.value > learned, each.needs != "", _cost(each, cheap).value
+    def place(entry: AssessedMechanism) -> tuple[bool, bool, float]:
+        return entry.regret.value > learned, entry.needs != "", _cost(entry, cheap).value
 
     return replace(so_far, ranked=tuple(sorted(ranked, key=place)))
 
 
 def _replaced(so_far: Recommendation, old: AssessedMechanism, new: AssessedMechanism) -> Recommendation:
-    return replace(so_far, ranked=tuple(new if each is old else each for each in so_far.ranked))
+    return replace(so_far, ranked=tuple(new if entry is old else entry for entry in so_far.ranked))
 
 
 def _own(own: Mapping[str, Mechanism | BlackBox] | None) -> tuple[dict[str, BlackBox], list[Mechanism]]:
     """Black boxes by name, and mechanisms under their names."""
-    boxes, made = dict[str, BlackBox](), list[Mechanism]()
-    for name, each in {} if own is None else dict(own).items():
-        check_mechanism_or_box(each)
-        if isinstance(each, BlackBox):
-            boxes[name] = each
+    boxes, mechanisms = dict[str, BlackBox](), list[Mechanism]()
+    for name, policy in {} if own is None else dict(own).items():
+        check_mechanism_or_box(policy)
+        if isinstance(policy, BlackBox):
+            boxes[name] = policy
         else:
-            made.append(replace(each, name=name))
-    return boxes, made
+            mechanisms.append(replace(policy, name=name))
+    return boxes, mechanisms
 
 
 def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: float, clock: Deadline) -> str:
@@ -529,9 +529,9 @@ def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: floa
     )
     if not ranked:
         return f"Nothing clone-proof fits this traffic. {enough}"
-    part = ranked[0].regret.value / at_random if at_random > 0 else 0.0
+    share = ranked[0].regret.value / at_random if at_random > 0 else 0.0
     return (
-        f"Nothing clone-proof fits this traffic: the best of them costs {part:.0%} of what playing items at random "
+        f"Nothing clone-proof fits this traffic: the best of them costs {share:.0%} of what playing items at random "
         f"costs. {enough}"
     )
 

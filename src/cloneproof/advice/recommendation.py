@@ -304,8 +304,8 @@ class Recommendation(Tabular):
     @property
     def unsettled(self) -> bool:
         """Whether another candidate may be the one to run: something fits, or the cost of one is not known."""
-        known = {each.name for each in self.ranked}
-        return not self.settled and (self.fits or not known.issuperset(self.candidates))
+        names = {entry.name for entry in self.ranked}
+        return not self.settled and (self.fits or not names.issuperset(self.candidates))
 
     @property
     def cost(self) -> Estimate:
@@ -332,8 +332,8 @@ class Recommendation(Tabular):
     @property
     def cheaper(self) -> AssessedMechanism | None:
         """Cheapest mechanism that costs less than the choice, if the declaration its promise depends on is right."""
-        below = [each for each in self.ranked[1:] if each.needs and each.regret.value < self.choice.regret.value]
-        return min(below, key=lambda each: each.regret.value, default=None)
+        below = [entry for entry in self.ranked[1:] if entry.needs and entry.regret.value < self.choice.regret.value]
+        return min(below, key=lambda entry: entry.regret.value, default=None)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """One row for each mechanism that is clone-proof here, the smallest regret first."""
@@ -362,9 +362,9 @@ def terms_toml(market: Market, chosen: AssessedMechanism, name: str = "market") 
     }
     if market.segments:  # each with what differs between them
         terms["segments"] = {
-            name: {"fraction": part, "parameters": {key: value[name] for key, value in by_segment.items()}}
+            name: {"fraction": fraction, "parameters": {key: value[name] for key, value in by_segment.items()}}
             if by_segment
-            else part
-            for name, part in market.segments.items()
+            else fraction
+            for name, fraction in market.segments.items()
         }
     return tomli_w.dumps(terms)

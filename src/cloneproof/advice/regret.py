@@ -66,16 +66,16 @@ def is_listed(market: Market) -> bool:
     return all(agent.support is not None for agent in market.agents)
 
 
-def computed_regret(market: Market, made: Mechanism, copies: Copies | None = None) -> Estimate | None:
+def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
     if market.segments:
-        parts = [computed_regret(own, made.in_segment(name), copies) for name, own in market.by_segment.items()]
-        known = [(1.0, part) for part in parts if part is not None]
-        return weighted_sum(known) if len(known) == len(parts) else None
-    by_moments = _moments_of(market, made) if copies is None else None
+        parts = [computed_regret(own, mechanism.in_segment(name), copies) for name, own in market.by_segment.items()]
+        terms = [(1.0, regret) for regret in parts if regret is not None]
+        return weighted_sum(terms) if len(terms) == len(parts) else None
+    by_moments = _moments_of(market, mechanism) if copies is None else None
     try:
         if is_listed(market) or market.places:  # else quadrature is slower and less exact than runs
-            return evaluate(market, made, copies, engine="closed-form").regret
+            return evaluate(market, mechanism, copies, engine="closed-form").regret
     except OutOfTimeError:
         if by_moments is None:
             raise
@@ -85,18 +85,18 @@ def computed_regret(market: Market, made: Mechanism, copies: Copies | None = Non
 
 
 def regret_of(
-    market: Market, made: Mechanism, sampling: SamplingBudget, copies: Copies | None = None, loose: float = LOOSE
+    market: Market, mechanism: Mechanism, sampling: SamplingBudget, copies: Copies | None = None, loose: float = LOOSE
 ) -> Estimate | None:
     """Return the regret as computed, else sampled; None if the fewest runs take too long.
 
     None also if its error is a larger part of it than `loose`.
     """
     try:
-        if (regret := computed_regret(market, made, copies)) is not None:
+        if (regret := computed_regret(market, mechanism, copies)) is not None:
             return regret
     except OutOfTimeError:
         return None
-    job = Job(market, made, full_copies(market.agents, copies), sampling.seed)
+    job = Job(market, mechanism, full_copies(market.agents, copies), sampling.seed)
     cost = seconds_of_run(job)
     runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
@@ -117,10 +117,10 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
     return Estimate(mean, error, "asymptotic", f"{runs} runs, 99 % in the limit of many")
 
 
-def _moments_of(market: Market, made: Mechanism) -> Callable[[], Estimate] | None:
+def _moments_of(market: Market, mechanism: Mechanism) -> Callable[[], Estimate] | None:
     """Return what computes the honest regret from moments of priors; None if the mechanism has no such formula."""
-    slots, draws, numbers = made.arm.slots, made.draws, flat_numbers(market, made)
-    if slots.bars and made.flat and market.ends == "at-random":
+    slots, draws, numbers = mechanism.arm.slots, mechanism.draws, flat_numbers(market, mechanism)
+    if slots.bars and mechanism.flat and market.ends == "at-random":
         return partial(_regret_by_moments, market, lambda tabled: bars_regret(tabled, slots.bars, draws, QUOTED))
     if numbers is None or market.places:
         return None
@@ -141,11 +141,11 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
 
 
-def flat_numbers(market: Market, made: Mechanism) -> ReservoirNumbers | None:
+def flat_numbers(market: Market, mechanism: Mechanism) -> ReservoirNumbers | None:
     """Return the numbers of a flat reservoir to a fixed end, if it counts coins and falls back on the best count."""
-    arm = made.arm
-    flat = made.flat and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
-    return None if not flat or made.in_epochs or market.ends != "at-horizon" else numbers_of(arm)
+    arm = mechanism.arm
+    flat = mechanism.flat and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
+    return None if not flat or mechanism.in_epochs or market.ends != "at-horizon" else numbers_of(arm)
 
 
 def numbers_of(arm: Rule) -> ReservoirNumbers:
@@ -156,7 +156,7 @@ def numbers_of(arm: Rule) -> ReservoirNumbers:
 
 def over_time(
     market: Market,
-    made: Mechanism,
+    mechanism: Mechanism,
     sampling: SamplingBudget,
     copies: Copies | None = None,
     points: int = POINTS,
@@ -168,7 +168,7 @@ def over_time(
     also in a market that ends at random, and the parameters of the whole horizon. Nothing is returned if there is no
     time for the fewest runs; shares are empty if the kernel does not count rounds.
     """
-    running = replace(made.at_horizon(len(market.agents), market.horizon), fallback=None)  # the first rounds of a run
+    running = replace(mechanism.at_horizon(len(market.agents), market.horizon), fallback=None)  # its first rounds
     first = min(market.horizon, max(10, market.horizon // FIRST_POINT))
     moments = sorted({round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)})
     full = full_copies(market.agents, copies)
@@ -216,8 +216,8 @@ def expected_surplus(market: Market) -> float:
 def random_regret(market: Market) -> float:
     """Return the regret of playing an original at random in every round, or those of random agents on every page."""
     if market.places:
-        made = slate_market(market)
-        return market.horizon * (made.best_page - made.average * float(made.filled.sum()))
+        slates = slate_market(market)
+        return market.horizon * (slates.best_page - slates.average * float(slates.filled.sum()))
     if market.segments:
         return sum(map(random_regret, market.by_segment.values()))
     average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals

@@ -27,20 +27,20 @@ SERVED = "segments are served by"
 def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> Recommendation:
     """Ask for advice in each segment, segments that are alike once, and in one market for all; and add up."""
     alike = {id(own): own for own in market.by_segment.values()}
-    found = {key: advise(own, _part(clock, place, len(alike) + 1)) for place, (key, own) in enumerate(alike.items())}
-    by_segment = {name: found[id(own)] for name, own in market.by_segment.items()}
+    advised = {key: advise(own, _part(clock, place, len(alike) + 1)) for place, (key, own) in enumerate(alike.items())}
+    by_segment = {name: advised[id(own)] for name, own in market.by_segment.items()}
     parts = [*by_segment.values()]
     first = parts[0]
-    names = [each.name for each in first.ranked if all(_named(part, each.name) for part in parts)]
+    names = [entry.name for entry in first.ranked if all(_named(advice, entry.name) for advice in parts)]
     ranked = sorted(
-        (_added(by_segment, name) for name in names), key=lambda each: (each.needs != "", each.regret.value)
+        (_added(by_segment, name) for name in names), key=lambda entry: (entry.needs != "", entry.regret.value)
     )
-    others = {name: why for part in parts for name, why in part.others.items()}
+    others = {name: why for advice in parts for name, why in advice.others.items()}
     partly = {
-        each.name: "it is not clone-proof, or not known to be, in every segment" for p in parts for each in p.ranked
+        entry.name: "it is not clone-proof, or not known to be, in every segment" for p in parts for entry in p.ranked
     }
     others = {name: why for name, why in (partly | others).items() if name not in names}
-    rivals = dict.fromkeys(name for part in parts for name in part.candidates)
+    rivals = dict.fromkeys(name for advice in parts for name in advice.candidates)
     pooled = _pooled(market, advise(market.pooled(), _part(clock, len(alike), len(alike) + 1)))
     whole = replace(
         first,
@@ -48,15 +48,15 @@ def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> 
         ranked=tuple(ranked),
         others=others,
         price=None,
-        random_regret=sum(part.random_regret for part in parts),
-        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        account_floor=_sum([part.account_floor for part in parts]),
+        random_regret=sum(advice.random_regret for advice in parts),
+        notes=tuple(dict.fromkeys(note for advice in parts for note in advice.notes)),
+        account_floor=_sum([advice.account_floor for advice in parts]),
         settled=bool(ranked) and set(rivals) == {ranked[0].name},
-        candidates=tuple(dict.fromkeys([*names[:1], *(each.name for each in ranked if each.name in rivals), *rivals])),
+        candidates=tuple(dict.fromkeys([*names[:1], *(row.name for row in ranked if row.name in rivals), *rivals])),
         by_segment=by_segment,
         pooled=pooled,
-        interrupted=any(part.interrupted for part in parts),
-        left=any(part.left for part in parts),
+        interrupted=any(advice.interrupted for advice in parts),
+        left=any(advice.left for advice in parts),
     )
     return replace(whole, options=(*_served(whole), *_ends(parts)))
 
@@ -67,43 +67,43 @@ def _part(clock: Deadline, place: int, parts: int) -> Deadline:
     return replace(share, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
 
 
-def _named(part: Recommendation, name: str) -> AssessedMechanism | None:
-    return next((each for each in part.ranked if each.name == name), None)
+def _named(advice: Recommendation, name: str) -> AssessedMechanism | None:
+    return next((entry for entry in advice.ranked if entry.name == name), None)
 
 
 def _sum(numbers: Sequence[float | None]) -> float | None:
-    known = [number for number in numbers if number is not None]
-    return sum(known) if len(known) == len(numbers) else None
+    given = [number for number in numbers if number is not None]
+    return sum(given) if len(given) == len(numbers) else None
 
 
 def _added(by_segment: dict[str, Recommendation], name: str) -> AssessedMechanism:
     """Return a mechanism in all segments together."""
-    each = {segment: one for segment, part in by_segment.items() if (one := _named(part, name)) is not None}
-    own, rounds = [*each.values()], [part.market.horizon for part in by_segment.values()]
+    entries = {segment: one for segment, advice in by_segment.items() if (one := _named(advice, name)) is not None}
+    own, rounds = [*entries.values()], [advice.market.horizon for advice in by_segment.values()]
     longest = max(by_segment, key=lambda segment: by_segment[segment].market.horizon)
     exploring = _sum([None if one.exploring is None else one.exploring * n for one, n in zip(own, rounds, strict=True)])
     gains = [one.account_gain for one in own if one.account_gain is not None]
     return replace(
-        each[longest],
-        mechanism=SegmentedMechanism.of({segment: one.mechanism for segment, one in each.items()}),
+        entries[longest],
+        mechanism=SegmentedMechanism.of({segment: one.mechanism for segment, one in entries.items()}),
         regret=weighted_sum([(1.0, one.regret) for one in own]),
         verdict=next((one.verdict for one in own if one.verdict != "clone-proof"), "clone-proof"),
         gain=max(one.gain for one in own),
         exploring=None if exploring is None else exploring / sum(rounds),
-        promise=f"{each[longest].promise} This holds in every segment, and in all together with one list for all.",
-        seen=f"In segment {longest!r}: {each[longest].seen}",
+        promise=f"{entries[longest].promise} This holds in every segment, and in all together with one list for all.",
+        seen=f"In segment {longest!r}: {entries[longest].seen}",
         over_time=(),
         wrong=(),
         account_gain=weighted_sum([(1.0, gain) for gain in gains]) if len(gains) == len(own) else None,
     )
 
 
-def _pooled(market: Market, found: Recommendation) -> AssessedMechanism | None:
+def _pooled(market: Market, advice: Recommendation) -> AssessedMechanism | None:
     """Return the best mechanism of one market for all, its regret against the best original of each segment."""
-    if not found.ranked:
+    if not advice.ranked:
         return None
-    choice, parts = found.choice, market.by_segment.values()
-    best, rough = (market.horizon * expected_best(made) for made in (found.market, market.pooled(MANY // 4)))
+    choice, parts = advice.choice, market.by_segment.values()
+    best, rough = (market.horizon * expected_best(pooled) for pooled in (advice.market, market.pooled(MANY // 4)))
     lost = max(0.0, sum(own.horizon * expected_best(own) for own in parts) - best)
     regret, method = choice.regret, f"{choice.regret.method}, {POOLED_METHOD}"
     error = regret.error + abs(best - rough)
@@ -112,21 +112,21 @@ def _pooled(market: Market, found: Recommendation) -> AssessedMechanism | None:
 
 def _served(whole: Recommendation) -> list[PlatformOption]:
     """Return what one market for all costs, beside one for each segment."""
-    known = [("one market each", whole.ranked[0], True)] if whole.ranked else []
-    known += [] if whole.pooled is None else [("one market for all", whole.pooled, False)]
-    return [PlatformOption(SERVED, words, each.name, each.regret, each.gain, asked) for words, each, asked in known]
+    options = [("one market each", whole.ranked[0], True)] if whole.ranked else []
+    options += [] if whole.pooled is None else [("one market for all", whole.pooled, False)]
+    return [PlatformOption(SERVED, words, row.name, row.regret, row.gain, asked) for words, row, asked in options]
 
 
 def _ends(parts: Sequence[Recommendation]) -> list[PlatformOption]:
     """Return what the best mechanism of each segment costs at either end of the season, in all."""
     options = []
     for first in parts[0].options:
-        same = [each for part in parts for each in part.options if each.asked == first.asked]
+        same = [other for advice in parts for other in advice.options if other.asked == first.asked]
         if len(same) == len(parts):
-            names = " or ".join(dict.fromkeys(each.mechanism for each in same))
-            known = [each.gain for each in same if each.gain is not None]
-            gain = max(known) if len(known) == len(same) else None
+            names = " or ".join(dict.fromkeys(other.mechanism for other in same))
+            gains = [other.gain for other in same if other.gain is not None]
+            gain = max(gains) if len(gains) == len(same) else None
             option = "at random" if "random" in first.option else "after a fixed number of rounds"
-            regret = weighted_sum([(1.0, each.regret) for each in same])
+            regret = weighted_sum([(1.0, other.regret) for other in same])
             options.append(PlatformOption("every segment ends", option, names, regret, gain, first.asked))
     return options

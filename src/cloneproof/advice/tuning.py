@@ -40,15 +40,15 @@ def tuned_mechanism(name: str, market: Market) -> Mechanism:
     return mechanism(name, market=market) if maker is None else maker(name, market)
 
 
-def cost_of(market: Market, made: Mechanism) -> float:
+def cost_of(market: Market, candidate: Mechanism) -> float:
     """Return the honest regret as computed, else in a few runs that are the same for all; infinite if neither."""
     try:
-        if (regret := computed_regret(market, made)) is not None:
+        if (regret := computed_regret(market, candidate)) is not None:
             return regret.value
-        if is_listed(market) or not all(rule.commits for rule in made.rules):
+        if is_listed(market) or not all(rule.commits for rule in candidate.rules):
             return math.inf
         runs = Search(runs=TUNING_RUNS, bounds="asymptotic")
-        return evaluate(market, made, engine="monte-carlo", search=runs).regret.value
+        return evaluate(market, candidate, engine="monte-carlo", search=runs).regret.value
     except OutOfTimeError:
         raise
     except CloneproofError:
@@ -70,16 +70,16 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
 
 def _hold_out(name: str, market: Market) -> Mechanism:
     """Take m from the theorem; tune the number of rewards in a score, on which the promise does not depend."""
-    made = mechanism(name, market=market)
-    m, arms = int(made.parameters["arm_rounds"]), int(made.parameters["max_arms"])
+    default = mechanism(name, market=market)
+    m, arms = int(default.parameters["arm_rounds"]), int(default.parameters["max_arms"])
     most = market.horizon // len(market.agents) - arms * m - 1
     if most < 1 or any(agent.support is None for agent in market.agents):
-        return made
-    given = min(most, int(made.parameters["score_rounds"]))
+        return default
+    given = min(most, int(default.parameters["score_rounds"]))
 
     def with_rounds(rounds: int) -> Mechanism:
         tuned = mechanism(name, arm_rounds=m, score_rounds=rounds, max_arms=arms)
-        return replace(tuned, claims=made.claims[:1])  # of copies; that of the regret is for the theorem's own W
+        return replace(tuned, claims=default.claims[:1])  # of copies; that of the regret is for the theorem's own W
 
     long = len(market.agents) * arms * m > LONG * market.horizon  # then most of the regret comes from exploring arms
     return _tuned(market, with_rounds, max(1, given // 256), min(most, given if long else 2 * given), 4 if long else 7)
@@ -130,8 +130,8 @@ _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
 }  # fmt: skip
 
 
-def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
-    """Return the first of 2T, 4T, .. at which a tuned reservoir costs at most that part of random play, if any."""
+def enough_rounds(market: Market, share: float, clock: Deadline) -> int | None:
+    """Return the first of 2T, 4T, .. at which a tuned reservoir costs at most that share of random play, if any."""
     for power in range(1, MOST_DOUBLINGS + 1):
         if clock.spent:
             return None
@@ -140,6 +140,6 @@ def enough_rounds(market: Market, part: float, clock: Deadline) -> int | None:
             regret = cost_of(longer, mechanism("reservoir", market=longer))
         except CloneproofError:
             return None
-        if regret <= part * random_regret(longer):
+        if regret <= share * random_regret(longer):
             return longer.horizon
     return None
