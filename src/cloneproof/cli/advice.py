@@ -141,24 +141,24 @@ def recommend(
         question |= {} if segments is None else {"segments": parsed_segments(segments)}
         question |= parsed_rates(rates)
     with working("looking") as tell:
-        found = run_recommend(progress=tell, **question)
+        advice = run_recommend(progress=tell, **question)
     if as_json:
-        print_json(found.to_dict())
+        print_json(advice.to_dict())
     else:
-        print_result(found)
+        print_result(advice)
     if toml is not None:
-        write_terms(found, toml)
+        write_terms(advice, toml)
     if html is not None:
-        write_page(html_page(found), html)
-    unanswered = found.unsettled or (found.left and seconds is not None)
-    raise typer.Exit(130 if found.interrupted else UNANSWERED if unanswered else 0 if found.fits else 1)
+        write_page(html_page(advice), html)
+    unanswered = advice.unsettled or (advice.left and seconds is not None)
+    raise typer.Exit(130 if advice.interrupted else UNANSWERED if unanswered else 0 if advice.fits else 1)
 
 
-def write_terms(found: Recommendation | None, path: str) -> None:
+def write_terms(advice: Recommendation | None, path: str) -> None:
     """Write the terms of a live market that runs what is recommended."""
-    if found is None or not found.ranked:
+    if advice is None or not advice.ranked:
         raise CloneproofError("expected a mechanism to write terms for, got none that is clone-proof here; see above")
-    write_whole(path, terms_toml(found.market, found.choice))
+    write_whole(path, terms_toml(advice.market, advice.choice))
 
 
 def parsed_rates(text: str) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def parsed_segments(text: str) -> dict[str, float]:
     >>> parsed_segments("code=.3, writing=.7")
     {'code': 0.3, 'writing': 0.7}
     """
-    pairs = [part.partition("=") for part in text.split(",")]
+    pairs = [entry.partition("=") for entry in text.split(",")]
     parts = {name.strip(): _numbers(number, ",") for name, _, number in pairs}
     if len(parts) < len(pairs) or not all(name and number for name, number in parts.items()):
         raise MarketError(f"expected segments as NAME=PART,.. such as code=.3,writing=.7, got {text!r}; write them so")
@@ -198,7 +198,7 @@ def parsed_segments(text: str) -> dict[str, float]:
 
 def _numbers(text: str, separator: str) -> tuple[float, ...]:
     try:
-        return tuple(float(part) for part in text.split(separator))
+        return tuple(float(number) for number in text.split(separator))
     except ValueError:
         return ()
 

@@ -64,7 +64,7 @@ def evaluate(
 
     Exit codes: 0 done, 3 out of time before all runs, 2 bad input.
     """
-    name, made = mechanism_or_rule(mechanism, rule, settings)
+    name, mechanism_for = mechanism_or_rule(mechanism, rule, settings)
     market = load_market(market_file)
     full = full_copies(market.agents, parsed_copies(copies))
     with command_progress() as bar:
@@ -79,24 +79,24 @@ def evaluate(
             how: dict[str, Any] = {"engine": engine, "arithmetic": arithmetic, "confidence": confidence}
             search = Search(seconds=seconds, runs=runs, seed=seed, bounds=bounds, device=device)  # type: ignore[arg-type]
             how |= {"threads": threads, "search": search, "progress": report}
-            found = {market.horizon: evaluate_once(market, made(market), full, **how)}
+            by_horizon = {market.horizon: evaluate_once(market, mechanism_for(market), full, **how)}
         else:
             if arithmetic != "float":
                 raise EngineError(
                     f"--horizons expects floats, got --arithmetic {arithmetic}; ask for one horizon at a time"
                 )
-            found = evaluate_horizons(market, made, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
+            by_horizon = evaluate_horizons(market, mechanism_for, checked_horizons(horizons), full, engine)  # type: ignore[arg-type]
         bar.update(task, total=1, completed=1)
     if as_json:
-        print_json(to_data(PrintedEvaluation(name, full, tuple(starmap(HorizonEvaluation, found.items())))))
+        print_json(to_data(PrintedEvaluation(name, full, tuple(starmap(HorizonEvaluation, by_horizon.items())))))
     else:
         copied = "; ".join(f"{agent} {','.join(map(str, own))}" for agent, own in full.items())
         question = f"{name} on {market_file} (copies: {copied})"
         if horizons is None:
-            print_result(found[market.horizon], question)
+            print_result(by_horizon[market.horizon], question)
         else:
-            print_sections(horizons_sections(found, question))
-    if any(evaluation.partial for evaluation in found.values()):
+            print_sections(horizons_sections(by_horizon, question))
+    if any(evaluation.partial for evaluation in by_horizon.values()):
         raise typer.Exit(UNANSWERED)
 
 

@@ -118,18 +118,18 @@ def log(
         columns |= {name: columns[name] or name for name in ledger.columns}
     with command_progress() as bar:
         task = bar.add_task("reading", total=100)
-        found = read_log(
+        logged = read_log(
             files if ledger is None else ledger.columns, **columns, owners=owners,
             same=[name for name in (same or "").split(",") if name], reward_range=parsed_range(reward_range),
             local_arms=local_arms or ledger is not None, leave_out=leave_out, seconds=seconds,
-            progress=lambda part: bar.update(task, completed=100 * part),
+            progress=lambda share: bar.update(task, completed=100 * share),
         )  # fmt: skip
     if ledger is not None:
-        found = replace(found, notes=(ledger.words, *found.notes), places=(ledger.place,))
+        logged = replace(logged, notes=(ledger.words, *logged.notes), places=(ledger.place,))
     if not as_json:
-        print_result(found)
+        print_result(logged)
     elif statistics:
-        print_json(found.to_dict())
+        print_json(logged.to_dict())
     if statistics:
         return
     from cloneproof.logs.study import study_log
@@ -137,7 +137,7 @@ def log(
     left = None if clock.left is None else max(clock.left, HURRIED)
     with working("looking") as tell:
         study = study_log(
-            found, *_policy(policy, settings, ledger), level=level, levels=levels, tolerance=tolerance, seconds=left,
+            logged, *_policy(policy, settings, ledger), level=level, levels=levels, tolerance=tolerance, seconds=left,
             **_terms(horizon, share, ledger),
             seed=seed, progress=tell,
         )  # fmt: skip
@@ -187,11 +187,11 @@ def _policy(name: str | None, settings: Sequence[str] | None, ledger: LedgerRows
 def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) -> dict[str, Any]:
     """Return rounds, share and end of the market to study: as asked for, or else those of the live market."""
     asked = {"horizon": horizon, "share": share}
-    known: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
     if ledger is not None:
         spec = ledger.spec
-        known = {"horizon": spec.horizon, "traffic": spec.horizon, "share": spec.share, "ends": spec.ends}
-    return known | {name: value for name, value in asked.items() if value is not None}
+        terms = {"horizon": spec.horizon, "traffic": spec.horizon, "share": spec.share, "ends": spec.ends}
+    return terms | {name: value for name, value in asked.items() if value is not None}
 
 
 def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
@@ -222,7 +222,7 @@ def parsed_range(text: str | None) -> tuple[float, float]:
     if text is None:
         return (0.0, 1.0)
     try:
-        low, high = (float(part) for part in text.split(":"))
+        low, high = (float(end) for end in text.split(":"))
     except ValueError:
         raise LogError(f"expected a range of rewards as LOW:HIGH such as 1:5, got {text!r}; write both") from None
     return low, high

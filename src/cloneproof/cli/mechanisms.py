@@ -34,10 +34,10 @@ def award_rows() -> list[dict[str, Any]]:
     rows = []
     for agents in AGENTS:
         for originals in ORIGINALS:
-            known = [holdout_award_horizon(agents, originals, gap, gap) for gap in GAPS]
+            horizons = [holdout_award_horizon(agents, originals, gap, gap) for gap in GAPS]
             half = holdout_award_horizon(agents, originals, GAPS[-1], None)
             nothing = holdout_award_horizon(agents, originals, None, None)
-            rows.append(dict(zip(COLUMNS, (agents, originals, *known, half, nothing), strict=True)))
+            rows.append(dict(zip(COLUMNS, (agents, originals, *horizons, half, nothing), strict=True)))
     return rows
 
 
@@ -91,22 +91,22 @@ def _general(name: str) -> dict[str, Any]:
     example: dict[str, Any] = {
         key: 1 for key, p in inspect.signature(builder).parameters.items() if p.default is p.empty
     }
-    made = mechanism(name, **example)
+    instance = mechanism(name, **example)
     return {
         "mechanism": name,
         "what it does": (inspect.getdoc(builder) or "").partition("\n")[0],
-        "claims": [str(claim) for claim in made.claims] or ["none"],
+        "claims": [str(claim) for claim in instance.claims] or ["none"],
     }
 
 
 def _for_market(name: str, market: Market) -> dict[str, Any]:
     try:
-        made = mechanism(name, market=market)
+        instance = mechanism(name, market=market)
         honest = {agent.name: agent.count for agent in market.agents}
-        remarks = outside_conditions(made, honest, market.horizon)
+        remarks = outside_conditions(instance, honest, market.horizon)
         if name == "holdout-h-etc":
-            remarks += [_award(market), *(f"claim: {claim.property}" for claim in made.claims)]
-        parameters: dict[str, Any] = dict(made.parameters) | _trial(made)
+            remarks += [_award(market), *(f"claim: {claim.property}" for claim in instance.claims)]
+        parameters: dict[str, Any] = dict(instance.parameters) | _trial(instance)
     except CloneproofError as problem:
         parameters, remarks = {}, [str(problem)]
     return {"mechanism": name, "parameters": parameters, "remarks": remarks}
@@ -119,7 +119,7 @@ def _award(market: Market) -> str:
         return str(problem)
 
 
-def _trial(made: Mechanism) -> dict[str, int]:
+def _trial(instance: Mechanism) -> dict[str, int]:
     """Return the trial of each agent, if it is not a parameter itself."""
-    follows = made.agent_rounds > 1 and "agent_rounds" not in made.parameters
-    return {"agent_rounds": made.agent_rounds} if follows else {}
+    follows = instance.agent_rounds > 1 and "agent_rounds" not in instance.parameters
+    return {"agent_rounds": instance.agent_rounds} if follows else {}

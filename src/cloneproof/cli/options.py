@@ -35,9 +35,9 @@ def parsed_count(text: str | int) -> int:
     (2000000, 100000000)
     """
     number = _value(str(text))
-    if (found := whole(number)) is None:
+    if (count := whole(number)) is None:
         raise typer.BadParameter(f"expected a whole number such as 2000, 2,000 or 2e3, got {brief(text)}; write one")
-    return found
+    return count
 
 
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
@@ -106,8 +106,8 @@ def policy_box(text: str, settings: Sequence[str] | None = None) -> tuple[str, B
     if settings:
         raise CloneproofError("expected --set with --mechanism, got it with --policy; set it in the policy's class")
     look_here()
-    made = imported(text, "a policy", "MyPolicy", MechanismError)
-    return text, made if isinstance(made, BlackBox) else BlackBox(made)
+    policy = imported(text, "a policy", "MyPolicy", MechanismError)
+    return text, policy if isinstance(policy, BlackBox) else BlackBox(policy)
 
 
 def own_by_name(rules: Sequence[str] | None, policies: Sequence[str] | None) -> dict[str, Mechanism | BlackBox]:
@@ -129,8 +129,8 @@ def mechanism_or_rule(
     if (mechanism is None) == (rule is None):
         raise MechanismError("expected one of --mechanism NAME and --rule MODULE:NAME, got both or none; give one")
     if rule is not None:
-        made = chosen_rule(rule, settings)
-        return rule, lambda market: made
+        flat = chosen_rule(rule, settings)
+        return rule, lambda market: flat
     name = str(mechanism)
     return name, lambda market: chosen_mechanism(name, settings, market)
 
@@ -173,6 +173,6 @@ def _value(text: str) -> int | float | str | list[int | float]:
             return kind(ungrouped(text))
         except ValueError:
             continue
-    several = [_value(part) for part in text.split(",")] if "," in text else []
-    numbers = [each for each in several if isinstance(each, int | float)]
+    several = [_value(entry) for entry in text.split(",")] if "," in text else []
+    numbers = [value for value in several if isinstance(value, int | float)]
     return numbers if several and len(numbers) == len(several) else text

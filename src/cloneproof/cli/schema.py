@@ -33,8 +33,8 @@ def schema_of(what: str) -> dict[str, Any]:
     known(what, ("market", *results), "schema")
     if what == "market":
         return {"$schema": DRAFT, "title": "A market file of cloneproof", **form_schema(MARKET_FORM)}
-    made = Definitions()
-    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **made.of_type(results[what]), "$defs": made}
+    defs = Definitions()
+    return {"$schema": DRAFT, "title": f"cloneproof {what} --json", **defs.of_type(results[what]), "$defs": defs}
 
 
 def printed_results() -> Mapping[str, Any]:

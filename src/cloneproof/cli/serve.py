@@ -32,9 +32,9 @@ CliCommand = Any  # click's, or the copy of it that newer versions of typer brin
 def settings(command: CliCommand) -> dict[str, Any]:
     """Return the settings of a command by their names in a file: `agent_rate` for CLONEPROOF_SERVE_AGENT_RATE."""
     prefix = f"CLONEPROOF_{(command.name or '').upper()}_"
-    named = {str(each.envvar): each for each in command.params if str(each.envvar).startswith(prefix)}
-    found = {name.removeprefix(prefix).lower(): each for name, each in named.items()}
-    return {name: each for name, each in found.items() if name != "config"}  # a file does not name itself
+    named = {str(setting.envvar): setting for setting in command.params if str(setting.envvar).startswith(prefix)}
+    by_name = {name.removeprefix(prefix).lower(): setting for name, setting in named.items()}
+    return {name: setting for name, setting in by_name.items() if name != "config"}  # a file does not name itself
 
 
 def read_config(context: typer.Context, path: str | None) -> str | None:

@@ -78,10 +78,10 @@ def _print_store_status(folder: str, as_json: bool) -> None:
     from cloneproof._sources import code_version
     from cloneproof.sweeps.store import store_status
 
-    found = store_status(folder)
+    status = store_status(folder)
     if as_json:
-        print_json(asdict(found) | {"complete": found.complete})
+        print_json(asdict(status) | {"complete": status.complete})
         return
-    print_result(found)
-    if found.version != code_version():
-        note(f"written by another version ({found.version}); this one ({code_version()}) will not use it")
+    print_result(status)
+    if status.version != code_version():
+        note(f"written by another version ({status.version}); this one ({code_version()}) will not use it")

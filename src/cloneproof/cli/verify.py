@@ -51,12 +51,12 @@ def verify(
     work = replay_work(certificate)
     if work is not None:
         print(f"a replay record of {work}, drawn again for at most {seconds:g} s", file=sys.stderr)
-    found = verified(certificate, market=market, mechanism=declared, seconds=seconds)
+    verification = verified(certificate, market=market, mechanism=declared, seconds=seconds)
     if as_json:
-        print_json(found.to_dict())
+        print_json(verification.to_dict())
     else:
-        print_result(found)
-    raise typer.Exit(3 if found.out_of_time else 0 if found.holds else 1)
+        print_result(verification)
+    raise typer.Exit(3 if verification.out_of_time else 0 if verification.holds else 1)
 
 
 def reproduce(

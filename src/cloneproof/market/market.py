@@ -63,9 +63,9 @@ class Agent:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        each = tuple(self.prior) if isinstance(self.prior, Sequence) else (self.prior,)
+        laws = tuple(self.prior) if isinstance(self.prior, Sequence) else (self.prior,)
         whose = f"agent {self.name!r}"
-        given = tuple(SegmentPriors.of(prior, whose) if isinstance(prior, Mapping) else prior for prior in each)
+        given = tuple(SegmentPriors.of(prior, whose) if isinstance(prior, Mapping) else prior for prior in laws)
         object.__setattr__(self, "prior", given if isinstance(self.prior, Sequence) else given[0])
         for prior in given:
             if not hasattr(prior, "quantile") and not hasattr(prior, "marginal"):
@@ -128,9 +128,9 @@ class Agent:
         """Laws as given: a single one if all originals share it."""
         return self.laws if isinstance(self.prior, tuple) else self.laws[:1]
 
-    def with_laws(self, made: Callable[[MeanLaw], Prior]) -> Agent:
+    def with_laws(self, law_of: Callable[[MeanLaw], Prior]) -> Agent:
         """Return the agent with every law replaced: one for all originals, or one for each, as given."""
-        kept = tuple(made(law) for law in self.different)
+        kept = tuple(law_of(law) for law in self.different)
         return replace(self, prior=kept if isinstance(self.prior, tuple) else kept[0])
 
 
@@ -346,15 +346,15 @@ class Market:
         arrive at random with fractions q, the rounds of a segment are none with probability 1 - q T / (1 + q (T - 1)),
         and else random with mean 1 + q (T - 1): the same mean q T, and what holds for a random end holds.
         """
-        made: dict[Any, Market] = {}  # segments that are alike share one
-        found = {}
-        for name, part in self.segments.items():
+        distinct: dict[Any, Market] = {}  # segments that are alike share one
+        markets = {}
+        for name, fraction in self.segments.items():
             agents = tuple(agent.with_laws(partial(marginal, segment=name)) for agent in self.agents)
-            rounds = segment_horizon(part, self.horizon)
+            rounds = segment_horizon(fraction, self.horizon)
             places = self.positions[name] if isinstance(self.positions, dict) else self.positions
             alone = self._remade(horizon=rounds, agents=agents, segments={}, positions=places)
-            found[name] = made.setdefault((rounds, agents, places), alone)
-        return found or {"": self}
+            markets[name] = distinct.setdefault((rounds, agents, places), alone)
+        return markets or {"": self}
 
     def segment(self, name: str) -> Market:
         """Return the market of one segment, an ordinary one.
@@ -403,9 +403,9 @@ class Market:
         >>> other.gap, other.delays, other.max_originals
         (0.1, 'independent', 2)
         """
-        made = self._remade(agents=agents, max_originals=None)
+        other = self._remade(agents=agents, max_originals=None)
         most = self.declared.get("max_originals", 0)
-        return made if most <= made.most_originals else made._remade(max_originals=most)
+        return other if most <= other.most_originals else other._remade(max_originals=most)
 
     def at(self, means: Mapping[str, Sequence[float]]) -> Market:
         """Return the market of fully informed agents with exactly these means.

@@ -22,8 +22,8 @@ def checked_positions(given: object, error: type[CloneproofError] = MarketError)
     (1.0, 0.5)
     """
     places = tuple(
-        ATTENTION.checked(each, "positions, the attention of each place,", error)
-        for each in listed(given, "positions", error, "[1, 0.6, 0.4]")
+        ATTENTION.checked(attention, "positions, the attention of each place,", error)
+        for attention in listed(given, "positions", error, "[1, 0.6, 0.4]")
     )
     count(len(places), "the places of a page", 1, MOST_PLACES, error)
     for better, worse in pairwise(places):

@@ -283,7 +283,7 @@ def _grouped(atoms: Atoms, groups: int) -> Discrete:
             share = min(ended, (group + 1) / groups) - max(begun, group / groups)
             parts[group].append(value * max(share, 0.0))
         begun = ended
-    return discrete_from((groups * math.fsum(part) for part in parts), [1 / groups] * groups)
+    return discrete_from((groups * math.fsum(values) for values in parts), [1 / groups] * groups)
 
 
 @dataclass(frozen=True)
@@ -401,7 +401,7 @@ def prior_from_dict(data: object) -> Prior:
         raise MarketError(f"expected a prior such as {{ point = 0.6 }}, got {data!r}; write it as a table")
     words = [key for form in PRIOR_FORMS.values() for key in key_names(form)]
     keys = [known(key, words, "key of a prior", MarketError) for key in data]
-    kind = next((each for each, form in PRIOR_FORMS.items() if has_form(keys, form)), None)
+    kind = next((prior for prior, form in PRIOR_FORMS.items() if has_form(keys, form)), None)
     if kind is None:
         raise MarketError(
             "expected a prior with point, values and weights, uniform, beta, or samples (and bins), "

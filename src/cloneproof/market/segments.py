@@ -82,8 +82,8 @@ def checked_segments(value: object) -> dict[str, float]:
         if not isinstance(name, str) or not name.strip() or not is_one_line(name):
             raise MarketError(f"expected a segment's name to be text on one line, got {brief(name)}; name every one")
     fractions = {
-        name: FRACTION.checked(part, f"the fraction of rounds in segment {name!r}", MarketError)
-        for name, part in value.items()
+        name: FRACTION.checked(fraction, f"the fraction of rounds in segment {name!r}", MarketError)
+        for name, fraction in value.items()
     }
     total = math.fsum(fractions.values())
     if abs(total - 1.0) > WEIGHT_TOLERANCE:
@@ -172,15 +172,15 @@ class SegmentVectors:
     weights: Sequence[float]
 
     def __post_init__(self) -> None:
-        given = [dict(each) for each in listed(self.values, "vectors of rates", MarketError) if _pairs(each)]
+        given = [dict(vector) for vector in listed(self.values, "vectors of rates", MarketError) if _pairs(vector)]
         names = list(given[0]) if given else []
-        if not names or len(given) < len(list(self.values)) or any(set(each) != set(names) for each in given):
+        if not names or len(given) < len(list(self.values)) or any(set(vector) != set(names) for vector in given):
             raise MarketError(
                 f"expected vectors with a rate for the same segments, got {brief(self.values)}; give e.g. "
                 "[{'code': 0.9, 'writing': 0.2}, ..]"
             )
         numbered = Discrete([k / len(given) for k in range(len(given))], self.weights)  # checks the weights
-        rows = [tuple((name, MEAN.checked(each[name], "a rate", MarketError)) for name in names) for each in given]
+        rows = [tuple((name, MEAN.checked(vector[name], "a rate", MarketError)) for name in names) for vector in given]
         object.__setattr__(self, "values", tuple(rows))  # pairs, which can be hashed
         object.__setattr__(self, "weights", numbered.weights)
 
@@ -369,7 +369,7 @@ def _averages(law: SegmentLaw, segments: Sequence[tuple[str, float]], draws: int
         return even[:, k] if k < EVEN else (np.random.default_rng(k).permutation(count) + 0.5) / count
 
     rates = law.rates([name for name, _ in segments], level)
-    return np.sort(sum(part * rates[name] for name, part in segments))
+    return np.sort(sum(fraction * rates[name] for name, fraction in segments))
 
 
 def _quantiles(prior: Prior, level: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
@@ -384,12 +384,12 @@ def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = MANY) -> Pr
         averages = [math.fsum(segments[name] * rate for name, rate in vector.items()) for vector in law.vectors]
         return discrete_from(averages, law.weights)
     atoms = [marginal(law, name).atoms for name in segments]
-    known = [own for own in atoms if own is not None]
-    if len(known) < len(atoms) or math.prod(map(len, known)) > MOST_VALUES:
+    finite = [own for own in atoms if own is not None]
+    if len(finite) < len(atoms) or math.prod(map(len, finite)) > MOST_VALUES:
         return SegmentAverage(law, segments, draws)  # type: ignore[arg-type]
-    parts, joint = list(segments.values()), list(product(*known))
-    averages = [math.fsum(part * value for part, (value, _) in zip(parts, each, strict=True)) for each in joint]
-    return discrete_from(averages, [math.prod(weight for _, weight in each) for each in joint])
+    parts, joint = list(segments.values()), list(product(*finite))
+    averages = [math.fsum(q * value for q, (value, _) in zip(parts, pairs, strict=True)) for pairs in joint]
+    return discrete_from(averages, [math.prod(weight for _, weight in pairs) for pairs in joint])
 
 
 LAW_FORMS: dict[Any, Mapping[str, Any]] = {  # as a market file writes them
@@ -409,7 +409,7 @@ def law_from_dict(data: object) -> MeanLaw:
     own = {next(iter(form)) for form in LAW_FORMS.values()}  # a key that no prior has
     if not isinstance(data, Mapping) or own.isdisjoint(data):
         return prior_from_dict(data)
-    kind = next((each for each, form in LAW_FORMS.items() if has_form(data, form)), None)
+    kind = next((law for law, form in LAW_FORMS.items() if has_form(data, form)), None)
     values = [data[key] for key in key_names(LAW_FORMS[kind])] if kind is not None else []
     if kind is LogOdds and isinstance(values[0], Sequence) and len(values[0]) in (2, 3):
         return LogOdds(*values[0])

@@ -124,14 +124,14 @@ def _agent(data: Mapping[str, Any], number: int, lines: _Lines) -> Agent:
 
 
 def _check_keys(data: Mapping[str, Any], form: Mapping[str, Any], owner: str, lines: _Lines, table: int) -> None:
-    known = key_names(form)
+    keys = key_names(form)
     for key in data:
-        if key not in known:
+        if key not in keys:
             raise MarketFileError(
-                f"{lines.at(key, table)}: unknown key {key!r} of {owner}; {did_you_mean(key, known)}"
-                f"known are {', '.join(known)}"
+                f"{lines.at(key, table)}: unknown key {key!r} of {owner}; {did_you_mean(key, keys)}"
+                f"known are {', '.join(keys)}"
             )
-    for key, needed in known.items():
+    for key, needed in keys.items():
         if needed and key not in data:
             raise MarketFileError(f"{lines.at(None, table)}: missing key {key!r} of {owner}; add a line {key} = ..")
 

@@ -69,7 +69,7 @@ ANSWERS = {True: "holds", False: "fails", None: "open"}
 
 def page(sections: Mapping[str, tuple[Row, Findings]], scale: str, seed: int) -> str:
     """Return the page as text; equal findings give equal texts."""
-    verdicts = [found.verdict for _, found in sections.values()]
+    verdicts = [findings.verdict for _, findings in sections.values()]
     context = {
         "sections": [_section(name, *section) for name, section in sections.items()],
         "tally": [

@@ -67,10 +67,10 @@ class Store:
 
     def read(self, chunk: Chunk) -> bytes:
         """Return the contents of a chunk; `DamagedChunk` where they are not what was written."""
-        found = self._execute("SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
-        if not found or not isinstance(found[0][1], bytes) or found[0][0] != _digest(chunk, found[0][1]):
+        rows = self._execute("SELECT digest, contents FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
+        if not rows or not isinstance(rows[0][1], bytes) or rows[0][0] != _digest(chunk, rows[0][1]):
             raise DamagedChunk(chunk)
-        return found[0][1]
+        return rows[0][1]
 
     def discard(self, chunk: Chunk) -> None:
         self._execute("DELETE FROM chunks WHERE key = ? AND first = ? AND runs = ?", chunk)
@@ -262,13 +262,13 @@ class StoreStatus(Result):
 
     @property
     def complete(self) -> bool:
-        return all(each.done == each.points for each in self.sweeps)
+        return all(sweep.done == sweep.points for sweep in self.sweeps)
 
     def sections(self) -> tuple[Section, ...]:
         """Return what each sweep has and misses, and what to do."""
         rows = [
-            (each.grid, *map(str, (each.points, each.done, each.missing_results, each.missing_runs)))
-            for each in self.sweeps
+            (sweep.grid, *map(str, (sweep.points, sweep.done, sweep.missing_results, sweep.missing_runs)))
+            for sweep in self.sweeps
         ]
         table = Table.of(("sweep", "points", "done", "missing results", "missing runs"), rows)
         rest = "`cloneproof sweep GRID.toml --store DIR` computes the rest."

@@ -216,12 +216,12 @@ def given_place(executor: Executor, workers: int | None) -> Place:
             size, asked = sum(client.nthreads().values()), time.monotonic()
         return size
 
-    known = workers or getattr(executor, "_max_workers", None) or available_threads()
+    fixed_size = workers or getattr(executor, "_max_workers", None) or available_threads()
     advice = (
         f"see that all its processes live and have this version ({code_version()}), and run the same sweep again: "
         "what is stored is kept"
     )
-    return Place(executor, now if hasattr(client, "nthreads") and not workers else lambda: known, advice)
+    return Place(executor, now if hasattr(client, "nthreads") and not workers else lambda: fixed_size, advice)
 
 
 class Interrupted(KeyboardInterrupt):

@@ -245,8 +245,8 @@ def _deviations(copies: str) -> str:
     >>> _deviations("ana 2,1; bo 1; cy 1,1"), _deviations("bo 1")
     ('ana 2,1', 'honest')
     """
-    found = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
-    return "; ".join(found) or "honest"
+    copiers = [own for own in copies.split("; ") if set(own.rpartition(" ")[2].split(",")) != {"1"}]
+    return "; ".join(copiers) or "honest"
 
 
 def _cell(value: Any) -> Any:  # noqa: ANN401 (a cell may hold anything)

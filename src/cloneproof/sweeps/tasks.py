@@ -92,8 +92,8 @@ def mechanism_text(mechanism: Mechanism) -> str:
 
 
 def _can_be_made_again(mechanism: Mechanism) -> bool:
-    known = all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
-    return known and (mechanism.fallback is None or _can_be_made_again(mechanism.fallback))
+    named = all(rule.source or rule.to_dict() is not None for rule in mechanism.rules)
+    return named and (mechanism.fallback is None or _can_be_made_again(mechanism.fallback))
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Configuration:
 def configuration(text: str) -> Configuration:
     """Invert `Part.text`."""
     kind, market, mechanism, rest = json.loads(text)
-    made = mechanism_from_dict(json.loads(mechanism), _rule)
-    return Configuration(kind, market_from_toml(market), made, json.loads(rest))
+    running = mechanism_from_dict(json.loads(mechanism), _rule)
+    return Configuration(kind, market_from_toml(market), running, json.loads(rest))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401
@@ -141,13 +141,13 @@ def with_own_rules(mechanism: Mechanism) -> dict[str, Any]:
 def _rule(data: Mapping[str, Any]) -> Rule:
     if "own" not in data:
         return rule_from_dict(data)
-    made = rule(data["own"], **data["options"])
-    if (found := rule_digest(data["own"])) != data["digest"]:
+    own = rule(data["own"], **data["options"])
+    if (digest := rule_digest(data["own"])) != data["digest"]:
         raise SweepError(
             f"expected every worker to have the driver's version of {data['own']!r} (sources {data['digest']}), got "
-            f"another ({found}); put the same files on all and start again"
+            f"another ({digest}); put the same files on all and start again"
         )
-    return made
+    return own
 
 
 def rule_digest(source: str) -> str:

@@ -86,8 +86,8 @@ def family_forms() -> list[Any]:
     """Return the forms of rewards in a market file: a name, or a table with the name and parameters of the family."""
     named = {name: Literal[name] for name in family_names()}
     tables = [
-        {"family": named[name], **{f"{each}?": POSITIVE for each in signature(made).parameters}}
-        for name, made in sorted(factories(FAMILIES_PACKAGE).items())
+        {"family": named[name], **{f"{parameter}?": POSITIVE for parameter in signature(family).parameters}}
+        for name, family in sorted(factories(FAMILIES_PACKAGE).items())
     ]
     return [*named.values(), *tables]
 

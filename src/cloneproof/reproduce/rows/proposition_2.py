@@ -34,7 +34,7 @@ class Epochs:
     """Two originals of that gap, up to T = 2^last."""
 
     setting: Setting
-    made: Mechanism
+    mechanism: Mechanism
     gap: float
     last: int
 
@@ -43,13 +43,13 @@ class Epochs:
         return (0.5 - self.gap / 2, 0.5 + self.gap / 2)
 
     def etc(self, epoch: int) -> Mechanism:
-        return self.setting.mechanism("etc", arm_rounds=arm_rounds(self.made, epoch))
+        return self.setting.mechanism("etc", arm_rounds=arm_rounds(self.mechanism, epoch))
 
     def regret(self, epoch: int, copies: tuple[int, int]) -> Estimate:
         return rp_regret(self.etc(epoch), Instance(self.means, copies), doubling_length(epoch))
 
     def only_explores(self, epoch: int) -> bool:
-        return 2 * arm_rounds(self.made, epoch) >= doubling_length(epoch)
+        return 2 * arm_rounds(self.mechanism, epoch) >= doubling_length(epoch)
 
     @cached_property
     def gains(self) -> list[Estimate]:
@@ -99,7 +99,7 @@ class Epochs:
     def paying_where_displayed(self) -> int:
         """Epochs in which copies pay though m >= l ln(T) gap², the display as printed."""
         return sum(
-            gain.high < 0 and arm_rounds(self.made, epoch) >= 2 * math.log(2**epoch) * self.gap**2
+            gain.high < 0 and arm_rounds(self.mechanism, epoch) >= 2 * math.log(2**epoch) * self.gap**2
             for epoch, gain in enumerate(self.gains, 1)
         )
 

@@ -373,14 +373,14 @@ def _certificate(setting: Setting, attack: Attack) -> dict[str, Any] | None:
 
 def _claims(setting: Setting) -> tuple[dict[Reading, list[Worst]], dict[Reading, list[Worst]]]:
     """Check both claims in both readings, where each fails most, over a few means and copies."""
-    made = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
+    apart = setting.mechanism(NAME, agent_rounds=288, arm_rounds=144)
     tied = setting.mechanism(NAME, agent_rounds=96, arm_rounds=24)
-    tried = [(made, MEANS, copies) for copies in ((2, 1), (1, 2), (3, 1), (10, 1))] + [(tied, TIED, (2, 1))]
+    tried = [(apart, MEANS, copies) for copies in ((2, 1), (1, 2), (3, 1), (10, 1))] + [(tied, TIED, (2, 1))]
     upper: dict[Reading, list[Worst]] = {}
     lower: dict[Reading, list[Worst]] = {}
     for reading in get_args(Reading):
         upper[reading] = [tail_upper(*case, reading) for case in tried]
-        worst = [*tail_lower(made, MEANS, reading), *tail_lower(tied, TIED, reading)]
+        worst = [*tail_lower(apart, MEANS, reading), *tail_lower(tied, TIED, reading)]
         lower[reading] = [Worst(case.y, case.bound, case.q) for case in worst]
     return upper, lower
 
