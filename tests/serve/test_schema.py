@@ -71,3 +71,4 @@ def test_the_document_names_every_route_and_role():
         assert operation["summary"]
         assert operation.get("x-roles", []) == sorted(route.roles)
         assert ("security" in operation) == bool(route.roles)
+        assert not route.roles or operation["responses"]["404"]["description"] == "not found"

@@ -300,24 +300,25 @@ class Player:
         select, update = self._methods(self.ask(self.box.factory, view))
         sample, run = self.job.market.family.sample, self.place.run
         sums = [0] * len(self.job.market.agents)
-        bars = list(accumulate(self.job.market.segments.values()))[:-1]
+        cuts = list(accumulate(self.job.market.segments.values()))[:-1]
         arrivals = substream(0, self.job.seed, run, ARRIVALS_STREAM)
-        asked, told = (bool(view.segments) and _takes_segment(method) for method in (select, update))
-        calls = f"select({'segment' if asked else ''})", f"update(arm, reward{', segment' if told else ''})"
+        select_takes, update_takes = (bool(view.segments) and _takes_segment(method) for method in (select, update))
+        choosing = f"select({'segment' if select_takes else ''})"
+        learning = f"update(arm, reward{', segment' if update_takes else ''})"
         arms, segment = worlds[0], view.segments[:1]
         for round_ in range(1, view.horizon + 1):
-            self.place = CallPlace(run, round_, calls[0])
+            self.place = CallPlace(run, round_, choosing)
             if self.deadline.spent:
                 raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
-            if bars:
-                number = bisect(bars, uniform(arrivals, round_))
+            if cuts:
+                number = bisect(cuts, uniform(arrivals, round_))
                 arms, segment = worlds[number], (view.segments[number],)
-            label = self._check_label(self.ask(select, *segment) if asked else self.ask(select), len(arms))
+            label = self._check_label(self.ask(select, *(segment if select_takes else ())), len(arms))
             arm = arms[label]
             reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
-            self.place = CallPlace(run, round_, calls[1])
-            self.ask(update, label, reward, *(segment if told else ()))
+            self.place = CallPlace(run, round_, learning)
+            self.ask(update, label, reward, *(segment if update_takes else ()))
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
         return sums
 

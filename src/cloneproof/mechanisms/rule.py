@@ -201,8 +201,8 @@ class Rule:
             )
         if not isinstance(self.binarise, bool) or not isinstance(self.slots, Slots):
             raise MechanismError(
-                f"expected rule {self.name!r} to count coins or not and to have Slots or none, got "
-                f"{brief(self.binarise)} and {brief(self.slots)}; give True or False, and cp.parts.Slots(..)"
+                f"expected binarise of rule {self.name!r} as True or False and slots as cp.parts.Slots(..), got "
+                f"{brief(self.binarise)} and {brief(self.slots)}; give them so, or leave them out"
             )
         what = f"the exploration of rule {self.name!r}"
         object.__setattr__(self, "explore", count(self.explore, what, 0, HORIZON_LIMIT, MechanismError))
@@ -296,40 +296,40 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     """
     if isinstance(name, str) and ":" in name:
         return _own_rule(name, name, options)
-    known = factories(RULES_PACKAGE)
-    if isinstance(name, str) and name not in known and name in (installed := installed_rules()):
+    builders = factories(RULES_PACKAGE)
+    if isinstance(name, str) and name not in builders and name in (installed := installed_rules()):
         return _own_rule(name, installed[name], options)
-    made = call("rule", name, known, options, MechanismError)
-    assert isinstance(made, Rule)
-    return made if made.options else replace(made, options=_all_options(known[name], options))
+    built_in = call("rule", name, builders, options, MechanismError)
+    assert isinstance(built_in, Rule)
+    return built_in if built_in.options else replace(built_in, options=_all_options(builders[name], options))
 
 
 def installed_rules() -> dict[str, str]:
     """List the rules of installed packages as {name: MODULE:NAME}; built-in names take precedence."""
-    known = factories(RULES_PACKAGE)
-    return {each.name: each.value for each in entry_points(group=ENTRY_POINTS) if each.name not in known}
+    builders = factories(RULES_PACKAGE)
+    return {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS) if entry.name not in builders}
 
 
 def _all_options(factory: Callable[..., Rule], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with those left at their defaults, so that a file records them all."""
-    defaults = {key: each.default for key, each in inspect.signature(factory).parameters.items()}
+    defaults = {key: parameter.default for key, parameter in inspect.signature(factory).parameters.items()}
     plain = {key: value for key, value in defaults.items() if isinstance(value, bool | int | float | str)}
     return plain | dict(options)
 
 
 def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
     """Make a user's own rule: a `Rule`, or what a function makes of the options."""
-    made, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
-    if not isinstance(made, Rule):
-        if not callable(made):
+    own, options = imported(place, "a rule", "my_rule", MechanismError), dict(options)
+    if not isinstance(own, Rule):
+        if not callable(own):
             raise MechanismError(
-                f"expected {name!r} to be a rule, or a function that makes one, got {brief(made)}; fix it"
+                f"expected {name!r} to be a rule, or a function that makes one, got {brief(own)}; fix it"
             )
         try:
-            parameters = inspect.signature(made).parameters
-            if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+            parameters = inspect.signature(own).parameters
+            if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
                 check_options(f"rule {name!r}", options, parameters, MechanismError)
-            made, options = made(**options), _all_options(made, options)
+            own, options = own(**options), _all_options(own, options)
         except MechanismError:
             raise
         except Exception as problem:
@@ -337,11 +337,11 @@ def _own_rule(name: str, place: str, options: Mapping[str, Any]) -> Rule:
                 f"expected {name!r} to make a rule, but it raised {type(problem).__name__}: {problem}; fix it, or its "
                 "options"
             ) from problem
-        if not isinstance(made, Rule):
-            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(made)}; return cp.parts.Rule(..)")
+        if not isinstance(own, Rule):
+            raise MechanismError(f"expected {name!r} to make a Rule, got {brief(own)}; return cp.parts.Rule(..)")
     elif options:
         raise MechanismError(f"expected no options for the rule {name!r}, got {', '.join(options)}; leave them out")
-    return replace(made, source=name, options=options)
+    return replace(own, source=name, options=options)
 
 
 def rule_from_dict(data: Mapping[str, Any]) -> Rule:

@@ -57,9 +57,9 @@ FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and t
 class WorkUnits:
     """How the work of an exact payoff is counted, in products of floats."""
 
-    most: float = 1e12  # counted from above: a few minutes at most
-    ball: float = 5.0  # that a product of balls costs
-    realisation: float = 2e5  # that a realisation costs, however few rounds it has
+    most: float = 1e12  # more than this, counted from above, is refused; about a few minutes
+    ball: float = 5.0  # cost of a product of balls
+    realisation: float = 2e5  # least cost of a realisation of the means
 
 
 WORK: Final = WorkUnits()
@@ -110,15 +110,15 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
     for originals in set(agents):
         arms = sum(original.copies for original in originals)
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
-        each = WORK.realisation + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
+        cost = WORK.realisation + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
         if not score.fresh and means > 1:
             values = sorted({value for original in originals for value, _ in original.atoms})
             whole = (
                 max(_ties(m, *pair) for pair in pairwise(values)) * node_count(arms - 1, arithmetic.proven) * means**2
             )
             cases = whole if phases.trial >= arms * m else arms * means
-            each += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
-        products += count_realisations(list(originals), phases.order_matters(arms)) * each
+            cost += cases * window(min(phases.trial, arms * m), 0.5) ** 2 / 4
+        products += count_realisations(list(originals), phases.order_matters(arms)) * cost
     _refuse_beyond(products, f"the scores of {len(agents)} agents over {phases.trial} rounds", arithmetic)
 
 
@@ -253,7 +253,7 @@ def _trials_and_award(problem: Problem, trial: int) -> tuple[list[Number], int]:
         return _separate(problem, [Fixed.of(trial + award)])
     phases = Phases(mechanism, trial, award)
     check_trials(list(problem.agents), phases, problem.arithmetic)
-    scores = {each: agent_score(list(each), phases, problem.rewards) for each in dict.fromkeys(problem.agents)}
+    scores = {agent: agent_score(list(agent), phases, problem.rewards) for agent in dict.fromkeys(problem.agents)}
     prizes, more = awards([scores[originals] for originals in problem.agents], problem.arithmetic)
     return [reward + prize for reward, prize in zip(earned, prizes, strict=True)], worst + more
 
@@ -322,8 +322,8 @@ def closed_form(
     if running.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
-    elif (part := running.uncommitted_part) is not None:
-        raise _refusal(running, part)
+    elif (uncommitted := running.uncommitted_part) is not None:
+        raise _refusal(running, uncommitted)
     numbers = BALLS if arithmetic == "ball" else FLOATS
     with ctx.workprec(PRECISION):
         if all(prior.atoms is not None for agent in market.agents for prior in agent.priors):
@@ -390,7 +390,7 @@ def _estimates(
     rules = {key: exact_points(prior, prior_points, rule) for key, prior in different.items()}
     priors = [[rules[id(prior)] for prior in agent.priors] for agent in market.agents]
     agents = tuple(
-        tuple(CopiedOriginal(*each) for each in zip(own, copies[agent.name], strict=True) if each[1])
+        tuple(CopiedOriginal(*pair) for pair in zip(own, copies[agent.name], strict=True) if pair[1])
         for agent, own in zip(market.agents, priors, strict=True)
     )
     every = [atoms for own in priors for atoms in own]

@@ -51,14 +51,14 @@ StopReason = Literal["decided", "runs", "budget", "interrupted"]
 T = TypeVar("T")
 Submit = Callable[..., Future[T]]
 
-CHUNK_SECONDS = 0.1  # long beside the overhead of a chunk (well under 1 ms), short beside anybody's patience
+CHUNK_SECONDS = 0.1  # far above the overhead of a chunk (under 1 ms), and short enough to stop soon when asked to
 LARGEST_CHUNK = 1 << 14  # runs; a bound on memory
-FIRST_PATIENCE = 1.0  # seconds; a budget too short for anything still gets a first chunk, if that takes no longer
+FIRST_PATIENCE = 1.0  # seconds by which a first chunk may exceed the budget: even a short budget gets some runs
 J = TypeVar("J", bound=SamplingJob[Any])
-ENOUGH: Final = 100  # runs, or pairs of runs, that say something: a horizon that fits affords as many
-ROUND_NUMBERS: Final = (5, 2, 1)  # such a horizon is one of these times a power of ten
+ENOUGH: Final = 100  # runs, or pairs of runs, that a budget must allow for a horizon to fit it (`fitting_horizon`)
+ROUND_NUMBERS: Final = (5, 2, 1)  # a horizon that fits is one of these times a power of ten
 FREE: Final[BoundsName] = "distribution-free"
-RUNS, FEW_RUNS = 1000, 50  # where nothing says when to stop: with kernels, and without
+RUNS, FEW_RUNS = 1000, 50  # by default, if no runs and no seconds are given: with the compiled kernels, and without
 SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it about a thousand times faster"
 MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")

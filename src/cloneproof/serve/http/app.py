@@ -61,7 +61,7 @@ _REFUSALS: Final = {
     400: "not JSON",
     401: "no valid key",
     403: "not for this key",
-    404: "no such thing",
+    404: "not found",
     409: "not now, or in conflict with what was recorded",
     413: "too large",
     422: "not a valid request",
