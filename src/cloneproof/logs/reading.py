@@ -345,9 +345,9 @@ def _watched(
                 if progress is not None:
                     progress(source.part)
                 if clock.spent and not job.done():
-                    share = f"about {source.part:.0%} of its rows"
                     raise OutOfTimeError(
-                        f"expected to read the log within {clock.words}, got {share}", "give more --seconds"
+                        f"expected to read the log within {clock.words}, got about {source.part:.0%} of its rows",
+                        "give more --seconds",
                     )
         except BaseException:
             while not job.done():

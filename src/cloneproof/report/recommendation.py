@@ -219,11 +219,10 @@ def _drawn(assessment: AssessedMechanism) -> list[Any]:
 
 def _question(advice: Recommendation) -> str:
     market = advice.market
-    given = {law for agent in market.agents for law in agent.laws}
+    laws = {law for agent in market.agents for law in agent.laws}
     priors = {prior for own in market.by_segment.values() for agent in own.agents for prior in agent.priors}
-    same: set[Any] = (
-        given if all(hasattr(law, "quantile") for law in given) else priors
-    )  # as declared, if it has quantiles
+    # as declared where laws have quantiles, else as each segment has them
+    same: set[Any] = laws if all(hasattr(law, "quantile") for law in laws) else priors
     rates = f", {rates_words(same.pop())}" if len(same) == 1 else ""
     rates += f", {len(market.segments):,} segments" if market.segments else ""
     rounds = market.horizon if advice.seasons is None else advice.seasons.rounds

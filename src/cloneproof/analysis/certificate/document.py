@@ -126,14 +126,12 @@ class CertifiedMechanism:
 
 
 SHAPES: Mapping[str, Callable[[CertifiedMechanism], bool]] = {
-    "etc": lambda shape: shape.trial is None and not shape.uniform,
-    "uniform-etc": lambda shape: shape.uniform,
-    "holdout-h-etc without an award": lambda shape: shape.uniform,
-    "h-etc-r": lambda shape: shape.trial is not None and shape.fresh is None,
-    "holdout-h-etc": lambda shape: (
-        shape.fresh is not None and shape.trial == (shape.max_arms or 0) * shape.m + shape.fresh
-    ),
-    COMPOSED: lambda shape: True,
+    "etc": lambda form: form.trial is None and not form.uniform,
+    "uniform-etc": lambda form: form.uniform,
+    "holdout-h-etc without an award": lambda form: form.uniform,
+    "h-etc-r": lambda form: form.trial is not None and form.fresh is None,
+    "holdout-h-etc": lambda form: form.fresh is not None and form.trial == (form.max_arms or 0) * form.m + form.fresh,
+    COMPOSED: lambda form: True,
 }  # by the names of the catalogue; what is composed of rules by hand has none
 
 
@@ -153,8 +151,7 @@ def mechanism_shape(data: dict[str, Any]) -> CertifiedMechanism:
     only(data, ("name", "agent", "arm", "restart", "score", "sample", "fallback"), "the mechanism")
     agent, arm = data["agent"], data["arm"]
     for level in (arm, agent) if agent is not None else (arm,):
-        fits = isinstance(level, dict) and level.get("rule") in LEVEL_KEYS
-        require(fits, "not explore, then commit")
+        require(isinstance(level, dict) and level.get("rule") in LEVEL_KEYS, "not explore, then commit")
         only(level, LEVEL_KEYS[level["rule"]], f"a level's rule {level['rule']!r}")
         etc = level["rule"] == "etc"
         require(not etc or level["choice"] == "commit", "not explore, then commit")

@@ -164,8 +164,7 @@ def _judged(log: SearchedLog, question: CopyQuestion, ratio: float) -> CopyQuest
 
 
 def _check(records: Sequence[ArmRecord], same: Sequence[str]) -> None:
-    arms = {(record.agent, record.arm) for record in records}
-    if len(arms) < len(records):
+    if len({(record.agent, record.arm) for record in records}) < len(records):
         raise CloneproofError("expected each arm of an agent once, got one twice; add up its rewards first")
     for record in records:
         fits = record.rounds >= 0 and -1e-9 <= record.total <= record.rounds * (1 + 1e-9)
