@@ -76,5 +76,5 @@ def test_my_log(notebook, tmp_path):
     notebook.play("my_log.ipynb")
     (done,) = notebook.commands
     assert done.returncode in (0, 1, 3)  # what a second is enough for depends on the machine
-    assert re.search("gus +gus blue mug +4 .*gus-4", done.stdout)
+    assert re.search("gus +gus blue mug +4 +gus-0", done.stdout)  # the cell may go on in the next line
     assert "<html" in (tmp_path / "page.html").read_text()
