@@ -353,6 +353,15 @@ FAULTS = {
 }
 
 
+def run_in_short_rounds(machine):
+    """A tenth of a round is of short examples, which catch little: they are few in a short one."""
+    quick = settings(
+        max_examples=25, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
+    )
+    for number in range(8):
+        run_state_machine_as_test(seed(number)(machine), settings=quick)
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_caught(fault, monkeypatch):
     monkeypatch.setattr(*FAULTS[fault])
@@ -361,9 +370,5 @@ def test_a_planted_fault_is_caught(fault, monkeypatch):
     class Faulty(MarketOnSqlite if "snapshots" in fault else Market):
         """A class of its own, as a seed stays with its machine."""
 
-    quick = settings(
-        max_examples=25, stateful_step_count=40, deadline=None, phases=[Phase.generate], report_multiple_bugs=False
-    )
     with pytest.raises((AssertionError, Misfit)):
-        for number in range(8):  # a tenth of each round is of short examples, which are few and early in a short round
-            run_state_machine_as_test(seed(number)(Faulty), settings=quick)
+        run_in_short_rounds(Faulty)
