@@ -248,7 +248,8 @@ def test_without_seconds_work_is_counted():
 
 def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
     (tmp_path / "pressed.py").write_text("def policy(view):\n    raise KeyboardInterrupt\n")
-    generate.write_log(tmp_path / "x.csv", rounds=3000)
+    rows = ["agent,arm,click", *(f"a{k % 3},i{k % 6},{int(k % 100 < 5 * (k % 6))}" for k in range(3000))]
+    (tmp_path / "x.csv").write_text("\n".join(rows))
     done = run(
         "log",
         tmp_path / "x.csv",
@@ -260,7 +261,7 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
         tmp_path / "page.html",
     )
     assert done.returncode == 130
-    assert "3,000 rounds, 60 arms" in done.stdout
+    assert "3,000 rounds, 6 arms" in done.stdout
     assert "Parameters. " in done.stdout  # of the recommendation
     assert "Interrupted: this is what was found by then" in done.stdout
 
@@ -270,7 +271,7 @@ def test_ctrl_c_prints_what_is_finished(tmp_path, monkeypatch):
     monkeypatch.setattr("cloneproof.logs.study.find_copies", interrupted)
     early = run("log", tmp_path / "x.csv")
     assert early.returncode == 130
-    assert "3,000 rounds, 60 arms" in early.stdout
+    assert "3,000 rounds, 6 arms" in early.stdout
     assert "interrupted before anything was known" in early.stderr
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
 from cloneproof._tables import Tabular
-from cloneproof.report.page import html_page
+from cloneproof.report.page import _draw, html_page
 from cloneproof.report.text import LONGEST_WORD, table_text, text
 from cloneproof.report.words import printable
 from support.audits_by_hand import creators_audit
@@ -76,7 +76,18 @@ def test_every_kind_of_result_is_asked(made):
     assert {type(result) for result in made.values()} == set(kinds())
 
 
-def test_terminal_page_and_notebook_say_all_that_a_result_says(made):
+def test_terminal_page_and_notebook_say_all_that_a_result_says(made, monkeypatch):
+    """Page and notebook draw the same figures, and drawing is slow: each is drawn once, and its words are not in it."""
+    drawn = {}
+
+    def draw_once(figure, name):
+        key = figure.title, figure.caption, figure.heights
+        if key not in drawn:
+            drawn[key] = _draw(figure, name)
+        return drawn[key]
+
+    monkeypatch.setattr("cloneproof.report.page._draw", draw_once)
+
     for name, result in made.items():
         assert len([piece for section in result.sections() for piece in pieces(section) if piece]) > 8, name
         assert list(missing(result, *shown(result))) == [], name
