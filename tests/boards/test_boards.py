@@ -372,17 +372,14 @@ def test_time_caps_a_study_and_what_is_left_is_said(tmp_path):
     assert study.gains == () and study.advice is None and study.entrants == ()  # noqa: PT018 (one thing: nothing)
     assert len(study.left) == 3
     assert "no time" in html_page(study)
-    done = run_command("board", "examples/board/battles.csv", "--owners", "examples/board/owners.csv",
-                       "--seconds", "0.001", "--html", str(tmp_path / "page.html"))  # fmt: skip
+    file = written(tmp_path, "model,score,votes\np,1200,100\nq,1180,100\nr,1150,100\n")
+    done = run_command("board", file, "--seconds", "1e-6", "--html", str(tmp_path / "page.html"))
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
-    assert "Time was out. Not answered: what variants gain 5 of the producers; what to run instead; what" in said
-    whole = small_study()
-    assert whole.left == ()
-    assert whole.to_dict() | {"seconds": 0} == boards.study_board(small_board(), runs=2).to_dict() | {"seconds": 0}
+    assert "Time was out. Not answered: what variants gain 3 of the producers; what to run instead; what" in said
 
 
-def test_linear_algebra_has_one_thread_during_a_study():
+def test_linear_algebra_has_one_thread_during_a_study_and_a_second_study_is_the_same():
     """On busy cores two threads on small matrices wait for each other, and took twenty times as long."""
     pools = pytest.importorskip("threadpoolctl")
     seen = set()
@@ -391,8 +388,10 @@ def test_linear_algebra_has_one_thread_during_a_study():
         seen.update(each["num_threads"] for each in pools.threadpool_info() if each["user_api"] == "blas")
 
     with pools.threadpool_limits(limits=2, user_api="blas"):
-        boards.study_board(small_board(), runs=2, progress=look)
+        again = boards.study_board(small_board(), runs=2, progress=look)
     assert seen == {1}
+    assert small_study().left == ()
+    assert again.to_dict() | {"seconds": 0} == small_study().to_dict() | {"seconds": 0}
 
 
 def test_the_page_accuses_nobody_and_says_first_that_producers_were_not_named():
@@ -432,12 +431,12 @@ def test_the_search_for_a_board_has_no_ends():
     )
     assert boards.recommend_board(alone, battles=400).rule.slots == 1  # a producer with one model needs one slot
     many = boards.Board(
-        tuple(f"m{i}" for i in range(60)), tuple("ab"[i % 2] for i in range(60)),
-        np.random.default_rng(2).normal(0, 100, 60), np.ones(60), np.full(60, 400), "ratings",
+        tuple(f"m{i}" for i in range(40)), tuple("ab"[i % 2] for i in range(40)),
+        np.random.default_rng(2).normal(0, 100, 40), np.ones(40), np.full(40, 400), "ratings",
     )  # fmt: skip
     advice = boards.recommend_board(many, battles=8_000)
     assert advice.rule.slots > 40
-    assert advice.missed == pytest.approx((1 - 1 / 30) ** advice.rule.slots)
+    assert advice.missed == pytest.approx((1 - 1 / 20) ** advice.rule.slots)
 
 
 def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():

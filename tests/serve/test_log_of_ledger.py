@@ -124,12 +124,12 @@ def test_a_young_market_of_pages_is_told_what_helps(tmp_path):
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """Six agents of two items, and mallory, who registered one item ten times."""
+    """Four agents of two items, and mallory, who registered one item six times."""
     path = tmp_path_factory.mktemp("planted") / "market.db"
     dice = random.Random(3)
-    arms = {f"agent{number}": 2 for number in range(6)} | {"mallory": 10}
+    arms = {f"agent{number}": 2 for number in range(4)} | {"mallory": 6}
     means = {f"{agent}-{arm}": dice.uniform(0.1, 0.9) for agent, count in arms.items() for arm in range(count)}
-    means |= {f"mallory-{arm}": 0.437 for arm in range(10)}
+    means |= {f"mallory-{arm}": 0.437 for arm in range(6)}
     with Desk(sqlite(path)) as desk:
         terms = {"mechanism": "reservoir", "parameters": {"draws": 16, "rounds": 12}, "horizon": 2000}
         open_market(desk, arms, **terms)
