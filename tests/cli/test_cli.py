@@ -22,6 +22,7 @@ from cloneproof.cli.mechanisms import award_rows
 from cloneproof.cli.output import print_sections
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.sweeps.table import SweepTable
+from support.clocks import ticking
 from support.command import everything, run
 
 CREATORS = Path(__file__).parents[2] / "examples" / "creators.toml"

@@ -80,9 +80,9 @@ def comparison():
 
 
 def log_study():
-    """Five copies of one item, found in the log; all other answers by hand."""
+    """Three copies of one item, found in the log; all other answers by hand."""
     rows = {"agent": [], "arm": [], "title": [], "impressions": [], "clicks": []}
-    for name, rates in {"ana": (0.01, 0.0135), "bo": (0.0182, 0.0246), "<cy>": (*[0.0332] * 5, 0.0448)}.items():
+    for name, rates in {"ana": (0.01, 0.0135), "bo": (0.0182, 0.0246), "<cy>": (*[0.0332] * 3, 0.0448)}.items():
         for number, rate in enumerate(rates):
             values = (name, f"{name}-{number}", f"{name} sells {rate}", 60_000, round(60_000 * rate) + number)
             for column, value in zip(rows, values, strict=True):
