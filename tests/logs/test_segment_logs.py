@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cloneproof as cp
+from cloneproof._clock import budget_clock
 from cloneproof.errors import LogError
 from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.logs.study import study_log
@@ -190,11 +191,12 @@ def study_of_two_devices(policy, n=10_000, **options):
         "device": np.where(phone, "phone", "desk"), "title": np.array(["same"] * 3 + ["b", "c"])[arm],
     }  # fmt: skip
     log = cp.read_log(table, segment="device", same="title")
-    return study_log(log, policy, "etc", horizon=60, seconds=12, **options)
+    return study_log(log, policy, "etc", horizon=60, seconds=3, **options)
 
 
-def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total():
-    study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
+def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total(fewer_plants):
+    with budget_clock(None):
+        study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
     assert study.market.segments == pytest.approx({"phone": 0.75, "desk": 0.25}, abs=0.02)
     for name, rate in (("phone", 0.4), ("desk", 0.1)):
         prior = study.market.segment(name).agents[0].prior

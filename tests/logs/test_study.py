@@ -60,11 +60,11 @@ def planted(names=("ana", "bo", "cy", "di", "<script>alert(1)</script>"), rounds
     return rows
 
 
-pytestmark = pytest.mark.usefixtures("ticking_clock")
+pytestmark = pytest.mark.usefixtures("ticking_clock", "fewer_plants")
 
 
 @pytest.fixture(scope="module")
-def study(ticking_clock):
+def study(ticking_clock, fewer_plants):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
     return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
 

@@ -60,7 +60,7 @@ LONG = "a-name-without-any-space-in-it-" * 4
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(tmp_path_factory, fewer_plants):
     """Seven agents of two arms, rates in equal ratios; the last one registers its first item five times."""
     names = ["ana", "bo", "cy", "di", "ed", LONG, HOSTILE]
     rows = {"agent": [], "arm": [], "title": [], "impressions": [], "clicks": []}

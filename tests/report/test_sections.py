@@ -60,7 +60,7 @@ def shown(result):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, fewer_plants):
     return results(tmp_path_factory.mktemp("results"))
 
 

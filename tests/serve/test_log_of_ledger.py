@@ -11,6 +11,7 @@ import pytest
 from cloneproof.errors import CloneproofError
 from cloneproof.serve.offline import collect_rows, read_rows
 from cloneproof.serve.storage.postgres import PostgresStorage
+from support.clocks import ticking
 from support.command import run
 from support.service import SEED, Desk, open_market, sqlite
 
@@ -143,10 +144,11 @@ def planted(tmp_path_factory):
     return path
 
 
-def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path):
+def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path, fewer_plants):
     """The terms of the market say what is judged, over how many rounds and at which share."""
     target = tmp_path / "feed.html"
-    done = run("log", planted, "--market", "feed", "--seconds", "30", "--json", "--html", target)
+    with ticking(0.001):
+        done = run("log", planted, "--market", "feed", "--seconds", "6", "--json", "--html", target)
     data = json.loads(done.stdout)
     (found,) = [group for group in data["copies"]["groups"] if group["found"]]
     assert {(agent, arm.partition("-")[0]) for agent, arm in found["arms"]} == {("mallory", "mallory")}
