@@ -1,4 +1,4 @@
-// Beta variates as in mechanisms/beta_variate.py: the same operations in the same order, so the same bits.
+// Beta variates as in mechanisms/arithmetic.py: the same operations in the same order, so the same bits.
 #pragma once
 #include "logarithm.h"
 

@@ -1,5 +1,5 @@
 // Hold-out contests with random rewards: agents take turns while each explores its arms and commits, then the agent of
-// the highest steady index plays; see stepping/stepping_rounds.py and mechanisms/rules/steady_ucb.py, steady_kl_ucb.py.
+// the highest steady index plays; see stepping/rounds.py and mechanisms/rules/steady_ucb.py, steady_kl_ucb.py.
 //
 // An index depends on its agent's own score alone. So only that of the agent that played is computed, and not even that
 // while a bound shows that it stays above the second highest.
@@ -77,7 +77,7 @@ DEVICE double contest_index(const Plan& plan, u64 score) {
     return plan.contest_kl ? kl_upper_bound(mean, pulls, plan.c) : mean + sqrt(plan.c / pulls);
 }
 
-// Whether an index is above another one by far more than it is rounded; see slots/contest_kernel.py.
+// Whether an index is above another one by far more than it is rounded; see blocks/slots.py.
 DEVICE bool surely_above(const Plan& plan, u64 score, double second) {
     double pulls = (double)low_half(score), mean = (double)high_half(score) / pulls, distance = second - mean;
     if (low_half(score) == 0) return false;

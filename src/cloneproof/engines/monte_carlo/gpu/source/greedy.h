@@ -1,4 +1,4 @@
-// Epsilon-greedy over all arms, with random rewards; see randomised/greedy_loop.py.
+// Epsilon-greedy over all arms, with random rewards; see mechanisms/rules/epsilon_greedy.py.
 #pragma once
 #include "index.h"
 

@@ -1,4 +1,4 @@
-// KL-UCB over all arms with random rewards; see mechanisms/kl_bound.py, whose operations these are in the same order.
+// KL-UCB over all arms with random rewards; see mechanisms/arithmetic.py, whose operations these are in the same order.
 //
 // An index is the root of an equation, found by Newton's method. The arm of the last round goes first; for every other
 // one a single divergence tells whether its index is surely below the highest so far, and only the rest are solved.

@@ -1,4 +1,4 @@
-// The logarithm of mechanisms/kl_bound.py: the same operations in the same order, so the same bits.
+// The logarithm of mechanisms/arithmetic.py: the same operations in the same order, so the same bits.
 #pragma once
 #include "streams.h"
 

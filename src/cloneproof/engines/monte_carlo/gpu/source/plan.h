@@ -1,4 +1,4 @@
-// A job as the kernels read it: numbers of 64 bits and pointers, written by gpu/job_records.py in the same order.
+// A job as the kernels read it: numbers of 64 bits and pointers, written by gpu/records.py in the same order.
 #pragma once
 #include "streams.h"
 
@@ -81,7 +81,7 @@ DEVICE double two_sum(double a, double b, double* error) {
 
 // The sum of pulls times losses, rounded once as math.fsum does; NaN where this arithmetic cannot tell.
 //
-// Each product is the sum of two doubles without error (see ucb/engine.py). They are added with their errors, and
+// Each product is the sum of two doubles without error. They are added with their errors, and
 // these with theirs, whose sizes bound what is lost.
 OUTLINED double exact_regret(const Run& run, const i32* pulls) {
     double best = best_mean(run), sum = 0.0, rest = 0.0, lost = 0.0;

@@ -1,4 +1,4 @@
-// The counter-based generator of cloneproof._randomness and the streams of a run; see randomness/compiled_streams.py.
+// The counter-based generator of cloneproof._randomness and the streams of a run; see monte_carlo/compiling.py.
 // The numbers of the streams (.._STREAM) are defined by the caller of the compiler, from their one home in Python.
 #pragma once
 #include "portable.h"

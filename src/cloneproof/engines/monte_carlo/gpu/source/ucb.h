@@ -1,4 +1,4 @@
-// UCB of any shape: one level or two, random or constant rewards, samples of arms; see ucb/hierarchy_loop.py.
+// UCB of any shape: one level or two, random or constant rewards, samples of arms; see stepping/levels.py.
 //
 // Every round scans the leading level's candidates, so that all threads do the same at the same time; nothing is kept
 // of the last leader.
