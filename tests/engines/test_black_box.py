@@ -150,6 +150,14 @@ def test_misbehaviour_in_workers_is_the_same_and_they_are_replaced():
             black_box_outcomes(job_of(BlackBox(Misbehave("die"), name="naughty")), 0, 24, workers)
 
 
+def test_workers_that_are_closed_leave_no_thread_to_fail_while_the_interpreter_ends():
+    with Workers(2) as workers:
+        black_box_outcomes(job_of(BlackBox(Greedy)), 0, 4, workers)
+        manager = workers.pool._executor_manager_thread
+        assert manager.is_alive()
+    assert not manager.is_alive()
+
+
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -404,7 +404,10 @@ class Workers(AbstractContextManager["Workers"]):
         if self.pool is not None:
             for process in list((self.pool._processes or {}).values()):
                 process.kill()
+            manager: Any = self.pool._executor_manager_thread
             self.pool.shutdown(wait=False, cancel_futures=True)
+            if manager is not None:  # if it closes its pipe while the interpreter ends, that prints a traceback
+                manager.join(1.0)
         self.pool = None
 
     def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
