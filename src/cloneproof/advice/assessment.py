@@ -118,7 +118,7 @@ def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, Awa
         priors = [agent.priors for agent in market.agents]
         share = reservoir_market(priors, horizon).exploration(numbers_of(running.arm))
         return share, AwardStart(share * horizon, float(min(latest, horizon)))
-    if running.flat and running.arm.commits:
+    if running.flat and running.commits_to_arm:
         rounds = float(min(horizon, running.arm_rounds * market.originals))
         return rounds / horizon, AwardStart(rounds, rounds)
     if running.agent_rounds > 1:

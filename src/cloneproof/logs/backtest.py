@@ -203,7 +203,7 @@ def _shares(
 
 def affordable_rounds(policy: Mechanism, arms: int) -> int:
     """Return how many rounds of a session take a few seconds at most."""
-    cheap = policy.draws > 0 or policy.arm.commits
+    cheap = policy.draws > 0 or policy.commits_to_arm
     return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
 
 

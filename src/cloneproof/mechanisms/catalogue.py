@@ -441,7 +441,6 @@ def award_horizon(market: Market, **options: Any) -> int:  # noqa: ANN401
         if horizon > HORIZON_LIMIT:
             raise MechanismError("the hold-out mechanism has no award at any horizon up to 10^15; declare larger gaps")
         made = mechanism("holdout-h-etc", market=market.with_horizon(horizon), **options)
-        assert made.agent is not None
-        return len(market.agents) * made.agent.explore
+        return len(market.agents) * made.agent_rounds
 
     return first_horizon_with_award(trial)

@@ -230,7 +230,7 @@ class Mechanism:
             if value is not None and not isinstance(value, kind):
                 raise MechanismError(f"expected {part} to be {words}, got {brief(value)}; make one, or leave it out")
         if self.name == "":
-            object.__setattr__(self, "name", self.arm.name if self.agent is None else "composed")
+            object.__setattr__(self, "name", self.arm.name if self.flat else "composed")
         if not isinstance(self.name, str) or not isinstance(self.parameters, Mapping):
             raise MechanismError(
                 f"expected a name as text and parameters by name, got {brief(self.name)} and "
@@ -238,23 +238,24 @@ class Mechanism:
             )
         if not isinstance(self.claims, tuple) or not all(isinstance(claim, Claim) for claim in self.claims):
             raise MechanismError(f"expected claims as a tuple of Claim, got {brief(self.claims)}; or leave them out")
-        object.__setattr__(self, "restart", short_spelling(self.clearing, RESTARTS_PACKAGE))
-        object.__setattr__(self, "score", short_spelling(self.scoring, SCORES_PACKAGE))
-        alone = self.scoring.counts_all and self.sample is None and self.fallback is None
-        self.clearing.check(self.agent, self.arm, alone)
-        self.scoring.check(self.agent, self.arm)
-        if self.arm.draws and (
-            self.sample is not None or (self.restart is not None and not self.clearing.planned_epochs)
-        ):
+        clearing, scoring = self.clearing, self.scoring
+        object.__setattr__(self, "restart", short_spelling(clearing, RESTARTS_PACKAGE))
+        object.__setattr__(self, "score", short_spelling(scoring, SCORES_PACKAGE))
+        alone = scoring.counts_all and self.keeps_all_arms and self.fallback is None
+        clearing.check(self.agent, self.arm, alone)
+        scoring.check(self.agent, self.arm)
+        if self.draws and not self.unchanging and not (self.keeps_all_arms and self.in_epochs):
             raise MechanismError(
                 f"rule {self.arm.name!r} draws from the arms and expects neither a sample nor a restart, got "
                 f"{self.sample or self.restart!r}; leave it out"
             )
-        if self.agent is not None and self.agent.draws:
-            raise MechanismError(f"rule {self.agent.name!r} draws from arms, got it for agents; use it as arm=..")
-        if self.sample is not None and self.sample.scope == "agent" and self.agent is None:
+        above = self.rules[0]
+        if above.draws and not self.flat:
+            raise MechanismError(f"rule {above.name!r} draws from arms, got it for agents; use it as arm=..")
+        scope = self.sample.scope if self.sample else None
+        if scope == "agent" and self.flat:
             raise MechanismError("a sample per agent expects two levels, got a flat mechanism; use scope 'all'")
-        if self.sample is not None and self.sample.scope == "all" and self.agent is not None:
+        if scope == "all" and not self.flat:
             raise MechanismError("a sample of all arms expects a flat mechanism, got two levels; use scope 'agent'")
 
     @cached_property
@@ -290,22 +291,22 @@ class Mechanism:
     @property
     def agent_rounds(self) -> int:
         """Rounds that every agent is tried for; the paper's M, and 0 in a flat mechanism."""
-        return 0 if self.agent is None else self.agent.explore
+        return 0 if self.flat else self.rules[0].explore
 
     @property
     def uniform_agents(self) -> bool:
         """Whether agents share the rounds, whatever their rewards."""
-        return self.agent is not None and self.agent.uniform
+        return not self.flat and self.rules[0].uniform
 
     @property
     def goes_on_comparing(self) -> bool:
         """Whether agents are compared in every round after their trials."""
-        return self.agent is not None and not self.agent.commits
+        return not self.flat and not self.rules[0].commits
 
     @property
     def scans(self) -> bool:
         """Whether the slots of all agents are tested in one timetable, until one passes or all were tested."""
-        return self.flat and self.draws > 0 and self.arm.commits
+        return self.flat and self.draws > 0 and self.commits_to_arm
 
     @property
     def ranks_slots(self) -> bool:
@@ -320,7 +321,17 @@ class Mechanism:
     @property
     def commits_to_agent(self) -> bool:
         """Whether one agent has all rounds after the agents were tried."""
-        return self.agent is not None and self.agent.commits
+        return not self.flat and self.rules[0].commits
+
+    @property
+    def commits_to_arm(self) -> bool:
+        """Whether a level of arms keeps to one arm or slot after its exploration."""
+        return self.arm.commits
+
+    @property
+    def explores_as_registered(self) -> bool:
+        """Whether arms are explored in the order of registration."""
+        return self.arm.order == "index"
 
     @property
     def clears_at_award(self) -> bool:
@@ -338,9 +349,24 @@ class Mechanism:
         return self.clearing.planned_epochs
 
     @property
+    def flat_restart(self) -> Restart | None:
+        """Restart of a flat mechanism that begins anew in epochs, each with rounds per arm of its own; else None."""
+        return self.clearing if self.clearing.flat_epochs else None
+
+    @property
+    def keeps_all_arms(self) -> bool:
+        """Whether every arm that is registered takes part, not a sample."""
+        return self.sample is None
+
+    @property
+    def never_clears(self) -> bool:
+        """Whether statistics are kept to the end."""
+        return self.restart is None
+
+    @property
     def unchanging(self) -> bool:
         """Whether all arms are kept and nothing is ever cleared."""
-        return self.sample is None and self.restart is None
+        return self.keeps_all_arms and self.never_clears
 
     def exploration(self, registered: Collection[int]) -> int:
         """Return the rounds after which all is explored: all agents, then the arms of the largest; or all arms."""
@@ -358,13 +384,12 @@ class Mechanism:
 
         Agents may also be chosen uniformly.
         """
-        agent = self.agent
-        if self.sample is not None:
+        if not self.keeps_all_arms:
             return "a sample of the arms"
         if not self.arm.commits_to_mean:
             return f"the arm rule {_describe(self.arm)}"
-        if agent is not None and not agent.commits_to_mean and not agent.uniform:
-            return f"the agent rule {_describe(agent)}"
+        if not self.flat and not self.uniform_agents and not self.rules[0].commits_to_mean:
+            return f"the agent rule {_describe(self.rules[0])}"
         return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
 
     def no_joiners(self, ends: str, pages: bool = False) -> str | None:
@@ -373,12 +398,11 @@ class Mechanism:
         They can where the slots of all agents are in one timetable, or in one index until a random end: there nobody
         gains by waiting (docs/textbook/seasons.md).
         """
-        rule = self.arm
         if pages:
             return "pages of several places take no agents while they run; register for the next season or session"
         if not self.flat or self.in_epochs or not (self.scans or self.ranks_slots):
             return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
-        if not rule.commits and ends != "at-random":
+        if not self.commits_to_arm and ends != "at-random":
             return (
                 f"mechanism {self.name!r} takes agents while it runs only if it ends at random; register for the next"
             )
@@ -393,10 +417,10 @@ class Mechanism:
 
         A mechanism without such epochs has a single one.
         """
-        if not self.clearing.flat_epochs:
+        restart = self.flat_restart
+        if restart is None:
             return [(horizon, self.arm_rounds)]
-        ends = [0, *self.clearing.ends(horizon)]
-        return [(ends[i] - ends[i - 1], self.clearing.arm_rounds(i)) for i in range(1, len(ends))]
+        return [(rounds, restart.arm_rounds(number)) for number, rounds in enumerate(restart.lengths(horizon), 1)]
 
     def at_horizon(self, agents: int, horizon: int) -> Mechanism:
         """Return the mechanism for this horizon: the fallback if it is too short to explore all agents."""
@@ -408,17 +432,17 @@ class Mechanism:
         """Return the mechanism as data; a level with a user's own function is None."""
         data: dict[str, Any] = {
             "name": self.name,
-            "agent": None if self.agent is None else self.agent.to_dict() or {"rule": None},
+            "agent": self.agent and (self.agent.to_dict() or {"rule": None}),
             "arm": self.arm.to_dict() or {"rule": None},
             "parameters": {key: value for key, value in self.parameters.items() if not callable(value)},
         }
-        if self.restart is not None:
+        if not self.never_clears:
             data["restart"] = self.clearing.to_dict()
         if self.score != "all":
             data["score"] = self.scoring.to_dict()
-        if self.sample is not None:
+        if self.sample:
             data["sample"] = self.sample.to_dict()
-        if self.fallback is not None:
+        if self.fallback:
             data["fallback"] = self.fallback.to_dict()
         if self.one_place_each:
             data["one_place_each"] = True
@@ -428,7 +452,7 @@ class Mechanism:
         words = [self.clearing.words(" x ".join(_brief(rule) for rule in self.rules))]
         if self.scoring.words:
             words.append(self.scoring.words)
-        if self.sample is not None:
+        if self.sample:
             words.append(self.sample.words)
         if self.one_place_each:
             words.append("one place each")
@@ -536,8 +560,5 @@ def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoc
     """
     if not mechanism.in_epochs:
         return [Epoch(0, horizon, mechanism.at_horizon(agents, horizon))]
-    ends = [0, *mechanism.clearing.ends(horizon)]
-    return [
-        Epoch(number, ends[number] - ends[number - 1], epoch_mechanism(mechanism, number, agents))
-        for number in range(1, len(ends))
-    ]
+    lengths = mechanism.clearing.lengths(horizon)
+    return [Epoch(k, rounds, epoch_mechanism(mechanism, k, agents)) for k, rounds in enumerate(lengths, 1)]

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
-from itertools import count, takewhile
+from itertools import count, pairwise, takewhile
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 from cloneproof._checks import known
@@ -174,6 +174,10 @@ class Restart(MechanismPart):
     def ends(self, horizon: int) -> list[int]:
         """Return the last round of each epoch up to the horizon, which cuts the last one short."""
         return [*takewhile(lambda end: end < horizon, map(self.epoch_end, count(1))), horizon]
+
+    def lengths(self, horizon: int) -> list[int]:
+        """Return the rounds of each epoch up to the horizon."""
+        return [end - before for before, end in pairwise([0, *self.ends(horizon)])]
 
     def arm_rounds(self, number: int) -> int:
         """Return the rounds of exploration of each arm in an epoch of a flat mechanism."""

@@ -71,7 +71,7 @@ def ceiling(case: AuditCase, arms: int) -> float:
     if case.market.segments:
         return sum(ceiling(in_segment, arms) for in_segment in case.by_segment.values())
     agent, running = case.agent, case.running
-    if not same_prior(agent) or agent.support is None or running.sample is not None or running.arm_rounds == 0:
+    if not same_prior(agent) or agent.support is None or not running.keeps_all_arms or running.arm_rounds == 0:
         return UNBOUNDED
     if running.in_epochs or running.draws or case.market.places:
         return UNBOUNDED
@@ -222,7 +222,7 @@ def arms_in_play(case: AuditCase) -> int | None:
     running, arm = case.running, case.running.arm
     if case.box is not None or case.market.places or case.market.segments or (running.flat and case.agents > 1):
         return None
-    if running.restart is not None or running.score != "all" or arm.draws or arm.order == "index":
+    if not running.never_clears or running.score != "all" or arm.draws or arm.order == "index":
         return None
     if running.sample is None:
         one_after_the_other = arm.explore >= 1 and (arm.order == "round-robin" or arm.explore == 1)
@@ -371,11 +371,11 @@ def is_flooded(case: AuditCase) -> bool:
     `floods`, and if a sample of all arms is kept.
     """
     running, rule = case.running, case.running.arm
-    if case.box is not None or not running.flat or running.restart is not None or rule.draws:
+    if case.box is not None or not running.flat or not running.never_clears or rule.draws:
         return False
     if case.market.places or case.market.segments:
         return False
-    if running.sample is not None:
+    if not running.keeps_all_arms:
         return True
     return rule.floods or (rule.explore >= 1 and rule.order != "index")
 

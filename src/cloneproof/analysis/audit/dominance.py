@@ -342,7 +342,7 @@ def clone_proof_words(game: TwoPhaseGame, proven: int, covered: int) -> str:
     if game.contested and not game.scored(covered):
         beyond += ", and without a score the award is lost to anybody who has one and else won with chance 1/n (step 4)"
     words.append(beyond)
-    if case.running.arm.order == "index":
+    if case.running.explores_as_registered:
         words.append("copies are registered next to their original")
     return "; ".join(words)
 

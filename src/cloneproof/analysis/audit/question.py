@@ -98,7 +98,7 @@ def audit_cases(
     for at_horizon in markets:
         play = Play("", at_horizon, _declared(mechanism, at_horizon))
         resolved.append((play.market, play.mechanism, play.running))
-    in_order = any(running.arm.order == "index" for _, _, running in resolved)
+    in_order = any(running.explores_as_registered for _, _, running in resolved)
     agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in market.agents if agent.name in names}
     return {
         name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)

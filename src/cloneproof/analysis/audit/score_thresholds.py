@@ -93,8 +93,7 @@ class TwoPhaseGame:
     @property
     def phases(self) -> Phases:
         """Trial and award, for the law of the score."""
-        assert self.case.running.agent is not None
-        return Phases(self.case.running, self.case.running.agent.explore, self.award)
+        return Phases(self.case.running, self.case.running.agent_rounds, self.award)
 
     def scored(self, arms: int) -> bool:
         return self.max_arms is None or arms <= self.max_arms
@@ -122,7 +121,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
             f"discrete priors of {agent.name!r}", "a continuous one (prior.discretised(5) makes it discrete)"
         )
     rule, horizon = running.agent, market.horizon
-    if rule is None and (number > 1 or running.restart is not None):
+    if rule is None and (number > 1 or not running.never_clears):
         raise _refusal("agents that compete by scores alone", f"{running.name!r}, where arms of all agents compete")
     award = 0
     rounds: Rounds = Fixed.of(horizon)
@@ -136,7 +135,7 @@ def two_phase_game(case: AuditCase) -> TwoPhaseGame:
             raise _refusal("arm statistics that are cleared at the award", f"{running.name!r} with no restart")
         rounds, award = Fixed.of(rule.explore), horizon - number * rule.explore
     game = TwoPhaseGame(case, tuple(exact_points(prior, 0) for prior in agent.priors), rounds, award)
-    if running.arm.order == "index" and len(set(game.priors)) > 1:
+    if running.explores_as_registered and len(set(game.priors)) > 1:
         raise _refusal("one prior for all originals where arms are explored by index", "several")
     return game
 

@@ -88,7 +88,7 @@ def _too_many_states(cases: AgentCases) -> bool:
     if sure or any(rule.commits for case in cases for rule in case.mechanism.rules):
         return False
     slots = max(case.mechanism.draws for case in cases) * len(market.agents)
-    copied = all(case.mechanism.sample is None for case in cases)
+    copied = all(case.mechanism.keeps_all_arms for case in cases)
     power = 2 * (slots or market.originals + copied) - 1
     return power * math.log10(market.horizon) - math.lgamma(power + 1) / math.log(10) > MOST_DIGITS
 

@@ -200,7 +200,7 @@ def _blind(case: AuditCase) -> Argument | None:
 
 def _unlearned(case: AuditCase) -> Argument | None:
     """Exploration lasts to the end whatever is registered, so no reward is ever used."""
-    if case.running.sample is not None or not same_prior(case.agent) or not rounds_are_given(case):
+    if not case.running.keeps_all_arms or not same_prior(case.agent) or not rounds_are_given(case):
         return None
     if case.running.draws:
         return None  # slots are explored, whose number is not that of the arms
@@ -216,7 +216,7 @@ def _unlearned(case: AuditCase) -> Argument | None:
 def _commitment(case: AuditCase) -> Argument | None:
     """Step 1 of the hold-out proof: (l - 1) exp(-m gap^2) <= m / (l H) in each stage of at most H rounds."""
     agent, running = case.agent, case.running
-    if running.sample is not None or not running.arm.commits_to_mean or not rounds_are_given(case):
+    if not running.keeps_all_arms or not running.arm.commits_to_mean or not rounds_are_given(case):
         return None
     if not same_prior(agent) or agent.support is None:
         return None
@@ -280,7 +280,7 @@ def _capped(case: AuditCase) -> Argument | None:
 def _award(case: AuditCase) -> bool:
     """ETC on both levels that commits, an award that restarts, and originals that have a score."""
     agent, running, rule = case.agent, case.running, case.running.agent
-    if rule is None or running.sample is not None or not running.clears_at_award:
+    if rule is None or not running.keeps_all_arms or not running.clears_at_award:
         return False
     if not (rule.commits_to_mean and running.arm.commits_to_mean) or not same_prior(agent) or agent.support is None:
         return False
@@ -380,7 +380,7 @@ def by_shares(case: AuditCase) -> bool:
     Then a list with copies earns what its shares earn as weights on distinct items, whatever anybody knows.
     """
     epochs = [epoch.running for in_segment in case.by_segment.values() for epoch in epoch_cases(in_segment)]
-    return all(run.arm.draws > 0 and run.sample is None and run.scoring.max_arms is None for run in epochs)
+    return all(run.draws > 0 and run.keeps_all_arms and run.scoring.max_arms is None for run in epochs)
 
 
 def _is_one_of(rule: Rule, names: tuple[str, ...]) -> bool:

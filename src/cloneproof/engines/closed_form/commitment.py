@@ -244,7 +244,7 @@ class Phases:
     def order_matters(self, arms: int) -> bool:
         """Return whether the order of registration can matter: only if an exploration by index is cut short."""
         needed = arms * self.arm_rounds
-        return self.mechanism.arm.order == "index" and (self.trial < needed or 0 < self.award < needed)
+        return self.mechanism.explores_as_registered and (self.trial < needed or 0 < self.award < needed)
 
 
 ScorePiece = tuple[Sums | None, Number]  # the law of the sum that is scored (None: no score), what an award then pays

@@ -467,9 +467,7 @@ def _with_jumps(estimates: list[Estimate], market: Market, points: int) -> list[
 def _is_sharp(market: Market, running: Mechanism, points: int) -> bool:
     """Whether the judged averages are sharper than the distance of two points."""
     running = running_epochs(running, len(market.agents), market.horizon)[-1].mechanism
-    rounds = running.arm_rounds
-    if running.clearing.flat_epochs:
-        rounds = running.clearing.arm_rounds(running.clearing.epoch(market.horizon))
+    rounds = running.flat_epochs(market.horizon)[-1][1]
     if running.commits_to_agent:
         rounds = max(rounds, running.scoring.counted_in(running.agent_rounds))
     return market.family.spread / math.sqrt(rounds) < 1.0 / points

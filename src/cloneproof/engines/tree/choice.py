@@ -216,7 +216,7 @@ def arm_statistics(shape: Shape, states: States, level: int) -> tuple[Ints, Floa
             mean[k] = np.where(pulls[k] > 0, _sure_reward(shape, states, a), 0.0)
     else:
         mean = states[shape.rows("sum", arms)] / np.maximum(pulls, 1)
-    if not shape.mechanism.arm.commits:
+    if not shape.mechanism.commits_to_arm:
         return pulls, mean, None
     return pulls, mean, states[shape.rows("chosen", arms)] > 0
 

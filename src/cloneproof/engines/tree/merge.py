@@ -52,7 +52,7 @@ class Symmetry:
         for arms in shape.arms_of:
             self._add([_rows(shape, [("pulls", a), ("sum", a), ("chosen", a)]) for a in arms])
         # an award clears the pulls: exploration by index would then start with whom the sorting put first
-        anew = shape.mechanism.arm.order == "index" and shape.mechanism.clears_at_award
+        anew = shape.mechanism.explores_as_registered and shape.mechanism.clears_at_award
         for originals in () if anew else shape.originals_of:
             for group in _alike(originals, [shape.originals[o] for o in originals]):
                 self._add([_original_block(shape, o) for o in group])
@@ -212,11 +212,11 @@ class WorkLimit:
         m = self.shape.mechanism
         arms = max(len(level) for level in self.shape.levels) * explore
         if self.shape.flat:
-            return arms + 1 if m.arm.commits else math.inf
+            return arms + 1 if m.commits_to_arm else math.inf
         trial = self.shape.owners * m.agent_rounds
         if round_ <= trial and m.awards:
             return trial
-        if not m.arm.commits or not (m.commits_to_agent or self.shape.agents_idle):
+        if not m.commits_to_arm or not (m.commits_to_agent or self.shape.agents_idle):
             return math.inf
         if m.commits_to_agent:
             return trial + arms + 1
@@ -225,7 +225,7 @@ class WorkLimit:
     def _refuse(self, states: float, work: float, last: int) -> None:
         m = self.shape.mechanism
         spent = "" if math.isinf(work) else f" and {work:.1e} units by then"
-        closed = m.arm.commits and (m.flat or m.commits_to_agent or self.shape.agents_idle)
+        closed = m.commits_to_arm and (m.flat or m.commits_to_agent or self.shape.agents_idle)
         limit = f"at most {BUDGET.states:.0e} states in a round and {BUDGET.work:.0e} units of work"
         advice = "use engine 'closed-form' or 'monte-carlo', or a shorter horizon" if closed else SHORTER
         raise refusal(limit, f"about {states:.1e} states in round {last}{spent}", advice)
@@ -233,6 +233,6 @@ class WorkLimit:
 
 def most_observations(mechanism: Mechanism, registered: Sequence[int], horizon: int) -> int:
     """Return the most rewards of one original that matter: those before the commitment, if there is one."""
-    if mechanism.clearing.flat_epochs or not all(rule.commits for rule in mechanism.rules):
+    if mechanism.flat_restart is not None or not all(rule.commits for rule in mechanism.rules):
         return horizon
     return min(horizon, mechanism.exploration(registered) + 1)

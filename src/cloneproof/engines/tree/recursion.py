@@ -32,7 +32,7 @@ def arms_decided(shape: Shape, states: States, level: int) -> Mask:
     """Return where a level of arms needs no further reward."""
     if shape.idle[level]:
         return np.ones(states.shape[1], dtype=bool)
-    if not shape.mechanism.arm.commits:
+    if not shape.mechanism.commits_to_arm:
         return np.zeros(states.shape[1], dtype=bool)
     return np.asarray(states[shape.rows("chosen", shape.levels[level])].any(axis=0))
 
@@ -154,7 +154,7 @@ class RoundStep:
     def _forget(self, states: States, arm: int, unobserved: Mask) -> None:
         """Forget the other originals of a level where one arm is played until the end."""
         shape = self.shape
-        if not shape.mechanism.arm.commits or not unobserved.any():
+        if not shape.mechanism.commits_to_arm or not unobserved.any():
             return
         now, original = np.flatnonzero(unobserved), shape.arms[arm]
         for a in shape.levels[shape.level_of[arm]]:
@@ -249,8 +249,7 @@ class RoundRewards:
 def run(shape: Shape, horizons: Sequence[int]) -> dict[int, RoundRewards]:
     """Compute expected rewards up to each of the horizons."""
     symmetry, limit = Symmetry(shape), WorkLimit(shape)
-    clearing = shape.mechanism.clearing
-    epochs = clearing if clearing.flat_epochs else None
+    epochs = shape.mechanism.flat_restart
     states, weights = _begin(shape)
     rate, total = np.zeros(shape.owners), np.zeros(shape.owners)
     explore, epoch, played, roundings = shape.mechanism.arm_rounds, 0, 0, 0.0

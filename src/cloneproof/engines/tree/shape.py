@@ -141,7 +141,7 @@ class Shape:
     def flat(self) -> bool:
         """Whether there is only one level, or an agents' level with nobody to compare and nothing to clear."""
         m = self.mechanism
-        return m.flat or (self.owners == 1 and m.restart is None and m.scoring.counts_all)
+        return m.flat or (self.owners == 1 and m.never_clears and m.scoring.counts_all)
 
     @cached_property
     def arms(self) -> tuple[int, ...]:
@@ -181,7 +181,7 @@ class Shape:
         """Whether there can be states in which no reward matters any more."""
         agents = self.agents_idle or self.mechanism.commits_to_agent
         arms = all(self.idle) if self.agents_idle else any(self.idle)
-        return agents and (self.mechanism.arm.commits or arms)
+        return agents and (self.mechanism.commits_to_arm or arms)
 
     @cached_property
     def _rows(self) -> dict[tuple[str, int], int]:

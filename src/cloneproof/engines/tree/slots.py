@@ -163,7 +163,7 @@ def on_arms(mechanism: Mechanism, agents: int) -> Mechanism:
     0
     """
     rule = mechanism.arm
-    plain = mechanism.scoring.counts_all and mechanism.restart is None and mechanism.fallback is None
+    plain = mechanism.scoring.counts_all and mechanism.never_clears and mechanism.fallback is None
     if plain and rule.slots.fallback == "best" and rule.slots.threshold is None:
         if rule.commits and not rule.binarise and agents == 1 and mechanism.flat:
             return replace(mechanism, arm=etc(rounds=rule.explore, order="block"))

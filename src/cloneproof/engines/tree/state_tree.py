@@ -87,7 +87,7 @@ def tree(
         return {horizon: _in_epochs(market, mechanism, copies, horizon) for horizon in wanted}
     if mechanism.draws:
         check_rewards(mechanism, market.family)
-        if not (mechanism.arm.commits and mechanism.arm.binarise):
+        if not (mechanism.commits_to_arm and mechanism.arm.binarise):
             return drawn_arms(market, mechanism, copies, wanted, tree)
         return _slots(market, mechanism, copies, wanted)
     deterministic = _deterministic(market)
@@ -112,7 +112,7 @@ def tree(
 
 def _to_random_end(market: Market, mechanism: Mechanism, copies: FullCopies, mean: int) -> Evaluation:
     """Mix over fixed ends, with the mechanism as it runs at the mean; rounds after the last of them are error."""
-    if mechanism.sample is not None or mechanism.in_epochs:
+    if not mechanism.keeps_all_arms or mechanism.in_epochs:
         raise refusal("a mechanism that does not look at the horizon, to a random end", mechanism.name)
     if mean > LONGEST_MEAN:
         raise refusal(f"a mean of at most {LONGEST_MEAN} rounds to a random end", f"{mean}")
@@ -230,7 +230,7 @@ def _configurations(
     if mechanism.sample is None:
         yield 1.0, copies
         return
-    ordered = mechanism.arm.order == "index"
+    ordered = mechanism.explores_as_registered
     kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
     if mechanism.sample.scope == "all":
         together = [each for of_agent in copies for each in of_agent]

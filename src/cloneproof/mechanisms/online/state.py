@@ -166,7 +166,7 @@ class OneLevelState(FlatState):
     def __init__(self, setup: StateSetup) -> None:
         super().__init__(setup)
         mechanism, registration, horizon, stream, *_ = setup
-        self.epochs = mechanism.clearing if mechanism.clearing.flat_epochs else None
+        self.epochs = mechanism.flat_restart
         arms = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
         if mechanism.sample is not None:
             lots = substream(stream, SAMPLE_STREAM)

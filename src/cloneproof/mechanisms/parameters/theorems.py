@@ -106,7 +106,7 @@ def _in_epochs(mechanism: Mechanism, registered: Mapping[str, int], horizon: int
 
 def _exploration_only(mechanism: Mechanism, registered: Mapping[str, int], horizon: int) -> list[str]:
     """Check whether explore-then-commit ever reaches its commitment."""
-    if not mechanism.arm.commits or mechanism.clearing.flat_epochs:
+    if not mechanism.commits_to_arm or mechanism.flat_restart is not None:
         return []
     rounds = (sum if mechanism.flat else max)(registered.values()) * mechanism.arm_rounds
     if horizon >= rounds:

@@ -103,7 +103,7 @@ def _table(cases: list[_DominatedCase]) -> FindingsTable:
         "Payoff under ETC (share 1): what to register?",
         "priors and horizon | m | better alone | dominated alone | both | both, better one three times",
         (
-            (case.name, int(case.etc.arm.explore), *(case.payoff(vector) for vector in (BETTER, WORSE, BOTH, (3, 1))))
+            (case.name, case.etc.arm_rounds, *(case.payoff(vector) for vector in (BETTER, WORSE, BOTH, (3, 1))))
             for case in cases
         ),
     )

@@ -106,7 +106,7 @@ class Epochs:
 
 def arm_rounds(mechanism: Mechanism, epoch: int) -> int:
     """Return the m of an epoch; Algorithm 4's where the mechanism has none."""
-    return (mechanism.clearing if mechanism.clearing.flat_epochs else Doubling()).arm_rounds(epoch)
+    return (mechanism.flat_restart or Doubling()).arm_rounds(epoch)
 
 
 def run(setting: Setting) -> Findings:

@@ -44,7 +44,7 @@ def check_room(market: LiveMarket, agent: str) -> None:
     """Refuse an arm if decisions would take too long, in total or for the agent's equal share of that limit."""
     registry, mechanism = market.registry, market.mechanism
     own, others = len(registry.agent(agent).arms), registry.arm_count
-    compares = not (mechanism.arm.commits or mechanism.draws)
+    compares = not (mechanism.commits_to_arm or mechanism.draws)
     if compares and not mechanism.flat:
         _check_quota(own, MOST_COMPARED, f"arms of an agent that {mechanism.name!r} compares in every decision")
     most = MOST_COMPARED if compares and mechanism.flat else MOST_REGISTERED

@@ -235,7 +235,7 @@ class PossiblePhases:
         self.waits = any(rule.commits for rule in mechanism.rules)
         self.waiting = Rotation("waiting rounds", self.names) if mechanism.flat else None
         self.awaited = 0  # rewards
-        flat = mechanism.flat and mechanism.sample is None and not mechanism.clearing.flat_epochs
+        flat = mechanism.flat and mechanism.keeps_all_arms and mechanism.flat_restart is None
         rule = mechanism.arm
         self.passes = rule.explore if flat and not rule.draws and rule.order == "round-robin" else 0  # of exploration
         self.explored = set[tuple[int, int]]()  # in this pass

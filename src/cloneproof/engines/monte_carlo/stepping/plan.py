@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -38,13 +38,13 @@ def usual_bandit(job: Job) -> Bandit | None:
     UCB also with two levels, and its sums are those by original.
     """
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
-    if mechanism.restart is not None or not mechanism.scoring.counts_all or mechanism.fallback is not None:
+    if not mechanism.never_clears or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return None
     if _has_table(rule) and (mechanism.agent is None or _has_table(mechanism.agent, or_slow=True)):
         known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
         return "ucb" if known and within else None
-    flat = mechanism.flat and mechanism.sample is None and family.law == "coin"
+    flat = mechanism.flat and mechanism.keeps_all_arms and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
     if flat and usual and rule.index == "posterior":
         return "thompson"
@@ -137,7 +137,7 @@ def plan_of(job: Job, running: Mechanism, picks: Sequence[NativeFunction], quant
         flat=running.flat,
         coins=rewards.quantile == FAMILIES[0],
         award=running.clears_at_award,
-        in_epochs=running.clearing.flat_epochs,
+        in_epochs=running.flat_restart is not None,
         fresh=score.fresh,
         scored=NEVER if score.rounds is None else min(score.rounds, NEVER),
         most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
@@ -195,6 +195,7 @@ def tables_of(job: Job, running: Mechanism, plan: SteppingPlan) -> SteppingTable
 
 def epoch_rounds(running: Mechanism, horizon: int) -> IntArray:
     """Return the last round of epochs 0 (empty), 1, 2, .. of a flat mechanism, and their rounds of exploration."""
-    ends = [0, *running.clearing.ends(horizon)] if running.clearing.flat_epochs else [0]
-    explore = [min(running.clearing.arm_rounds(number), horizon + 1) for number in range(1, len(ends))]
-    return np.array(list(zip(ends, [0, *explore], strict=True)), np.int64)
+    plan = [] if running.flat_restart is None else running.flat_epochs(horizon)
+    ends = accumulate(rounds for rounds, _ in plan)
+    explore = [min(rounds, horizon + 1) for _, rounds in plan]
+    return np.array([(0, 0), *zip(ends, explore, strict=True)], np.int64)
