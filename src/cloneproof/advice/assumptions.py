@@ -18,23 +18,23 @@ from cloneproof.advice.regret import (
     ERRORS,
     PATIENCE,
     SamplingBudget,
+    by_closed_form,
+    cost_of,
     expected_surplus,
     is_listed,
     random_regret,
     regret_of,
-    seconds_of_run,
 )
-from cloneproof.advice.tuning import cost_of
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.conclusion import delay_bound
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.deviations import BOTH, CopiesOf, Split, honesty, named_prior
-from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.gain import Payoff, compared, exact_payoffs, gain_columns
 from cloneproof.bounds import season_cost, season_length, second_account_floor
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.sampler import run_seconds
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, Means, full_copies
@@ -61,7 +61,7 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     if find_spec("numba") is None:
         return None
     kinds = len({agent.priors for agent in market.agents})
-    cost = 2 * kinds * seconds_of_run(Job(market, candidate, full_copies(market.agents, None)))
+    cost = 2 * kinds * run_seconds(Job(market, candidate, full_copies(market.agents, None)))
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
@@ -279,13 +279,13 @@ def _if_informed(market: Market, candidate: Mechanism, sampling: SamplingBudget)
     if not is_listed(market):  # quadrature takes seconds
         return WrongDeclaration(what, regret, math.inf, unknown)
     try:
-        honest = evaluate(market, candidate, engine="closed-form")
+        honest = by_closed_form(market, candidate)
         kinds = {agent.priors: number for number, agent in reversed([*enumerate(market.agents)])}
         for agent, number in ((market.agents[number], number) for number in kinds.values()):
             if agent.count == 1:
                 continue
             alone = [best_only.agents[k] if k == number else other for k, other in enumerate(market.agents)]
-            knowing = evaluate(market.with_agents(alone), candidate, engine="closed-form").payoff[agent.name]
+            knowing = by_closed_form(market.with_agents(alone), candidate).payoff[agent.name]
             own = honest.payoff[agent.name]
             more = compared(Payoff(own), Payoff(knowing)).gain.value
             gain = max(gain, more / own.value if own.value > 0 else math.inf)

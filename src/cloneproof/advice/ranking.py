@@ -14,10 +14,17 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import is_counted
-from cloneproof.advice.regret import computed_regret, seconds_of_run
+from cloneproof.advice.regret import computed_regret
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import RunPlan, SamplingStatus, available_threads, drive, kernel_outcomes
+from cloneproof.engines.monte_carlo.sampler import (
+    RunPlan,
+    SamplingStatus,
+    available_threads,
+    drive,
+    kernel_outcomes,
+    run_seconds,
+)
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Bounds, Estimands, RunTotals, regret_bounds
 from cloneproof.errors import OutOfTimeError
 from cloneproof.market.market import Market, full_copies
@@ -59,7 +66,7 @@ def rank(
     """
     computed = [_computed_in_time(market, mechanism) for mechanism in mechanisms]
     jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
-    costs = [0.0 if exact is not None else seconds_of_run(job) for exact, job in zip(computed, jobs, strict=True)]
+    costs = [0.0 if exact is not None else run_seconds(job) for exact, job in zip(computed, jobs, strict=True)]
     patience = PATIENCE if is_counted() else float(available_threads())
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
     sampled = [k for k in played if computed[k] is None]

@@ -33,7 +33,7 @@ from cloneproof.advice.recommendation import (
     Recommendation,
 )
 from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
-from cloneproof.advice.segments import recommended_in_segments
+from cloneproof.advice.segments import added_up, parts_of
 from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import audit_case
@@ -217,35 +217,52 @@ def recommend(
     if market.segments and (lifetime or between):
         raise MarketError("expected no drift or arrivals in a market with segments; ask about market.segment(name)")
 
-    def advise(asked: Market, clock: Deadline) -> Recommendation:
-        return _recommended(asked, providers, accounts, lifetime, between, own, search.seed, clock)
-
+    question = _Question(providers, accounts, lifetime, between, *_own(own), search.seed)
     with budget_clock(search.seconds):
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
         if not market.segments:
-            return advise(market, clock)
-        return _judged_fit(recommended_in_segments(market, advise, clock), clock)
+            return _recommended(market, question, clock)
+        alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
+        clocks = parts_of(clock, len(alike) + 1)
+        advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
+        pooled = _recommended(market.pooled(), question, next(clocks))
+        by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
+        return _judged_fit(added_up(market, by_segment, pooled), clock)
 
 
-def _recommended(
-    market: Market,
-    providers: Providers,
-    accounts: Accounts,
-    lifetime: float | None,
-    arrivals: float | None,
-    own: Mapping[str, Mechanism | BlackBox] | None,
-    seed: int,
-    clock: Deadline,
-) -> Recommendation:
-    """`recommend` for checked arguments, until the clock says so."""
+@dataclass(frozen=True)
+class _Question:
+    """What is asked of a market: checked arguments of `recommend`, own mechanisms apart from black boxes."""
+
+    providers: Providers
+    accounts: Accounts
+    lifetime: float | None
+    arrivals: float | None
+    boxes: Mapping[str, BlackBox]
+    mechanisms: list[Mechanism]
+    seed: int
+
+    @property
+    def informed(self) -> bool:
+        return self.providers == "informed"
+
+    @property
+    def cheap_accounts(self) -> bool:
+        return self.accounts == "cheap"
+
+
+def _recommended(market: Market, question: _Question, clock: Deadline) -> Recommendation:
+    """`recommend` for a market without segments, until the clock says so."""
+    lifetime, arrivals = question.lifetime, question.arrivals
     seasons = None if lifetime is None and arrivals is None else cheapest_seasons(market, lifetime, arrivals)
     market = market if seasons is None else market.with_horizon(seasons.length)
-    so_far = Recommendation(market, providers, (), {}, None, random_regret(market), False, "", accounts=accounts)
-    so_far = replace(so_far, account_floor=None if market.places else account_floor(market), seasons=seasons)
+    so_far = Recommendation(
+        market, question.providers, (), {}, None, random_regret(market), False, "", accounts=question.accounts,
+        account_floor=None if market.places else account_floor(market), seasons=seasons,
+    )  # fmt: skip
     try:
         with interrupts_raised():
-            kinds = providers == "informed", accounts == "cheap"
-            stages = _Stages(market, *kinds, *_own(own), seed, clock, clock.left or 0.0).run(so_far)
+            stages = _Stages(market, question, clock, clock.left or 0.0).run(so_far)
             with Deadline((clock.left or 0.0) + FIRST_PATIENCE).for_engines():
                 so_far = next(stages)  # something is said of the first ones in any case
             with clock.for_engines():
@@ -273,21 +290,17 @@ class _Stages:
     """The questions of a recommendation, the most important first; nothing starts once the time is over."""
 
     market: Market
-    informed: bool
-    cheap_accounts: bool
-    boxes: Mapping[str, BlackBox]
-    mechanisms: list[Mechanism]
-    seed: int
+    asked: _Question
     clock: Deadline
     budget: float  # seconds for all questions; a segment has a share of the clock's
 
     @cached_property
     def registered(self) -> Market:
         """What is registered under mechanisms on slots: informed agents name their best original."""
-        return market_of_bests(self.market) if self.informed else self.market
+        return market_of_bests(self.market) if self.asked.informed else self.market
 
     def sampling(self, share: float) -> SamplingBudget:
-        return SamplingBudget(share * self.budget, self.seed)
+        return SamplingBudget(share * self.budget, self.asked.seed)
 
     def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
         """Yield what is known after each step."""
@@ -298,14 +311,14 @@ class _Stages:
         so_far = self._ranked(so_far, free)
         yield so_far
         tell(50, 100, "tuning and auditing")
-        for name in INFORMED if self.informed else _declared(market):
+        for name in INFORMED if self.asked.informed else _declared(market):
             so_far = self._with_declared(so_far, name)
             yield so_far
         tell(55, 100, "best responses")
         so_far = self._with_price(so_far)
         yield so_far
         tell(60, 100, "the end of the season")
-        if not self.informed and so_far.ranked and not clock.spent and not market.places:
+        if not self.asked.informed and so_far.ranked and not clock.spent and not market.places:
             so_far = replace(so_far, options=self._ends(so_far))
             yield so_far
         tell(70, 100, "what may be wrong")
@@ -328,13 +341,14 @@ class _Stages:
         """Tune and audit mechanisms, own ones too; return those that are clone-proof, their regrets still open."""
         market, judged = self.market, list[AssessedMechanism]()
         others = dict(so_far.others)
-        for name in (names[0], *(mechanism.name for mechanism in self.mechanisms), *self.boxes, *names[1:]):
+        own = [mechanism.name for mechanism in self.asked.mechanisms]
+        for name in (names[0], *own, *self.asked.boxes, *names[1:]):
             if self.clock.spent and judged:
                 others[name] = TOO_LATE
-            elif name in self.boxes:
-                others[name] = box_judgement(market, self.boxes[name], self.sampling(AUDITED))
+            elif name in self.asked.boxes:
+                others[name] = box_judgement(market, self.asked.boxes[name], self.sampling(AUDITED))
             else:
-                candidates = [mechanism for mechanism in self.mechanisms if mechanism.name == name]
+                candidates = [mechanism for mechanism in self.asked.mechanisms if mechanism.name == name]
                 if not candidates:
                     with self.clock.share(2).for_engines():
                         candidates, refused = tuned_mechanisms([name], self.registered)
@@ -349,15 +363,15 @@ class _Stages:
 
     def _assessed(self, mechanism: Mechanism) -> AssessedMechanism | str:
         """Assess what a mechanism promises; or say why it is not ranked."""
-        market = self.market
-        if self.informed and all(by_shares(audit_case(market, mechanism, agent.name)) for agent in market.agents):
+        market, informed = self.market, self.asked.informed
+        if informed and all(by_shares(audit_case(market, mechanism, agent.name)) for agent in market.agents):
             return assess_named(market, self.registered, mechanism)
-        judge = assess_informed if self.informed else assess
+        judge = assess_informed if informed else assess
         assessed = judge(market, mechanism, self.sampling(AUDITED))
         if isinstance(assessed, str):
             return assessed
         ceiling = market.ends == "at-random"  # is known, if without a guarantee: the promise says so
-        open_question = assessed.verdict == "undecided" and not self.informed and not ceiling
+        open_question = assessed.verdict == "undecided" and not informed and not ceiling
         if assessed.verdict == "exploitable" or open_question:
             return f"{assessed.verdict}: copies gain up to {assessed.gain:.1%} of the honest payoff"
         return assessed
@@ -369,13 +383,13 @@ class _Stages:
         def tell(share: float) -> None:
             self.clock.tell(10 + round(40 * share), 100, "sampling")
 
-        ranking = rank(self.registered, [entry.mechanism for entry in judged], seconds, self.seed, tell)
+        ranking = rank(self.registered, [entry.mechanism for entry in judged], seconds, self.asked.seed, tell)
         rows, others = list[AssessedMechanism](), dict(so_far.others)
         for row, regret in zip(judged, ranking.regrets, strict=True):
             if regret is None:
                 others[row.name] = TOO_SLOW
             else:
-                gain = second_account_gain(self.market, row.mechanism, self._accounts) if self.cheap_accounts else None
+                gain = self._account_gain(row.mechanism)
                 rows.append(replace(row, regret=regret, account_gain=gain))
         so_far = _sorted(replace(so_far, others=others), rows)
         late = [name for name, why in others.items() if why in (TOO_LATE, TOO_SLOW)]
@@ -383,14 +397,18 @@ class _Stages:
             return replace(so_far, candidates=tuple(late))
         first = [entry.mechanism for entry in judged].index(so_far.choice.mechanism)
         rivals = [judged[k].name for k in ranking.rivals(first)]
-        if self.cheap_accounts:
+        if self.asked.cheap_accounts:
             rivals = _dearer_rivals(so_far) + [name for name in rivals if name in others]
         rivals = [name for name in dict.fromkeys((*rivals, *late)) if self._is_rival(so_far, name)]
         return replace(so_far, settled=not rivals, candidates=(so_far.choice.name, *rivals))
 
     @property
     def _accounts(self) -> SamplingBudget:
-        return self.sampling(RANGED if self.cheap_accounts else OTHERWISE)
+        return self.sampling(RANGED if self.asked.cheap_accounts else OTHERWISE)
+
+    def _account_gain(self, mechanism: Mechanism) -> Estimate | None:
+        """Return what a second account gains, if that ranks mechanisms."""
+        return second_account_gain(self.market, mechanism, self._accounts) if self.asked.cheap_accounts else None
 
     def _is_rival(self, so_far: Recommendation, name: str) -> bool:
         """Return whether a mechanism could be chosen instead of the first one, if it costs less."""
@@ -399,7 +417,7 @@ class _Stages:
 
     def _with_declared(self, so_far: Recommendation, name: str) -> Recommendation:
         """Add a mechanism whose promise needs a declaration, or one for informed agents that costs less than naming."""
-        if not self.informed and not is_listed(self.market) and self.market.gap is None:
+        if not self.asked.informed and not is_listed(self.market) and self.market.gap is None:
             return replace(so_far, others=so_far.others | {name: UNLISTED})
         if self.clock.spent:
             return replace(so_far, others=so_far.others | {name: TOO_LATE})
@@ -412,10 +430,10 @@ class _Stages:
             if isinstance(assessed, str) or regret is None:
                 why = assessed if isinstance(assessed, str) else TOO_SLOW
                 so_far = replace(so_far, others=so_far.others | {name: why})
-            elif self.informed and so_far.ranked and regret.value >= so_far.choice.regret.value:
+            elif self.asked.informed and so_far.ranked and regret.value >= so_far.choice.regret.value:
                 so_far = replace(so_far, others=so_far.others | {name: DEARER.format(regret.value)})
             else:
-                gain = second_account_gain(self.market, candidate, self._accounts) if self.cheap_accounts else None
+                gain = self._account_gain(candidate)
                 so_far = _sorted(so_far, (*so_far.ranked, replace(assessed, regret=regret, account_gain=gain)))
         if so_far.ranked and so_far.candidates and so_far.choice.name not in so_far.candidates:
             so_far = replace(so_far, candidates=(so_far.choice.name, *so_far.candidates[1:]))
@@ -428,7 +446,7 @@ class _Stages:
         unknown = [] if slow else list(SLOW)
         if not self.clock.spent and market.ends == "at-horizon" and not market.places:
             gameable, _ = tuned_mechanisms((*GAMEABLE, *SLOW) if slow else GAMEABLE, market)
-            gameable += [mechanism for mechanism in self.mechanisms if market.horizon <= LONGEST_SLOW]
+            gameable += [mechanism for mechanism in self.asked.mechanisms if market.horizon <= LONGEST_SLOW]
             seconds = self.clock.within(budget / 3)
             price, more = price_of_honesty(market, gameable, self.sampling(PRICED), seconds)
             so_far, unknown = replace(so_far, price=price), more + unknown
@@ -445,7 +463,7 @@ class _Stages:
                 tuned = [entry.mechanism for entry in so_far.ranked if entry.name in _free(market)]  # for every end
                 names = {mechanism.name for mechanism in tuned}
                 tuned += tuned_mechanisms([name for name in _free(market) if name not in names], market)[0]
-                ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.seed)
+                ranking = rank(market, tuned, self.clock.within(self.sampling(OTHER_END).seconds), self.asked.seed)
                 costs = [
                     (regret, rival) for regret, rival in zip(ranking.regrets, tuned, strict=True) if regret is not None
                 ]
@@ -460,7 +478,7 @@ class _Stages:
     def _detailed(self, entry: AssessedMechanism) -> AssessedMechanism:
         """Add what happens if a declaration is wrong, and what a second account gains."""
         wrong = wrong_declarations(self.registered, entry.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
-        if self.informed:
+        if self.asked.informed:
             wrong += (if_bayesian(self.market, entry.mechanism, self.sampling(OTHERWISE)),)
         gain = entry.account_gain or second_account_gain(self.market, entry.mechanism, self._accounts)
         return replace(entry, wrong=wrong, account_gain=gain)

@@ -13,24 +13,26 @@ import numpy as np
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import count_work
 from cloneproof.advice.recommendation import CoursePoint
-from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.evaluate import exact_evaluations
 from cloneproof.analysis.search import Search
-from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job
-from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, kernels_installed, load_kernels
-from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds
+from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, kernel_outcomes, run_cost, run_seconds
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Estimands, RunTotals, regret_bounds, with_sum
+from cloneproof.engines.plays import plays
 from cloneproof.errors import CloneproofError, OutOfTimeError
 from cloneproof.laws.bars import bars_regret
-from cloneproof.laws.best import best_round
+from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.bars_tuning import QUOTED
-from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market, slate_market
+from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.rule import Rule
 
 MOST_RUNS = 4000  # A regret is sampled in at most this many runs.
 PATIENCE = 6.0  # The fewest runs of an interval may take this many times as long as there is.
+TUNING_RUNS = 500  # The regrets that a tuning compares are of this many runs, if nothing computes them.
 LOOSE = 0.95  # A sampled regret says nothing if its error is a larger part of it.
 ROUNDINGS = 1e-12  # Error of a regret by moments, relative to a round's reward.
 ERRORS = 2.58  # An interval at 99 % has this many standard errors.
@@ -51,31 +53,31 @@ class SamplingBudget:
         return Search(seconds=max(least, self.seconds), seed=self.seed)
 
 
-def seconds_of_run(job: Job) -> float:
-    """Estimate how long a run takes on a usual core: the same number on every machine."""
-    if not kernels_installed():
-        return job.market.horizon / ROUNDS_IN_PYTHON
-    load_kernels()
-    from cloneproof.engines.monte_carlo.outcomes import seconds_of_run as compiled_seconds
-
-    return sum(map(compiled_seconds, job.parts))
-
-
 def is_listed(market: Market) -> bool:
     """Return whether all rates that items may have are listed."""
     return all(agent.support is not None for agent in market.agents)
 
 
+def by_closed_form(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Evaluation:
+    """Return the exact payoffs and regret, or raise the engine's refusal."""
+    full = full_copies(market.agents, copies)
+    return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon]
+
+
 def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
-    if market.segments:
-        parts = [computed_regret(own, mechanism.in_segment(name), copies) for name, own in market.by_segment.items()]
-        terms = [(1.0, regret) for regret in parts if regret is not None]
-        return weighted_sum(terms) if len(terms) == len(parts) else None
+    regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(market, mechanism)]
+    if not market.segments:
+        return regrets[0]
+    terms = [(1.0, regret) for regret in regrets if regret is not None]
+    return weighted_sum(terms) if len(terms) == len(regrets) else None
+
+
+def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) -> Estimate | None:
     by_moments = _moments_of(market, mechanism) if copies is None else None
     try:
         if is_listed(market) or market.places:  # else quadrature is slower and less exact than runs
-            return evaluate(market, mechanism, copies, engine="closed-form").regret
+            return by_closed_form(market, mechanism, copies).regret
     except OutOfTimeError:
         if by_moments is None:
             raise
@@ -97,18 +99,38 @@ def regret_of(
     except OutOfTimeError:
         return None
     job = Job(market, mechanism, full_copies(market.agents, copies), sampling.seed)
-    cost = seconds_of_run(job)
+    cost = run_seconds(job)
     runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
+    regret = _sampled_regret(job, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
+    return regret if regret.error <= loose * max(1.0, regret.value) else None
+
+
+def cost_of(market: Market, candidate: Mechanism) -> float:
+    """Return the honest regret as computed, else in a few runs that are the same for all; infinite if neither."""
+    try:
+        if (regret := computed_regret(market, candidate)) is not None:
+            return regret.value
+        if is_listed(market) or not all(rule.commits for rule in candidate.rules):
+            return math.inf
+        job = Job(market, candidate, full_copies(market.agents, None))
+        return _sampled_regret(job, RunPlan(TUNING_RUNS, cost=run_cost(job))).value
+    except OutOfTimeError:
+        raise
+    except CloneproofError:
+        return math.inf
+
+
+def _sampled_regret(job: Job, plan: RunPlan) -> Estimate:
+    """Return the mean regret of as many runs as planned."""
 
     def regrets(first: int, count: int) -> FloatArray:
-        return kernel_outcomes(job, first, count).regret[:, None]
+        return np.asarray(with_sum([kernel_outcomes(part, first, count).regret for part in job.parts])[0][:, None])
 
-    plan = RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost)
-    totals, _ = drive(regrets, RunTotals.empty(Estimands((regret_bounds(market),))), plan)
-    regret = _mean_regret(float(totals.means[0]), float(totals.variances[0]), totals.count)
-    return regret if regret.error <= loose * max(1.0, regret.value) else None
+    most = with_sum([regret_bounds(part.market) for part in job.parts])[0]
+    totals, _ = drive(regrets, RunTotals.empty(Estimands((most,))), plan)
+    return _mean_regret(float(totals.means[0]), float(totals.variances[0]), totals.count)
 
 
 def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
@@ -173,7 +195,7 @@ def over_time(
     moments = sorted({round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)})
     full = full_copies(market.agents, copies)
     jobs = [Job(market.with_horizon(rounds, "at-horizon"), running, full, sampling.seed) for rounds in moments]
-    cost = sum(map(seconds_of_run, jobs))
+    cost = sum(map(run_seconds, jobs))
     runs = min(MOST_CURVE_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return ()
@@ -181,7 +203,7 @@ def over_time(
     total = np.zeros((runs, len(market.agents)))
     for rounds, job in zip(moments, jobs, strict=True):
         played = kernel_outcomes(job, 0, runs)
-        count_work(runs * seconds_of_run(job))
+        count_work(runs * run_seconds(job))
         regret = at_end if rounds == market.horizon else _computed_or_none(job, copies)
         if regret is None:
             regret = _mean_regret(float(played.regret.mean()), float(played.regret.var(ddof=1)), runs)
@@ -215,10 +237,11 @@ def expected_surplus(market: Market) -> float:
 
 def random_regret(market: Market) -> float:
     """Return the regret of playing an original at random in every round, or those of random agents on every page."""
-    if market.places:
-        slates = slate_market(market)
-        return market.horizon * (slates.best_page - slates.average * float(slates.filled.sum()))
     if market.segments:
         return sum(map(random_regret, market.by_segment.values()))
-    average = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
-    return market.horizon * max(0.0, expected_best(market) - average)
+    if market.places:
+        agents = [sum(prior.mean for prior in agent.priors) / agent.count for agent in market.agents]
+        shown = sum(agents) / len(agents) * sum(places_taken(market.places, len(agents)))
+    else:
+        shown = sum(prior.mean for agent in market.agents for prior in agent.priors) / market.originals
+    return market.horizon * max(0.0, expected_best(market) - shown)

@@ -6,7 +6,7 @@ segment is so in all together. One market for all pays for the best item on aver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, Recommendation
@@ -17,18 +17,14 @@ from cloneproof.market.market import Market
 from cloneproof.market.segments import MANY
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 
-Advise = Callable[[Market, Deadline], Recommendation]
 POOLED_METHOD = (
     "against the best item of each segment; rates averaged over segments, by draws where they are continuous"
 )
 SERVED = "segments are served by"
 
 
-def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> Recommendation:
-    """Ask for advice in each segment, segments that are alike once, and in one market for all; and add up."""
-    alike = {id(own): own for own in market.by_segment.values()}
-    advised = {key: advise(own, _part(clock, place, len(alike) + 1)) for place, (key, own) in enumerate(alike.items())}
-    by_segment = {name: advised[id(own)] for name, own in market.by_segment.items()}
+def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Recommendation) -> Recommendation:
+    """Return the sum of the advice in each segment; `for_all` is that in one market for all of them."""
     parts = [*by_segment.values()]
     first = parts[0]
     names = [entry.name for entry in first.ranked if all(_named(advice, entry.name) for advice in parts)]
@@ -41,7 +37,6 @@ def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> 
     }
     others = {name: why for name, why in (partly | others).items() if name not in names}
     rivals = dict.fromkeys(name for advice in parts for name in advice.candidates)
-    pooled = _pooled(market, advise(market.pooled(), _part(clock, len(alike), len(alike) + 1)))
     whole = replace(
         first,
         market=market,
@@ -54,17 +49,21 @@ def recommended_in_segments(market: Market, advise: Advise, clock: Deadline) -> 
         settled=bool(ranked) and set(rivals) == {ranked[0].name},
         candidates=tuple(dict.fromkeys([*names[:1], *(row.name for row in ranked if row.name in rivals), *rivals])),
         by_segment=by_segment,
-        pooled=pooled,
+        pooled=_pooled(market, for_all),
         interrupted=any(advice.interrupted for advice in parts),
         left=any(advice.left for advice in parts),
     )
     return replace(whole, options=(*_served(whole), *_ends(parts)))
 
 
-def _part(clock: Deadline, place: int, parts: int) -> Deadline:
-    """Return the clock of one of several questions: its share of the time left, and of the progress of all."""
-    share = clock.share(parts - place)
-    return replace(share, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
+def parts_of(clock: Deadline, parts: int) -> Iterator[Deadline]:
+    """Yield the clock of each of several questions: its share of the time left, and of the progress of all."""
+    for place in range(parts):
+
+        def told(done: int, total: int, what: str, before: int = place) -> None:
+            clock.tell(before * total + done, parts * total, what)
+
+        yield replace(clock.share(parts - place), report=told)
 
 
 def _named(advice: Recommendation, name: str) -> AssessedMechanism | None:

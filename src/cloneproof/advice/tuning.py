@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from cloneproof.advice.regret import computed_regret, is_listed, random_regret
-from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.search import Search
+from cloneproof.advice.regret import cost_of, random_regret
 from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -24,8 +22,7 @@ INFORMED = ("h-ucb", "rh-ucb", "uniform-etc")  # They are assessed for agents th
 GAMEABLE = ("etc",)  # A platform would run this among honest agents,
 SLOW = ("ucb1", "epsilon-greedy", "kl-ucb", "thompson")  # or these, where there is time to sample them.
 LONG = 0.05  # Exploration of arms is long from this part of the rounds on.
-EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms,
-TUNING_RUNS = 500  # in this many runs if nothing computes their regrets.
+EVALUATIONS = 12  # One tuning evaluates at most this many mechanisms.
 MOST_DOUBLINGS = 10  # Horizons are doubled at most this often to find one that is long enough.
 
 
@@ -38,21 +35,6 @@ def tuned_mechanism(name: str, market: Market) -> Mechanism:
         known_gap(market)
     maker = _MAKERS.get(name)
     return mechanism(name, market=market) if maker is None else maker(name, market)
-
-
-def cost_of(market: Market, candidate: Mechanism) -> float:
-    """Return the honest regret as computed, else in a few runs that are the same for all; infinite if neither."""
-    try:
-        if (regret := computed_regret(market, candidate)) is not None:
-            return regret.value
-        if is_listed(market) or not all(rule.commits for rule in candidate.rules):
-            return math.inf
-        runs = Search(runs=TUNING_RUNS, bounds="asymptotic")
-        return evaluate(market, candidate, engine="monte-carlo", search=runs).regret.value
-    except OutOfTimeError:
-        raise
-    except CloneproofError:
-        return math.inf
 
 
 def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechanism], dict[str, str]]:
