@@ -14,7 +14,7 @@ def witness(market, mechanism, agent, copies, arithmetic="float"):
     honest = cp.evaluate(market, mechanism, arithmetic=arithmetic).payoff[agent]
     copied = cp.evaluate(market, mechanism, {agent: copies}, arithmetic=arithmetic).payoff[agent]
     everybody = full_copies(market.agents, {agent: copies})
-    return Witness(agent, copies, honest, copied, copied - honest, market, everybody)
+    return Witness(honest, copied, copied - honest, agent, copies, market, everybody)
 
 
 @cache
@@ -74,7 +74,7 @@ def undecided_audit():
     def sampled(copies, honest, copied, error):
         low, high = (cp.results.Estimate(v, error, "confidence", "paired runs, 95 %") for v in (honest, copied))
         gain = cp.results.Estimate(copied - honest, error / 2, "confidence", "paired runs, 95 %")
-        return Witness(odd, copies, low, high, gain, market, {odd: copies, "$x_1$": (1,)})
+        return Witness(low, high, gain, odd, copies, market, {odd: copies, "$x_1$": (1,)})
 
     tried = tuple(sampled((k, 1), 210.0, 208 + 2.5 * k, 4.0 + k) for k in range(2, 6))
     return Audit(

@@ -7,6 +7,7 @@ for several worlds at once, whose lists may be chosen with the means in hand.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import one_of, whole
+from cloneproof._data import Data
 from cloneproof._sections import Result
 from cloneproof.analysis.deviations import CopiesOf, Deviation, World, honesty
 from cloneproof.analysis.evaluate import (
@@ -85,19 +87,38 @@ class Payoff(NamedTuple):
     by_segment: Mapping[str, Estimate] = {}
 
 
-class Compared(NamedTuple):
-    """Honest payoff, that of a deviation, and the difference."""
+@dataclass(frozen=True)
+class Finding(Data):
+    """What was found of a deviation; each kind of deviation adds what it was (`audit.result`, `audit.gained`).
+
+    honest      payoff of honest registration
+    copied      payoff of the deviation
+    gain        the difference
+    by_segment  the same in each segment of the market, if it was computed there
+    """
 
     honest: Estimate
     copied: Estimate
     gain: Estimate
-    by_segment: Mapping[str, Compared] = {}
+    by_segment: Mapping[str, Finding] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def numbers(self) -> tuple[Estimate, Estimate, Estimate]:
+        """Both payoffs and the gain."""
+        return self.honest, self.copied, self.gain
+
+    @property
+    def relative_gain(self) -> float:
+        """Gain as a part of the honest payoff (infinite if that is zero)."""
+        if self.honest.value > 0:
+            return self.gain.value / self.honest.value
+        return math.inf if self.gain.value > 0 else 0.0
 
 
-def compared(honest: Payoff, paid: Payoff) -> Compared:
+def compared(honest: Payoff, paid: Payoff) -> Finding:
     """Return what a deviation gains, in all and in each segment."""
     parts = {name: compared(Payoff(own), Payoff(paid.by_segment[name])) for name, own in honest.by_segment.items()}
-    return Compared(honest.total, paid.total, paid.total - honest.total, parts)
+    return Finding(honest.total, paid.total, paid.total - honest.total, by_segment=parts)
 
 
 def payoff_of(evaluation: Evaluation, agent: str) -> Payoff:
@@ -151,7 +172,7 @@ def exact_gain(
     arithmetic: ArithmeticName = "float",
     *,
     against: Deviation | None = None,
-) -> Compared:
+) -> Finding:
     """Return what a deviation gains over honest registration, or over another deviation, by an exact engine."""
     honest, paid = (
         exact_payoffs([(market, mechanism)], registered, engine, arithmetic)[market.horizon]
@@ -351,9 +372,9 @@ class Gain(Result):
         )
 
     @property
-    def compared(self) -> Compared:
+    def finding(self) -> Finding:
         """Both payoffs and the gain."""
-        return Compared(self.honest, self.copied, self.estimate)
+        return Finding(self.honest, self.copied, self.estimate)
 
     @property
     def decided(self) -> GainDecision:

@@ -205,9 +205,7 @@ def _replay(data: dict[str, Any], seconds: float | None) -> str:
             words = f"{estimate.value} ± {estimate.error}"
             require(interval(estimate) == deviation[key], f"{who}: the interval of {key!r} is {words}")
         require((agent, copies, horizon) not in witnesses, f"{who}: listed twice")
-        witnesses[agent, copies, horizon] = Witness(
-            agent, copies, drawn.honest, drawn.copied, drawn.estimate, at_horizon, drawn.copies
-        )
+        witnesses[agent, copies, horizon] = Witness(*drawn.finding.numbers, agent, copies, at_horizon, drawn.copies)
     return _follows(data, witnesses, tolerance)
 
 

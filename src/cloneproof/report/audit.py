@@ -247,15 +247,14 @@ def _row(audit: Audit, name: str, deviation: Apart) -> tuple[str, ...]:
     if isinstance(deviation, Witness) and deviation.argued:
         most = f"at most {number(max(0.0, deviation.gain.high))}"
         return name, copies_words(deviation.copies), horizon, "", "not computed", most, "", ""
-    if isinstance(deviation, InformedGain):
-        how, other = "by its means", deviation.informed
-    else:
-        how, other = _how(deviation), deviation.copied
     gain = (number(deviation.gain, sign=True), error_number(deviation.gain))
-    return name, how, horizon, number(deviation.honest), number(other), *gain, percent(deviation)
+    payoffs = (number(deviation.honest), number(deviation.copied))
+    return name, _how(deviation), horizon, *payoffs, *gain, percent(deviation)
 
 
-def _how(deviation: Witness | CopyLimit | NearCopyGain) -> str:
+def _how(deviation: Apart) -> str:
+    if isinstance(deviation, InformedGain):
+        return "by its means"
     if isinstance(deviation, CopyLimit):
         return f"ever more of original {deviation.original}"
     if isinstance(deviation, NearCopyGain):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from cloneproof.analysis.audit.gained import Gained
 from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
+from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.market.market import Agent
 from cloneproof.market.segments import MeanLaw, SegmentPriors, SegmentVectors
@@ -121,7 +121,7 @@ def kind_words(estimate: Estimate) -> str:
 MANY = 10.0  # relative gains from which on there is no percentage
 
 
-def percent(witness: Gained) -> str:
+def percent(witness: Finding) -> str:
     """Return the relative gain of a deviation."""
     return relative_words(witness.relative_gain)
 

@@ -43,7 +43,7 @@ def test_the_chapters_market_is_gamed_by_the_informed():
     assert sum(response.chance for response in found.responses) == pytest.approx(1)
     best = cp.Discrete([0.2, 0.4, 0.6, 0.8], [1 / 64, 7 / 64, 19 / 64, 37 / 64])  # the law of the best of three
     alone = cp.Market([cp.Agent("agent 0", 1, best), *market.agents[1:]], horizon=10**6)
-    assert found.informed.value == pytest.approx(cp.evaluate(alone, audit.mechanism).payoff["agent 0"].value, rel=1e-12)
+    assert found.copied.value == pytest.approx(cp.evaluate(alone, audit.mechanism).payoff["agent 0"].value, rel=1e-12)
     assert any(note.startswith("informed: if agent 0 knew its means") and "it pays" in note for note in audit.notes)
     assert audit.to_dict()["informed"]["complete"] is True
 
@@ -76,7 +76,7 @@ def test_no_registration_beats_the_best_original_alone_under_a_reservoir(options
         found = cp.audit(market, mechanism, agent="ana", also=("informed",)).informed
         honest, informed = by_hand(market, mechanism, agent, [c for c in product(range(4), repeat=2) if any(c)])
         assert found.complete
-        assert (found.honest.value, found.informed.value) == pytest.approx((honest, informed), rel=1e-12)
+        assert (found.honest.value, found.copied.value) == pytest.approx((honest, informed), rel=1e-12)
 
 
 def test_elsewhere_it_is_the_best_of_what_was_tried():
@@ -87,7 +87,7 @@ def test_elsewhere_it_is_the_best_of_what_was_tried():
     assert "other copies may pay more" in found.notes[-1]
     vectors = [c for c in product((0, 1, 2, 3), repeat=2) if any(c)]
     honest, informed = by_hand(market, mechanism, market.agents[0], vectors)
-    assert (found.informed.honest.value, found.informed.informed.value) == pytest.approx((honest, informed), rel=1e-12)
+    assert (found.informed.honest.value, found.informed.copied.value) == pytest.approx((honest, informed), rel=1e-12)
 
 
 def test_alone_it_gains_at_most_the_honest_loss():
@@ -115,7 +115,7 @@ def test_a_contest_is_evaluated_where_the_tree_can():
     found = cp.audit(market, contest, agent="ana", also=("informed",)).informed
     honest, informed = by_hand(market, contest, agent, [c for c in product(range(3), repeat=2) if any(c)])
     assert found.complete
-    assert (found.honest.value, found.informed.value) == pytest.approx((honest, informed), rel=1e-9)
+    assert (found.honest.value, found.copied.value) == pytest.approx((honest, informed), rel=1e-9)
 
 
 def test_where_no_exact_engine_can_worlds_are_sampled():

@@ -354,13 +354,13 @@ def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
     for original, world in limit_worlds(case).items():
         if world in result.worlds:
             played = result.worlds[world]
-            yield CopyLimit(case.name, original + 1, case.horizon, played.honest, played.copied, played.gain)
+            yield CopyLimit(*played.numbers, case.name, original + 1, case.horizon)
     if honest is not None and is_flooded(case):
         for original in case.kinds.first_of_each():
             mean = case.market.share * case.horizon * case.agent.priors[original].mean
             payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
-            gain = compared(honest, Payoff(payoff)).gain
-            yield CopyLimit(case.name, original + 1, case.horizon, honest.total, payoff, gain)
+            in_the_limit = compared(honest, Payoff(payoff))
+            yield CopyLimit(*in_the_limit.numbers, case.name, original + 1, case.horizon)
 
 
 def is_flooded(case: AuditCase) -> bool:

@@ -43,7 +43,7 @@ from cloneproof.analysis.audit.search_result import (
     tried_by_agent,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
-from cloneproof.analysis.gain import Compared
+from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.statistics import in_groups
 from cloneproof.errors import EngineError
@@ -206,7 +206,7 @@ def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
     if sample is not None:
         kind: BoundsName = "asymptotic" if worst.gain.kind == "asymptotic" else "distribution-free"
         _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", kind), 3)
-        paid = [Compared(honest, copied, gain) for gain, honest, copied in groups]
+        paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]
     else:
         paid = list(worst.by_segment.values())
     segments = zip(case.by_segment.items(), paid, strict=False)

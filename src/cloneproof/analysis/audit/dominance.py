@@ -40,7 +40,7 @@ from cloneproof.analysis.audit.score_thresholds import (
 from cloneproof.analysis.audit.search_result import DominanceResult, FoundDeviations, KnownArguments
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import Payoff, exact_gain
+from cloneproof.analysis.gain import Finding, Payoff, exact_gain
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
@@ -154,7 +154,7 @@ def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance
     attack, honest = (CopiesOf(case.name, own, all_copies) for own in (vector, case.kinds.honest))
     paid = exact_gain(market, case.mechanism, attack, "closed-form", "ball", against=honest)
     if paid.gain.low > 0 and paid.gain.low > tolerance * paid.honest.high * (1 + 1e-12):
-        return Witness(case.name, vector, paid.honest, paid.copied, paid.gain, market, all_copies)
+        return Witness(*paid.numbers, case.name, vector, market, all_copies)
     return None
 
 
@@ -365,7 +365,7 @@ def at_worst(game: TwoPhaseGame, sweep: ThresholdSweep, tolerance: Number) -> Wi
     with ctx.workprec(PRECISION):
         honest, gain = sweep.honest[number], sweep.gains[number]
         before, after, gained = (_estimate(game, value, where) for value in (honest, honest + gain, gain))
-    return Witness(case.name, sweep.copies, before, after, gained, market, copies)
+    return Witness(before, after, gained, case.name, sweep.copies, market, copies)
 
 
 def threshold_gains(game: TwoPhaseGame, sweeps: list[ThresholdSweep]) -> ThresholdGains:
@@ -456,6 +456,6 @@ def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
-    witness = Witness(case.name, copies, anything, anything, nothing, case.market, case.copies(copies))
+    witness = case.witness(copies, Finding(anything, anything, nothing))
     words = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
     return _result(case, words, [], witness)

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from cloneproof._data import Data
+from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 
 
-class Gained(Data):
-    """What is compared with honesty: the honest payoff, and a gain."""
-
-    honest: Estimate
-    gain: Estimate
-
-    @property
-    def relative_gain(self) -> float:
-        """Gain as a part of the honest payoff (infinite if that is zero)."""
-        if self.honest.value > 0:
-            return self.gain.value / self.honest.value
-        return math.inf if self.gain.value > 0 else 0.0
-
-
 @dataclass(frozen=True)
-class CopyLimit(Gained):
+class CopyLimit(Finding):
     """The limit of ever more copies of one original, in which the agent is served only by new copies.
 
     Attributes
@@ -47,9 +32,6 @@ class CopyLimit(Gained):
     agent: str
     original: int
     horizon: int
-    honest: Estimate
-    copied: Estimate
-    gain: Estimate
 
     @property
     def words(self) -> str:
@@ -61,7 +43,7 @@ class CopyLimit(Gained):
 
 
 @dataclass(frozen=True)
-class InformedResponse:
+class InformedResponse(Finding):
     """The best registration found for one realisation of the agent's means.
 
     Attributes
@@ -72,27 +54,27 @@ class InformedResponse:
         How likely they are under its prior.
     copies : tuple of int
         How often it registers each original then; 0 withholds it.
-    honest, best : Estimate
-        Its payoff at these means if it is honest, and with these copies.
+    honest, copied, gain : Estimate
+        Its payoff at these means if it is honest, with these copies, and the difference.
     """
+
+    keys_of_data = ("means", "chance", "copies", "honest", "best=copied")
 
     means: tuple[float, ...]
     chance: float
     copies: tuple[int, ...]
-    honest: Estimate
-    best: Estimate
 
 
 @dataclass(frozen=True)
-class Naming(Gained):
+class Naming(Finding):
     """What it is worth to name one's best original: to register it alone, with all weight on it.
 
     Attributes
     ----------
     accuracy : float
         The chance that the best original is named; otherwise another one is, each as likely.
-    honest, gain : Estimate
-        The agent's honest payoff, and what naming adds to it.
+    honest, copied, gain : Estimate
+        The agent's honest payoff, that of naming, and the difference.
     regret_if_one, regret_if_all : Estimate
         The platform's regret if the agent names, and if everybody does, each right with this chance.
     """
@@ -100,14 +82,12 @@ class Naming(Gained):
     keys_of_data = ("accuracy", "honest", "gain", "relative_gain", "regret_if_one", "regret_if_all")
 
     accuracy: float
-    honest: Estimate
-    gain: Estimate
     regret_if_one: Estimate
     regret_if_all: Estimate
 
 
 @dataclass(frozen=True, repr=False)
-class InformedGain(Gained):
+class InformedGain(Finding):
     """What an agent earns if it knows its means before it registers, against honest others with their priors.
 
     Attributes
@@ -118,7 +98,7 @@ class InformedGain(Gained):
         The rounds of the market.
     honest : Estimate
         Its honest payoff before means are drawn.
-    informed : Estimate
+    copied : Estimate
         The average, over realisations of its means, of its payoff with the best registration found for each.
     gain : Estimate
         The difference.
@@ -134,15 +114,12 @@ class InformedGain(Gained):
     """
 
     keys_of_data = (
-        "agent", "horizon", "honest", "informed", "gain", "relative_gain", "complete", "regret", "naming",
+        "agent", "horizon", "honest", "informed=copied", "gain", "relative_gain", "complete", "regret", "naming",
         "responses",
     )  # fmt: skip
 
     agent: str
     horizon: int
-    honest: Estimate
-    informed: Estimate
-    gain: Estimate
     responses: tuple[InformedResponse, ...]
     complete: bool
     regret: Estimate | None = None
@@ -157,7 +134,7 @@ class InformedGain(Gained):
 
 
 @dataclass(frozen=True)
-class NearCopyGain(Gained):
+class NearCopyGain(Finding):
     """What an agent gains that registers variants of each of its originals, against honest others.
 
     Attributes
@@ -185,7 +162,4 @@ class NearCopyGain(Gained):
     variants: int
     spread: float | None
     new: float | None
-    honest: Estimate
-    copied: Estimate
-    gain: Estimate
     ceiling: Estimate | None = None

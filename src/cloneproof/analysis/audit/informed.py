@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 
 import numpy as np
 
@@ -109,14 +109,15 @@ def informed_gains(cases: AgentCases, engine: ExactEngine, max_copies: int, cloc
                 if payoff.value > best[horizon][0].value:
                     best[horizon] = payoff, vector
         for horizon, (payoff, vector) in best.items():
-            responses_at[horizon].append(InformedResponse(means, chance, vector, honest[horizon].total, payoff))
+            paid = compared(Payoff(honest[horizon].total), Payoff(payoff))
+            responses_at[horizon].append(InformedResponse(*paid.numbers, means, chance, vector))
         clock.tell(number + 1, len(realised), f"{agent.name}, informed: means {means}")
     gains = []
     for horizon, responses in responses_at.items():
         honestly = weighted_sum([(response.chance, response.honest) for response in responses])
-        informed = weighted_sum([(response.chance, response.best) for response in responses])
+        informed = weighted_sum([(response.chance, response.copied) for response in responses])
         paid = compared(Payoff(honestly), Payoff(informed))
-        gains.append(InformedGain(agent.name, horizon, *paid[:3], tuple(responses), complete))
+        gains.append(InformedGain(*paid.numbers, agent.name, horizon, tuple(responses), complete))
     return gains
 
 
@@ -158,7 +159,7 @@ def exact_naming(case: AuditCase, engine: ExactEngine) -> tuple[Estimate, tuple[
     for accuracy in ACCURACIES:
         one, all_of_them = (evaluation(Names(case.name, accuracy, namers)) for namers in (None, everybody))
         gained = compared(payoff_of(honest, case.name), payoff_of(one, case.name))
-        rows.append(Naming(accuracy, gained.honest, gained.gain, regret(one), regret(all_of_them)))
+        rows.append(Naming(*gained.numbers, accuracy, regret(one), regret(all_of_them)))
     return honest.regret, tuple(rows)
 
 
@@ -179,17 +180,16 @@ def sampled_naming(case: AuditCase, search: Search, clock: Deadline) -> Informed
         gains = [gain_columns(before, paid)[0] for paid in mixed]
         regrets = [accuracy * right.regret + (1 - accuracy) * wrong.regret for accuracy in ACCURACIES]
         if_all = [outcomes.regret for outcomes in named]
-        return np.column_stack([before, best, *gains, honest.regret, *regrets, *if_all])
+        return np.column_stack([before, *mixed, *gains, honest.regret, *regrets, *if_all])
 
     served, gained, lost = served_bounds(market, case.name), gain_bounds(market, case.name), regret_bounds(market)
     rows = len(ACCURACIES)
-    bounds = [served, served, *[gained] * rows, *[lost] * (2 * rows + 1)]
+    bounds = [served, *[served] * rows, *[gained] * rows, *[lost] * (2 * rows + 1)]
     worlds = [deviation.sampled(market) for deviation in lists]
-    honest, informed, *rest = sample_worlds(market, case.mechanism, worlds, observe, bounds, search, clock)
-    gains, regret, one, everyone = rest[:rows], rest[rows], rest[rows + 1 : 2 * rows + 1], rest[2 * rows + 1 :]
-    naming = [
-        Naming(accuracy, honest, *each)
-        for accuracy, each in zip(ACCURACIES, zip(gains, one, everyone, strict=True), strict=True)
-    ]
+    estimates = iter(sample_worlds(market, case.mechanism, worlds, observe, bounds, search, clock))
+    honest, payoffs, gains = next(estimates), [*islice(estimates, rows)], [*islice(estimates, rows)]
+    regret, if_one, if_all = next(estimates), [*islice(estimates, rows)], [*estimates]
+    rows_of_naming = zip(payoffs, gains, ACCURACIES, if_one, if_all, strict=True)
+    naming = tuple(Naming(honest, *row) for row in rows_of_naming)
     complete = best_alone_suffices(case)
-    return InformedGain(case.name, case.horizon, honest, informed, gains[0], (), complete, regret, tuple(naming))
+    return InformedGain(*naming[0].numbers, case.name, case.horizon, (), complete, regret, naming)

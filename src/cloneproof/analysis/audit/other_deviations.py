@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Final
 
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
-from cloneproof.analysis.audit.gained import Gained, InformedGain, NearCopyGain
+from cloneproof.analysis.audit.gained import InformedGain, NearCopyGain
 from cloneproof.analysis.audit.informed import informed_gain
 from cloneproof.analysis.audit.question import Question
 from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
@@ -29,7 +29,7 @@ from cloneproof.analysis.audit.search_result import (
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
 from cloneproof.analysis.audit.variants import variant_gain
 from cloneproof.analysis.deviations import Split, splits, wider_splits
-from cloneproof.analysis.gain import Payoff, compared, exact_payoffs
+from cloneproof.analysis.gain import Finding, Payoff, compared, exact_payoffs
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
@@ -53,8 +53,8 @@ def best_split(results: Sequence[ExactResult], accounts: int, clock: Deadline) -
     for split, paid in answers.evaluated.items():
         for result in results:
             several = split.market(result.case.market)
-            numbers = compared(result.honest, paid[several.horizon])[:3]
-            tried.append(Witness(agent, split.copies, *numbers, several, full_copies(several.agents, None)))
+            paid_more = compared(result.honest, paid[several.horizon]).numbers
+            tried.append(Witness(*paid_more, agent, split.copies, several, full_copies(several.agents, None)))
     refused = answers.left_out.items()
     notes = [f"splitting {agent} as {split.owners} was not evaluated: {why}" for split, why in refused]
     if len(answers.evaluated) + len(refused) < len(every):
@@ -204,7 +204,7 @@ def _worth(witness: Witness, tolerance: float) -> str:
     return f"{_change(witness)}: {_judged(witness, tolerance)}"
 
 
-def _judged(deviation: Gained, tolerance: float) -> str:
+def _judged(deviation: Finding, tolerance: float) -> str:
     if pays(deviation, tolerance):
         return "it pays"
     return "it does not pay" if does_not_pay(deviation, tolerance) else "undecided"

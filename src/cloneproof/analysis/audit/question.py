@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.result import Witness
-from cloneproof.analysis.gain import Compared
+from cloneproof.analysis.gain import Finding
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -80,9 +80,9 @@ class AuditCase:
         """Everybody's copies if this agent registers these and the others are honest."""
         return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
 
-    def witness(self, vector: CopyVector, paid: Compared) -> Witness:
-        numbers, parts = (paid.honest, paid.copied, paid.gain), paid.by_segment
-        return Witness(self.name, vector, *numbers, self.market, self.copies(vector), by_segment=parts)
+    def witness(self, vector: CopyVector, paid: Finding) -> Witness:
+        where = self.market, self.copies(vector)
+        return Witness(*paid.numbers, self.name, vector, *where, by_segment=paid.by_segment)
 
 
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising

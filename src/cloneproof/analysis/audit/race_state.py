@@ -313,7 +313,7 @@ class Race:
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
         )
-        witness = case.witness(entry.copies, gain.compared)
+        witness = case.witness(entry.copies, gain.finding)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
         # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
         # does not matter when the race stops or how often a candidate was continued.

@@ -8,7 +8,7 @@ heuristic error, as of a quadrature, decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
@@ -16,8 +16,8 @@ from typing import Any, Literal, NamedTuple
 from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.gained import CopyLimit, Gained, InformedGain, NearCopyGain
-from cloneproof.analysis.gain import Compared
+from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
+from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.market.market import FullCopies, Market
@@ -57,7 +57,7 @@ def most_earned(market: Market, name: str) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Witness(Gained):
+class Witness(Finding):
     """A deviation and what it is worth: everything needed to play it again.
 
     Attributes
@@ -74,7 +74,7 @@ class Witness(Gained):
         What everybody registers in that market.
     argued : bool
         Whether a theorem speaks for it and nothing was computed: its numbers are only what the theorem leaves possible.
-    by_segment : dict of str to Compared
+    by_segment : dict of str to Finding
         Both payoffs and the gain in each segment, if they were computed in floats and the market has segments.
     """
 
@@ -84,13 +84,9 @@ class Witness(Gained):
 
     agent: str
     copies: tuple[int, ...]
-    honest: Estimate
-    copied: Estimate
-    gain: Estimate
     market: Market
     all_copies: FullCopies
     argued: bool = False
-    by_segment: Mapping[str, Compared] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         if self.argued:
@@ -345,13 +341,13 @@ def _score(threshold: float) -> float | str:
     return "nobody else has a score" if threshold < 0 else "out of reach"
 
 
-def pays(witness: Gained, tolerance: float) -> bool:
+def pays(witness: Finding, tolerance: float) -> bool:
     """Return whether the gain is surely above the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value - error > tolerance * _honest_bound(witness, +1)
 
 
-def does_not_pay(witness: Gained, tolerance: float) -> bool:
+def does_not_pay(witness: Finding, tolerance: float) -> bool:
     """Return whether the gain is surely at most the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
@@ -388,7 +384,7 @@ def simplest_of(witnesses: Iterable[Witness]) -> Witness:
     return min(nearly_best, key=lambda witness: (sum(witness.copies), witness.horizon))
 
 
-def _gain_error(witness: Gained) -> float | None:
+def _gain_error(witness: Finding) -> float | None:
     """Return the error with its margin; None if it is heuristic."""
     gain = witness.gain
     if gain.kind != "estimated":
@@ -396,7 +392,7 @@ def _gain_error(witness: Gained) -> float | None:
     return None if gain.heuristic else MARGIN * gain.error
 
 
-def _honest_bound(witness: Gained, side: int) -> float:
+def _honest_bound(witness: Finding, side: int) -> float:
     """Return the upper (+1) or lower (-1) end of the honest payoff, with its margin."""
     margin = MARGIN if witness.honest.kind == "estimated" else 1.0
     return max(0.0, witness.honest.value + side * margin * witness.honest.error)

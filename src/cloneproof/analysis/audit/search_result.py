@@ -18,7 +18,7 @@ from cloneproof.analysis.audit.result import (
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.evaluate import ExactEngine
-from cloneproof.analysis.gain import Compared, Payoff
+from cloneproof.analysis.gain import Finding, Payoff
 from cloneproof.engines.estimate import Estimate
 
 KnownArguments = dict[AuditCase, Argument]
@@ -194,7 +194,7 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
         gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
     else:
         gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
-    witness = replace(case.witness(vector, Compared(payoff, payoff, gain)), argued=True)
+    witness = replace(case.witness(vector, Finding(payoff, payoff, gain)), argued=True)
     return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 
 

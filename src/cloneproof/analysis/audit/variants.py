@@ -51,7 +51,7 @@ def variant_gain(case: AuditCase, search: Search, clock: Deadline) -> NearCopyGa
     bounds = [Bounds(-most, most), Bounds(0.0, most), Bounds(0.0, most), Bounds(0.0, most)][: 3 + bounded]
     gain, honest, paid, *ceilings = sample_worlds(market, case.mechanism, worlds, observe, bounds, search, clock)
     ceiling = next(iter(ceilings), None) if search.new is None else _novelty_ceiling(case, number, search.new)
-    return NearCopyGain(case.name, case.horizon, number, search.spread, search.new, honest, paid, gain, ceiling)
+    return NearCopyGain(honest, paid, gain, case.name, case.horizon, number, search.spread, search.new, ceiling)
 
 
 def _distance_counts(case: AuditCase) -> bool:

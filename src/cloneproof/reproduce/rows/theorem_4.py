@@ -89,7 +89,7 @@ class Attack:
             for vector in ((1, 1), self.copies)
         )
         every = full_copies(self.market.agents, {ANA: self.copies})
-        return Witness(ANA, self.copies, honest, copied, copied - honest, self.market, every)
+        return Witness(honest, copied, copied - honest, ANA, self.copies, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """Return the attack as an audit that found it, for a certificate."""
