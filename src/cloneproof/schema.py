@@ -39,11 +39,11 @@ def form_schema(form: Any) -> Schema:  # noqa: ANN401, PLR0911 (one line for eac
             ends = {"exclusiveMinimum" if low_open else "minimum": low}
             return {"type": "number"} | ends | ({"maximum": high} if math.isfinite(high) else {})
         case Either():
-            return {"anyOf": [form_schema(each) for each in form]}
-        case [each] if isinstance(form, list):
-            return {"type": "array", "items": form_schema(each), "minItems": 1}
+            return {"anyOf": [form_schema(option) for option in form]}
+        case [item] if isinstance(form, list):
+            return {"type": "array", "items": form_schema(item), "minItems": 1}
         case tuple():
-            return _fixed([form_schema(each) for each in form])
+            return _fixed([form_schema(option) for option in form])
         case Mapping() if ... in form:
             return _table({}, [], form_schema(form[...])) | {"propertyNames": form_schema(str)}
         case Mapping():
@@ -73,9 +73,9 @@ class Definitions(dict[str, Schema]):
         if kind is Literal:
             return {"enum": list(parts)}
         if kind in (Union, types.UnionType):
-            return merged([self.of_type(each) for each in parts])
+            return merged([self.of_type(option) for option in parts])
         if issubclass(kind, Enum):
-            return {"enum": [each.value for each in kind]}
+            return {"enum": [member.value for member in kind]}
         if hasattr(kind, "_fields"):
             return self.of_keys(kind)
         if is_dataclass(kind) or issubclass(kind, Data):
@@ -84,7 +84,7 @@ class Definitions(dict[str, Schema]):
             return _table({}, [], self.of_type(parts[1]))
         if len(parts) == 1 or ... in parts:
             return {"type": "array", "items": self.of_type(parts[0])}
-        return _fixed([self.of_type(each) for each in parts])
+        return _fixed([self.of_type(item) for item in parts])
 
     def of_result(self, kind: type[Any]) -> Schema:
         """Return a reference to the schema of a result."""
@@ -107,7 +107,7 @@ def attribute_type(owner: Any, name: str) -> Any:  # noqa: ANN401
     >>> attribute_type(Point | None, "value")
     float | None
     """
-    kind = next((each for each in get_args(owner) if each is not type(None)), owner)
+    kind = next((option for option in get_args(owner) if option is not type(None)), owner)
     member = inspect.getattr_static(kind, name, None)
     function = getattr(member, "fget", None) or getattr(member, "func", None)
     hint = get_type_hints(kind)[name] if function is None else get_type_hints(function)["return"]
@@ -120,10 +120,10 @@ def merged(schemas: Sequence[Schema]) -> Schema:
     >>> merged([{"type": ["string"]}, {"type": ["null"]}, {"type": ["string"]}])
     {'type': ['string', 'null']}
     """
-    plain = [each for each in schemas if set(each) == {"type"}]
-    others = [each for k, each in enumerate(schemas) if each not in plain and each not in schemas[:k]]
+    plain = [schema for schema in schemas if set(schema) == {"type"}]
+    others = [schema for k, schema in enumerate(schemas) if schema not in plain and schema not in schemas[:k]]
     if {} in others:
         return {}
-    kinds = list(dict.fromkeys(kind for each in plain for kind in each["type"]))
-    found = [*others, *([{"type": kinds}] if kinds else [])]
-    return found[0] if len(found) == 1 else {"anyOf": found}
+    kinds = list(dict.fromkeys(kind for schema in plain for kind in schema["type"]))
+    options = [*others, *([{"type": kinds}] if kinds else [])]
+    return options[0] if len(options) == 1 else {"anyOf": options}

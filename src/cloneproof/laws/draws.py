@@ -43,7 +43,7 @@ class AlikeAgents(NamedTuple):
     def shares(self) -> list[float]:
         """Chance that a draw has each prior."""
         arms = [count * copies for count, copies in zip(self.counts, self.copies, strict=True)]
-        return [each / sum(arms) for each in arms]
+        return [number / sum(arms) for number in arms]
 
     @property
     def drawn(self) -> list[FloatArray]:
@@ -86,37 +86,37 @@ class UniformDraws:
         self, agents: Sequence[AgentPriors], values: FloatArray, copies: Sequence[Sequence[int]] | None = None
     ) -> None:
         self.values, self.count = values, len(agents)
-        found: dict[tuple[tuple[int, int], ...], list[tuple[int, list[FloatArray]]]] = defaultdict(list)
+        groups: dict[tuple[tuple[int, int], ...], list[tuple[int, list[FloatArray]]]] = defaultdict(list)
         for place, agent in enumerate(agents):
             listed = zip(agent, copies[place] if copies else [1] * len(agent), strict=True)
-            priors = sorted(Counter(listed).items(), key=lambda each: (each[1], each[0][1]))
+            priors = sorted(Counter(listed).items(), key=lambda prior: (prior[1], prior[0][1]))
             key = tuple((count, copied) for (_, copied), count in priors)
-            found[key].append((place, [weights_of(own, values) for (own, _), _ in priors]))
+            groups[key].append((place, [weights_of(own, values) for (own, _), _ in priors]))
         self.groups = [
             AlikeAgents(
                 [at for at, _ in alike],
                 [np.array(law) for law in zip(*(own for _, own in alike), strict=True)],
                 *zip(*key, strict=True),
             )
-            for key, alike in found.items()
+            for key, alike in groups.items()
         ]
 
     def powers(self, draws: int, base: FloatArray, gain: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return E f^j, E v f^j, E g f^j for j = 0, .., s: f, v, g average base, value, gain x value over originals."""
-        raised, found = powers(base, draws), np.empty((3, self.count, len(base), draws + 1))
-        for part, mean in _windows(draws):
-            shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
+        raised, moments = powers(base, draws), np.empty((3, self.count, len(base), draws + 1))
+        for window, mean in _windows(draws):
+            shown, chances = raised[:, :, : window.stop], _poisson(mean, window.stop - 1)[window]
             factors = shown * self.values[:, None], shown * (gain * self.values)[:, :, None]
             for group in self.groups:
                 own = group.alone(shown, mean)
-                others = group.all_but_one(own, _times, np.eye(1, part.stop)[0])
+                others = group.all_but_one(own, _times, np.eye(1, window.stop)[0])
                 products = [_times(own[0], others[0])]
                 for factor in factors:
                     drawn = zip(group.alone(factor, mean), others, group.shares, strict=True)
                     products.append(np.sum([share * _times(one, rest) for one, rest, share in drawn], axis=0))
                 for k, product in enumerate(products):
-                    found[k, group.places, :, part] = product[:, :, part] / chances
-        return found[0], found[1], found[2]
+                    moments[k, group.places, :, window] = product[:, :, window] / chances
+        return moments[0], moments[1], moments[2]
 
     def last_powers(
         self, draws: int, base: FloatArray, gain: FloatArray, directly: int = DIRECTLY
@@ -125,7 +125,7 @@ class UniformDraws:
 
         Axes: agents, cases. Up to `directly` draws errors are relative.
         """
-        raised, found = powers(base, draws), np.empty((3, self.count, len(base)))
+        raised, moments = powers(base, draws), np.empty((3, self.count, len(base)))
         gained, chances = raised * gain[:, :, None], _poisson(float(draws), draws)
         transform, multiply, coefficient = _SERIES if draws <= directly else _ON_CIRCLE
         for group in self.groups:
@@ -134,13 +134,13 @@ class UniformDraws:
                 for factor in (raised, gained, gained * self.values[:, None])
             )
             others = group.all_but_one(own, multiply, transform(np.eye(1, draws + 1)[0]))
-            found[0, group.places] = coefficient(draws, own[0], others[0], draws) / chances[draws]
+            moments[0, group.places] = coefficient(draws, own[0], others[0], draws) / chances[draws]
             for k, factor in enumerate(factors, start=1):
-                found[k, group.places] = sum(
+                moments[k, group.places] = sum(
                     share * coefficient(draws - 1, one, rest, draws) / chances[draws - 1]
                     for one, rest, share in zip(factor, others, group.shares, strict=True)
                 )
-        return found[0], found[1], found[2]
+        return moments[0], moments[1], moments[2]
 
     def champions(
         self, draws: int, passes: FloatArray, scores: Iterable[tuple[FloatArray, FloatArray, FloatArray]]
@@ -152,13 +152,13 @@ class UniformDraws:
         law, best = np.zeros((2, self.count, len(self.values)))
         last = draws - 1
         raised = powers((1 - passes)[None, :], last)
-        for part, mean in _windows(last):
-            shown, chances = raised[:, :, : part.stop], _poisson(mean, part.stop - 1)[part]
+        for window, mean in _windows(last):
+            shown, chances = raised[:, :, : window.stop], _poisson(mean, window.stop - 1)[window]
             for group in self.groups:
-                others = group.all_but_one(group.alone(shown, mean), _times, np.eye(1, part.stop)[0])
-                for rest, weights, drawn in zip(others, group.drawn, group.poisson(mean, part.stop - 1), strict=True):
+                others = group.all_but_one(group.alone(shown, mean), _times, np.eye(1, window.stop)[0])
+                for rest, weights, drawn in zip(others, group.drawn, group.poisson(mean, window.stop - 1), strict=True):
                     own = (shown * drawn).repeat(len(group.places), axis=0)
-                    reached = _times(own, rest.repeat(len(self.values), axis=1))[:, :, part] / chances
+                    reached = _times(own, rest.repeat(len(self.values), axis=1))[:, :, window] / chances
                     law[group.places] += weights * passes * reached.sum(axis=2)
         mean = float(max(1, last))
         for below, at, share in scores:

@@ -91,7 +91,7 @@ def reservoir_rewards(
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds = list(dict.fromkeys(keys))
     left = horizon - rule.draws * rule.explore * len(agents)
-    tested = count_laws({value for kind in kinds for each in kind for value, _ in each.atoms}, rule, arithmetic)
+    tested = count_laws({value for kind in kinds for original in kind for value, _ in original.atoms}, rule, arithmetic)
     ranked = left > 0 and rule.slots.fallback == "best"
     laws = [
         _draw_laws(
@@ -109,7 +109,7 @@ def reservoir_rewards(
         _add_tests(earned, laws, rule, horizon, draw, arithmetic)
     if left > 0:
         late = (_best_count if ranked else _fresh_draw)(laws, rule, arithmetic)
-        earned = [reward + left * each for reward, each in zip(earned, late, strict=True)]
+        earned = [reward + left * later for reward, later in zip(earned, late, strict=True)]
     return [earned[kinds.index(key)] for key in keys], _roundings(laws, rule, tested.below.shape[1], len(agents))
 
 
@@ -122,10 +122,10 @@ def bar_rewards(
     """
     keys = [tuple(sorted(agent)) for agent in agents]
     kinds, slots = list(dict.fromkeys(keys)), rule.draws * len(agents)
-    values = np.array(sorted({value for kind in kinds for each in kind for value, _ in each.atoms}))
+    values = np.array(sorted({value for kind in kinds for original in kind for value, _ in original.atoms}))
     path = bar_path(values, rule.slots.bars, horizon, slots)
-    copies = [[each.copies for each in kind] for kind in kinds]
-    draws = UniformDraws([tuple(each.atoms for each in kind) for kind in kinds], values, copies)
+    copies = [[original.copies for original in kind] for kind in kinds]
+    draws = UniformDraws([tuple(original.atoms for original in kind) for kind in kinds], values, copies)
     earned = bar_pay(draws, [keys.count(kind) for kind in kinds], rule.draws, path, directly=rule.draws)
     terms = max(len(kind) * len(values) for kind in kinds)
     roundings = math.ceil(250 * path.amplified) + 8 * slots + (rule.draws + 2) ** 2 + terms + len(path.weights)
@@ -136,30 +136,30 @@ def _draw_laws(
     parts: Sequence[IndependentParts], agents: int, s: int, tested: CountLaws, ranked: bool, arithmetic: Arithmetic
 ) -> DrawLaws:
     """Return the expectations for agents of one kind; those by level only if counts are ranked in the end."""
-    terms = sum(len(part) for part, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
+    terms = sum(len(realised) for realised, _ in parts) + (s + 2) ** 2 * (sum(number for _, number in parts) - 1)
     tests = [table[:, None] for table in (tested.fail, tested.mean, tested.passing)]
     levels = [tested.below, tested.up_to, tested.paid] if ranked else []
     if len(parts) == 1 and parts[0][1] == 1:  # every realisation of the means is listed
-        (part, _), *_ = parts
-        arms = sum(count for _, count in part[0][1])
-        chances, fail, mean, passing, *drawn = _draws(part, arms, tested.values, [*tests, *levels], arithmetic)
+        (realised, _), *_ = parts
+        arms = sum(count for _, count in realised[0][1])
+        chances, fail, mean, passing, *drawn = _draws(realised, arms, tested.values, [*tests, *levels], arithmetic)
         one = fail * 0 + 1
-        found = [table[:, 0] for table in scan_moments(s + 1, chances, fail, one, (one, mean, passing))]
+        tables = [table[:, 0] for table in scan_moments(s + 1, chances, fail, one, (one, mean, passing))]
         if ranked:
             below, up_to, paid = drawn
-            found += scan_moments(s, chances, below, up_to, (paid, below, up_to))
+            tables += scan_moments(s, chances, below, up_to, (paid, below, up_to))
     else:
         fail, mean, passing = tests
         needed = [(j, 0) for j in range(s + 1)]
         powers = expected_powers(parts, tested.values, (fail, fail * 0, mean, passing), needed, arithmetic)
-        found = [np.array([powers[pair][which, 0] for pair in needed]) for which in range(3)]
+        tables = [np.array([powers[pair][which, 0] for pair in needed]) for which in range(3)]
         if ranked:
             needed = [(j, rest - j) for rest in (s, s - 1) for j in range(rest + 1)]
             powers = expected_powers(parts, tested.values, levels, needed, arithmetic)
-            found.append(np.array([powers[j, s - 1 - j][1] for j in range(s)]))
-            found.append(np.array([powers[j + 1, s - 1 - j][0] for j in range(s)]))
-            found.append(np.array([powers[j, s - j][0] for j in range(s)]))
-    return DrawLaws(agents, terms, *found)
+            tables.append(np.array([powers[j, s - 1 - j][1] for j in range(s)]))
+            tables.append(np.array([powers[j + 1, s - 1 - j][0] for j in range(s)]))
+            tables.append(np.array([powers[j, s - j][0] for j in range(s)]))
+    return DrawLaws(agents, terms, *tables)
 
 
 def count_laws(
@@ -170,7 +170,7 @@ def count_laws(
     top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
     counts = [binomial_with_cdf(n, attention * Fraction(value), arithmetic) for value in rising]
     low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
-    below, at = (np.array(each) for each in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
+    below, at = (np.array(rows) for rows in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
     one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
     fail = arithmetic.array([law.on(top + 1, top + 1, arithmetic)[0][0] for law in counts])
     fail = fail * 0 + one if rule.slots.threshold is None else fail
@@ -189,14 +189,14 @@ def independent_parts(
     listed = 2.0 * power * len(originals) * count_realisations(originals)
     kinds = Counter(originals)
     joined = sum(number.bit_length() + number.bit_count() - 1 for number in kinds.values()) - 1
-    each = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
-    if min(listed, each) * levels > MOST_PRODUCTS[arithmetic.proven] or (each < listed and power > MOST_DRAWS):
+    alone = power**2 * sum(len(original.atoms) for original in kinds) + joined * power**4 / 8
+    if min(listed, alone) * levels > MOST_PRODUCTS[arithmetic.proven] or (alone < listed and power > MOST_DRAWS):
         raise EngineError(
             f"the closed form of a reservoir expects at most {MOST_PRODUCTS[arithmetic.proven]:.0e} products of "
-            f"numbers for an agent's draws, got about {min(listed, each) * levels:.0e} for {draws} draws",
+            f"numbers for an agent's draws, got about {min(listed, alone) * levels:.0e} for {draws} draws",
             "use engine='monte-carlo', or priors of fewer values",
         )
-    if listed <= each:
+    if listed <= alone:
         return [(list(realisations(originals)), 1)]
     return [([(weight, ((value, kind.copies),)) for value, weight in kind.atoms], n) for kind, n in kinds.items()]
 
@@ -212,13 +212,13 @@ def expected_powers(
 
     `tables` are x, y and each z for every value (rows) and level (columns).
     """
-    arms = sum(number * sum(count for _, count in part[0][1]) for part, number in parts)
+    arms = sum(number * sum(count for _, count in realised[0][1]) for realised, number in parts)
     rows, columns = (1 + max(pair[which] for pair in needed) for which in (0, 1))
     total = max(a + b for a, b in needed)
     factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
     powers = []
-    for part, number in parts:
-        chances, x, y, *marks = _draws(part, arms, places, tables, arithmetic)
+    for realised, number in parts:
+        chances, x, y, *marks = _draws(realised, arms, places, tables, arithmetic)
         table = arithmetic.zeros(rows, columns, len(tables) - 1, tables[0].shape[1])
         x_power = chances[:, None] + x * 0
         for a in range(rows):
@@ -234,14 +234,14 @@ def expected_powers(
 
 
 def _draws(
-    part: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
+    realised: Realisations, arms: int, places: Mapping[float, int], tables: Sequence[Array], arithmetic: Arithmetic
 ) -> list[Array]:
     """Return the probability of each realisation and, for each table, its average over draws that are in this part."""
-    runs = list(zip_longest(*(own for _, own in part), fillvalue=(next(iter(places)), 0)))
+    runs = list(zip_longest(*(own for _, own in realised), fillvalue=(next(iter(places)), 0)))
     where = [[places[value] for value, _ in run] for run in runs]
     shares = [arithmetic.array([Fraction(count, arms) for _, count in run])[:, None] for run in runs]
     sums = [reduce(add, (share * table[rows] for share, rows in zip(shares, where, strict=True))) for table in tables]
-    return [arithmetic.array([chance for chance, _ in part]), *sums]
+    return [arithmetic.array([chance for chance, _ in realised]), *sums]
 
 
 def _moments(weight: Array, marks: Sequence[Array]) -> Array:

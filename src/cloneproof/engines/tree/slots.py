@@ -73,13 +73,13 @@ def contest_rewards(
     after = _check(market, mechanism)
     agent, count = mechanism.agent, len(market.agents)
     assert agent is not None
-    known: dict[tuple[object, ...], ChampionLaw] = {}
+    laws_of: dict[tuple[object, ...], ChampionLaw] = {}
     laws = []
-    for each in market.agents:
-        kind = (tuple(each.priors), copies[each.name])
-        if kind not in known:
-            known[kind] = _champion_law(each, copies[each.name], mechanism.arm, after)
-        laws.append(known[kind])
+    for owner in market.agents:
+        kind = (tuple(owner.priors), copies[owner.name])
+        if kind not in laws_of:
+            laws_of[kind] = _champion_law(owner, copies[owner.name], mechanism.arm, after)
+        laws.append(laws_of[kind])
     error = 4 * max(law.relative_error for law in laws)
     before = np.array([np.concatenate([[0.0], np.cumsum(law.paid)]) for law in laws])
     rewards = {}
@@ -94,10 +94,10 @@ def contest_rewards(
         originals = tuple(TreeOriginal(i, MeanBelief(law.values, law.weights), 1) for i, law in enumerate(laws))
         contest = Mechanism(arm=replace(agent, explore=agent.explore - after))
         shape = Shape(contest, originals, (1,) * count, deterministic=False)
-        for rounds, found in run(shape, later).items():
+        for rounds, contested in run(shape, later).items():
             earlier = rewards[rounds + after * count]
             rewards[rounds + after * count] = RoundRewards(
-                earlier.values + found.values, error + found.relative_error, found.lost
+                earlier.values + contested.values, error + contested.relative_error, contested.lost
             )
     return rewards
 
@@ -114,7 +114,7 @@ def _check(market: Market, mechanism: Mechanism) -> int:
             f"{mechanism.name!r} with {market.family.name} rewards",
         )
     work = sum(
-        _realisations(each) * rule.draws * (DRAW_WORK + each.count * (rule.explore + 1)) for each in market.agents
+        _realisations(owner) * rule.draws * (DRAW_WORK + owner.count * (rule.explore + 1)) for owner in market.agents
     )
     if work > MOST_CONTEST_WORK:
         raise refusal(f"at most {MOST_CONTEST_WORK:.0e} numbers in the laws of champions", f"about {work:.0e}")
@@ -219,11 +219,11 @@ def payoffs_by_slots(
     slots = mechanism.draws
     _check_ways(market, slots)
     laws = {agent.name: slots_held(agent, slots, (1,) * agent.count) for agent in market.agents}
-    found = {}
+    payoffs = {}
     for held in laws[name]:
         given = _average(market, mechanism, laws | {name: {held: 1.0}}, horizons, engine)
-        found[held] = {horizon: evaluation.payoff[name] for horizon, evaluation in given.items()}
-    return found
+        payoffs[held] = {horizon: evaluation.payoff[name] for horizon, evaluation in given.items()}
+    return payoffs
 
 
 def _average(
@@ -236,16 +236,16 @@ def _average(
     arms, ways = on_arms(mechanism, len(market.agents)), math.prod(map(len, laws.values()))
     if ways > MOST_TABLES:
         raise _too_many(ways)
-    found: list[tuple[float, dict[int, Evaluation]]] = []
+    evaluated: list[tuple[float, dict[int, Evaluation]]] = []
     for outcome in product(*(law.items() for law in laws.values())):
         held = {name: numbers for name, (numbers, _) in zip(laws, outcome, strict=True)}
         weight = math.prod(chance for _, chance in outcome)
-        found.append((weight, _on_slots(market, arms, mechanism, held, horizons, engine)))
+        evaluated.append((weight, _on_slots(market, arms, mechanism, held, horizons, engine)))
     return {
         horizon: Evaluation(
-            {name: weighted_sum([(weight, each[horizon].payoff[name]) for weight, each in found]) for name in laws},
-            weighted_sum([(weight, each[horizon].regret) for weight, each in found]),
-            found[0][1][horizon].engine,
+            {name: weighted_sum([(weight, own[horizon].payoff[name]) for weight, own in evaluated]) for name in laws},
+            weighted_sum([(weight, own[horizon].regret) for weight, own in evaluated]),
+            evaluated[0][1][horizon].engine,
         )
         for horizon in horizons
     }
@@ -269,8 +269,8 @@ def _on_slots(
     about = _recent[0]
     if about is None or about[0] is not market or about[1] is not mechanism or about[2] != tuple(horizons):
         _recent[:] = (market, mechanism, tuple(horizons)), {}
-    key, known = tuple(held.values()), _recent[1]
-    if key not in known:
-        known[key] = engine(market, arms, held, horizons)
-    found: dict[int, Evaluation] = known[key]
-    return found
+    key, evaluated = tuple(held.values()), _recent[1]
+    if key not in evaluated:
+        evaluated[key] = engine(market, arms, held, horizons)
+    evaluations: dict[int, Evaluation] = evaluated[key]
+    return evaluations

@@ -153,10 +153,10 @@ class Session:
             raise SessionError(f"expected no segment, as the session has none, got {brief(name)}; leave it out")
         terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
-        made = Segment(terms, here, self._stream, self._withdrawn, self.uniform_traffic)
-        made.changes = self._changes
-        self.begun[name] = self._current = made
-        return made
+        segment = Segment(terms, here, self._stream, self._withdrawn, self.uniform_traffic)
+        segment.changes = self._changes
+        self.begun[name] = self._current = segment
+        return segment
 
     def decide(self, segment: str | None = None) -> Decision:
         """Decide the next round, without waiting for rewards.
@@ -178,38 +178,38 @@ class Session:
         calls of `decide` would. Raises errors as `decide` does.
         """
         try:
-            part = self.begun[segment]
+            current = self.begun[segment]
         except (KeyError, TypeError):
-            part = self._begin(segment)
-        if part.changes != self._changes:
-            self._catch_up(part)
-        if self.round >= self.last or part.round >= part.last:
-            raise self._end_of(part)
+            current = self._begin(segment)
+        if current.changes != self._changes:
+            self._catch_up(current)
+        if self.round >= self.last or current.round >= current.last:
+            raise self._end_of(current)
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
         if most > 1:
-            most = min(most, self.last - self.round, part.last - part.round)
+            most = min(most, self.last - self.round, current.last - current.round)
         try:
-            allocation, number = part.state.next_run(part.round + 1, most)
+            allocation, number = current.state.next_run(current.round + 1, most)
         except NobodyLeftError:
-            self._leave_empty(part)
+            self._leave_empty(current)
             raise
-        allocation = part.allocations.get(allocation) or part.keep(allocation)
+        allocation = current.allocations.get(allocation) or current.keep(allocation)
         self.round += number
-        part.round += number
-        self._current = part
+        current.round += number
+        self._current = current
         if number == 1:
             self.pending[first] = allocation
         else:
             self.pending.update(dict.fromkeys(range(first, first + number), allocation))
-        coins = part.coins
+        coins = current.coins
         if coins is not None and coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
-            coins.expect(first, number, *part.state.place(allocation))
+            coins.expect(first, number, *current.state.place(allocation))
         if self.history:
-            self._past.add(allocation.agent, allocation.arm, number, part.number)
+            self._past.add(allocation.agent, allocation.arm, number, current.number)
         name = self.registration.names[allocation.agent]
         return Decision(first, name, allocation.arm, allocation.phase, allocation.slot, segment), number
 
@@ -221,56 +221,57 @@ class Session:
         """
         if self.positions is None:
             raise SessionError("expected a session with positions, got one without; call decide()")
-        part = self.begun[segment] if segment in self.begun else self._begin(segment)
-        self._catch_up(part)
-        if self.pages >= self.last or part.round >= part.last:
-            raise self._end_of(part)
+        current = self.begun[segment] if segment in self.begun else self._begin(segment)
+        self._catch_up(current)
+        if self.pages >= self.last or current.round >= current.last:
+            raise self._end_of(current)
         if self.window is not None:
-            self._close_windows(self.round + 1, self.window * part.places)
+            self._close_windows(self.round + 1, self.window * current.places)
         try:
-            page = part.state.next_page(part.round + 1)
+            page = current.state.next_page(current.round + 1)
         except NobodyLeftError:
-            self._leave_empty(part)
+            self._leave_empty(current)
             raise
         self.pages += 1
-        part.round += 1
-        self._current = part
-        shown = [(k, part.allocations.get(each) or part.keep(each)) for k, each in enumerate(page) if each is not None]
-        self.probabilities = tuple(part.state.chances[place] for place, _ in shown)
-        return tuple(self._show(part, place + 1, each) for place, each in shown)
+        current.round += 1
+        self._current = current
+        filled = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
+        shown = [(place, current.allocations.get(new) or current.keep(new)) for place, new in filled]
+        self.probabilities = tuple(current.state.chances[place] for place, _ in shown)
+        return tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
 
-    def _show(self, part: Segment, place: int, allocation: Allocation) -> Decision:
+    def _show(self, segment: Segment, place: int, allocation: Allocation) -> Decision:
         """Enter the decision for one place of a page."""
         self.round += 1
         self.pending[self.round] = allocation
-        if part.coins is not None and part.coins.by_pull and allocation.arm_counts:
-            part.coins.expect(self.round, 1, *part.state.place(allocation))
+        if segment.coins is not None and segment.coins.by_pull and allocation.arm_counts:
+            segment.coins.expect(self.round, 1, *segment.state.place(allocation))
         if self.history:
-            self._past.add(allocation.agent, allocation.arm, 1, part.number)
+            self._past.add(allocation.agent, allocation.arm, 1, segment.number)
         name = self.registration.names[allocation.agent]
-        return Decision(self.round, name, allocation.arm, allocation.phase, allocation.slot, part.name, place)
+        return Decision(self.round, name, allocation.arm, allocation.phase, allocation.slot, segment.name, place)
 
     @property
     def played(self) -> int:
         """Rounds so far: decisions, or pages where these have positions."""
         return self.round if self.positions is None else self.pages
 
-    def _end_of(self, part: Segment) -> SessionError:
+    def _end_of(self, segment: Segment) -> SessionError:
         """Return the error for a decision after the last one."""
-        if part.nobody_left:
+        if segment.nobody_left:
             return nobody_left()
         if self.played < self.last:
             return SegmentEndedError(
-                f"expected at most {part.last} decisions in segment {part.name!r}, where its end was drawn, got one "
-                "more; open a new session to go on there"
+                f"expected at most {segment.last} decisions in segment {segment.name!r}, where its end was drawn, got "
+                "one more; open a new session to go on there"
             )
         end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
         return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
 
-    def _leave_empty(self, part: Segment) -> None:
+    def _leave_empty(self, segment: Segment) -> None:
         """End a segment in which nobody is left, and the session if it was the last one."""
-        missed = part.last - part.round
-        part.end()
+        missed = segment.last - segment.round
+        segment.end()
         if self.ends == "at-random":
             self.last -= missed
         elif self.nobody_left:
@@ -329,22 +330,22 @@ class Session:
             self.registration = self._current.registration
         self.sums.append(0)
 
-    def _catch_up(self, part: Segment) -> None:
+    def _catch_up(self, segment: Segment) -> None:
         """Tell a segment what was withdrawn and who joined since it was needed last.
 
         Nothing has happened in it meanwhile, so that this is as if it had heard at once. Telling thousands of segments
         at once would hold everybody else's decisions.
         """
-        if part.changes != self._changes:
-            part.state.leave_out()
-            for agents in range(len(part.registration.names), len(self.registration.names)):
-                part.join(self.registration.of_first(agents + 1))
-            part.changes = self._changes
+        if segment.changes != self._changes:
+            segment.state.leave_out()
+            for agents in range(len(segment.registration.names), len(self.registration.names)):
+                segment.join(self.registration.of_first(agents + 1))
+            segment.changes = self._changes
 
     @property
     def decided(self) -> bool:
         """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
-        return self._all(lambda part: part.state.decided)
+        return self._all(lambda segment: segment.state.decided)
 
     def _all(self, condition: Callable[[Segment], bool]) -> bool:
         """Return whether a condition holds in every segment; it does not in one without decisions."""
@@ -353,22 +354,22 @@ class Session:
     @property
     def withdrawn(self) -> dict[str, list[int]]:
         """Withdrawn arms, by agent; only agents that have withdrawn some."""
-        found: dict[str, list[int]] = {}
+        arms: dict[str, list[int]] = {}
         for i, arm in sorted(self._withdrawn):
-            found.setdefault(self.registration.names[i], []).append(arm)
-        return found
+            arms.setdefault(self.registration.names[i], []).append(arm)
+        return arms
 
     @property
     def out(self) -> list[str]:
         """Agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment)."""
-        outs = [part.withdrawals.out for part in self.begun.values()]
+        outs = [segment.withdrawals.out for segment in self.begun.values()]
         gone = set.intersection(*outs) if len(outs) == len(self._terms) else set()
         return [self.registration.names[i] for i in sorted(gone)]
 
     @property
     def nobody_left(self) -> bool:
         """Whether the session has ended early, as withdrawals left nobody to serve (in every segment)."""
-        return self._all(lambda part: part.nobody_left)
+        return self._all(lambda segment: segment.nobody_left)
 
     def _close_windows(self, round_: int, window: int) -> int:
         """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""
@@ -418,12 +419,12 @@ class Session:
         allocation = self.pending.pop(decision)
         counts = allocation.agent_counts or allocation.arm_counts
         if counts or allocation.awaited:
-            part = self.begun[allocation.segment]
-            if part.changes != self._changes:
-                self._catch_up(part)
-            coins = part.coins if counts else None
+            segment = self.begun[allocation.segment]
+            if segment.changes != self._changes:
+                self._catch_up(segment)
+            coins = segment.coins if counts else None
             coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0
-            part.state.add(allocation, worth, coin)
+            segment.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
             self._past.enter(decision, value)
@@ -481,9 +482,9 @@ class Session:
 
     def to_json(self) -> str:
         """Return the whole session as JSON; `from_json` resumes from it. Its digest detects damage, not forgery."""
-        for part in self.begun.values():
-            self._catch_up(part)
-        parts = {name: part.to_data() for name, part in self.begun.items()}
+        for segment in self.begun.values():
+            self._catch_up(segment)
+        parts = {name: segment.to_data() for name, segment in self.begun.items()}
         return sealed(
             {
                 "mechanism": self.mechanism.to_dict(),
@@ -540,10 +541,10 @@ class Session:
 
     def _resume(self, name: str | None, data: Mapping[str, Any]) -> None:
         """Resume a segment from what `Segment.to_data` returned."""
-        part = self.begun.get(name) or self._begin(name, data["joined"])
-        part.restore(data)
-        if part.nobody_left:
-            self._leave_empty(part)
+        segment = self.begun.get(name) or self._begin(name, data["joined"])
+        segment.restore(data)
+        if segment.nobody_left:
+            self._leave_empty(segment)
 
 
 def session(

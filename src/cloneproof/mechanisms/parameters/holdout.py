@@ -83,27 +83,27 @@ def holdout_parameters(
 ) -> Derived:
     """Derive m, W and K by the pairs theorem, or by its corollary for a gap; given values override the market."""
     unknown = horizon == UNKNOWN
-    known = platform_bounds(
+    bounds = platform_bounds(
         "holdout-h-etc", market, given, agents, None if unknown else horizon,  # type: ignore[arg-type]
         max_originals, gap, agent_gap, values, rates, relative_gap, sub_gaussian,
     )  # fmt: skip
-    max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
+    max_arms = rounds_number(given.get("max_arms", bounds.max_originals), "max_arms")
     if unknown:
-        return _in_epochs(known, given, max_arms)
-    if known.agents is None or known.horizon is None:
+        return _in_epochs(bounds, given, max_arms)
+    if bounds.agents is None or bounds.horizon is None:
         raise MechanismError(
             "mechanism 'holdout-h-etc' needs agents and horizon to derive its rounds; give both (horizon='unknown' for "
             "doubling epochs), or market=.., or arm_rounds, score_rounds and max_arms themselves"
         )
-    n, rounds = rounds_number(known.agents, "agents"), rounds_number(known.horizon, "horizon")
-    m, w = arm_and_score_rounds(known, n, rounds)
+    n, rounds = rounds_number(bounds.agents, "agents"), rounds_number(bounds.horizon, "horizon")
+    m, w = arm_and_score_rounds(bounds, n, rounds)
     if market is not None and market.delays == "independent":  # docs/textbook/delays.md, part (a)
-        gap = known.gap if known.values is None else known.values.gap
-        m = max(m, holdout_rounds(n, known.max_originals, gap, gap, 2 * rounds, known.spread)[0])
+        gap = bounds.gap if bounds.values is None else bounds.values.gap
+        m = max(m, holdout_rounds(n, bounds.max_originals, gap, gap, 2 * rounds, bounds.spread)[0])
     m = rounds_number(given.get("arm_rounds", m), "arm_rounds")
     w = rounds_number(given.get("score_rounds", w), "score_rounds")
     return Derived(
-        {"arm_rounds": m, "score_rounds": w, "max_arms": max_arms}, _claims(known, n, rounds, m, w, max_arms)
+        {"arm_rounds": m, "score_rounds": w, "max_arms": max_arms}, _claims(bounds, n, rounds, m, w, max_arms)
     )
 
 
@@ -144,14 +144,14 @@ def platform_bounds(
     )
 
 
-def arm_and_score_rounds(known: PlatformBounds, agents: int, horizon: int) -> tuple[int, int]:
+def arm_and_score_rounds(bounds: PlatformBounds, agents: int, horizon: int) -> tuple[int, int]:
     """Derive m and W by the pairs theorem if values are known, W by the agents' gap if that was declared."""
-    if known.values is None:
-        return holdout_rounds(agents, known.max_originals, known.gap, known.agent_gap, horizon, known.spread)
-    m = known.values.arm_rounds(known.max_originals, horizon)
-    if known.agent_gap is None:
-        return m, known.values.score_rounds(agents, horizon)
-    return m, holdout_rounds(agents, 1, None, known.agent_gap, horizon, known.spread)[1]
+    if bounds.values is None:
+        return holdout_rounds(agents, bounds.max_originals, bounds.gap, bounds.agent_gap, horizon, bounds.spread)
+    m = bounds.values.arm_rounds(bounds.max_originals, horizon)
+    if bounds.agent_gap is None:
+        return m, bounds.values.score_rounds(agents, horizon)
+    return m, holdout_rounds(agents, 1, None, bounds.agent_gap, horizon, bounds.spread)[1]
 
 
 def holdout_in_epochs(
@@ -169,88 +169,90 @@ def holdout_in_epochs(
     return Mechanism(agent=etc(1, "commit", agent_order), arm=etc(1, "commit", order), restart=restart)
 
 
-def _in_epochs(known: PlatformBounds, given: Given, max_arms: int) -> Derived:
-    if known.values is not None and known.agent_gap is None:  # epochs know gaps, which values have
-        known = known._replace(agent_gap=known.values.agent_gap)
+def _in_epochs(bounds: PlatformBounds, given: Given, max_arms: int) -> Derived:
+    if bounds.values is not None and bounds.agent_gap is None:  # epochs know gaps, which values have
+        bounds = bounds._replace(agent_gap=bounds.values.agent_gap)
     for fixed in ("arm_rounds", "score_rounds"):
         if fixed in given:
             raise MechanismError(
                 f"expected no {fixed} where the horizon is unknown, got {brief(given[fixed])}; "
                 "every epoch derives its own"
             )
-    if known.gap is None and known.max_originals > 1:
-        reach = ", ".join(f"{_covered(known, length):.3g} at {length:.0e}" for length in (10**4, 10**6, 10**9))
+    if bounds.gap is None and bounds.max_originals > 1:
+        reach = ", ".join(f"{_covered(bounds, length):.3g} at {length:.0e}" for length in (10**4, 10**6, 10**9))
         proof = Claim(
             f"clone-proof in every epoch long enough to cover the gaps ({reach}), "
-            f"for at most {known.max_originals} originals",
+            f"for at most {bounds.max_originals} originals",
             SOURCE,
-            f"{known.finding}; shorter epochs may be gamed, by no more than their rounds",
+            f"{bounds.finding}; shorter epochs may be gamed, by no more than their rounds",
         )
     else:
-        proof = Claim(f"clone-proof at every horizon for {_originals_words(known)}", SOURCE, known.finding)
-    order = "O(T^(2/3) ln(T)^(1/3))" if known.agent_gap is None else "O(ln(T)^4)" if known.gap is None else "O(ln(T)^2)"
+        proof = Claim(f"clone-proof at every horizon for {_originals_words(bounds)}", SOURCE, bounds.finding)
+    order = (
+        "O(T^(2/3) ln(T)^(1/3))" if bounds.agent_gap is None else "O(ln(T)^4)" if bounds.gap is None else "O(ln(T)^2)"
+    )
     regret = Claim(f"regret {order}, the sum of the epochs' bounds", SOURCE, UNREVIEWED)
     parameters: dict[str, Any] = {
-        "horizon": UNKNOWN, "max_originals": known.max_originals, "max_arms": max_arms,
-        "gap": known.gap, "agent_gap": known.agent_gap, "sub_gaussian": known.spread,
+        "horizon": UNKNOWN, "max_originals": bounds.max_originals, "max_arms": max_arms,
+        "gap": bounds.gap, "agent_gap": bounds.agent_gap, "sub_gaussian": bounds.spread,
     }  # fmt: skip
     return Derived(parameters, (proof, regret), holdout_in_epochs)
 
 
-def _claims(known: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
-    proof, reach = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, SOURCE)
+def _claims(bounds: PlatformBounds, n: int, horizon: int, m: int, w: int, max_arms: int) -> tuple[Claim, ...]:
+    proof, reach = pairs_claim(bounds, horizon, m) or incentive_claim(bounds, horizon, m, SOURCE)
     if reach is None:
         return (proof,)
-    if max_arms < known.max_originals:
+    if max_arms < bounds.max_originals:
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", SOURCE),)
     if horizon < n * holdout_trial(m, w, max_arms):
         return (proof, Claim("linear regret: there is no award at this horizon", SOURCE))
-    least = known.gap or reach or math.inf  # one original has nothing to be told from: any gap is covered
-    bound = holdout_regret(n, known.max_originals, m, w, horizon, least, known.agent_gap, max_arms, known.spread)
-    told_apart = known.agent_gap is not None
-    if known.values is not None and known.values.covered(known.max_originals, m, horizon):
-        told_apart = told_apart or w >= known.values.score_rounds(n, horizon)
-        if w >= known.values.score_rounds(n, horizon):
-            extremes = (0.0, known.values.extent)
-            bound = min(bound, pairs_regret(n, known.max_originals, m, w, extremes, max_arms))
+    least = bounds.gap or reach or math.inf  # one original has nothing to be told from: any gap is covered
+    bound = holdout_regret(n, bounds.max_originals, m, w, horizon, least, bounds.agent_gap, max_arms, bounds.spread)
+    told_apart = bounds.agent_gap is not None
+    if bounds.values is not None and bounds.values.covered(bounds.max_originals, m, horizon):
+        told_apart = told_apart or w >= bounds.values.score_rounds(n, horizon)
+        if w >= bounds.values.score_rounds(n, horizon):
+            extremes = (0.0, bounds.values.extent)
+            bound = min(bound, pairs_regret(n, bounds.max_originals, m, w, extremes, max_arms))
     whatever = "" if told_apart else ", whatever the agents' gap"
     return (proof, Claim(f"regret at most {math.ceil(bound):,} of {horizon:,} rounds{whatever}", SOURCE, UNREVIEWED))
 
 
-def pairs_claim(known: PlatformBounds, horizon: int, m: int) -> tuple[Claim, float] | None:
+def pairs_claim(bounds: PlatformBounds, horizon: int, m: int) -> tuple[Claim, float] | None:
     """Return the claim of the pairs theorem for m rounds and the smallest gap; None if the theorem does not apply."""
-    values = known.values
-    if values is None or known.max_originals == 1 or math.isinf(values.gap):
+    values = bounds.values
+    if values is None or bounds.max_originals == 1 or math.isinf(values.gap):
         return None
-    if not values.covered(known.max_originals, m, horizon):
+    if not values.covered(bounds.max_originals, m, horizon):
         return None
-    words = f"at most {known.max_originals} originals and {values.words}"
-    return Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, known.finding), values.gap
+    words = f"at most {bounds.max_originals} originals and {values.words}"
+    return Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", SOURCE, bounds.finding), values.gap
 
 
-def incentive_claim(known: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
+def incentive_claim(bounds: PlatformBounds, horizon: int, m: int, source: str) -> tuple[Claim, float | None]:
     """Return the claim that m rounds suffice for gaps from some size on, and that size; None if for no gap.
 
     The hold-out and the capped theorem have the same condition, `holdout_applies`.
     """
-    reach = covered_gap(known.max_originals, m, horizon, known.spread)
-    if known.gap is not None and math.isinf(known.gap):
-        reach = known.gap
-    if math.isinf(reach) and known.gap != reach:
+    reach = covered_gap(bounds.max_originals, m, horizon, bounds.spread)
+    if bounds.gap is not None and math.isinf(bounds.gap):
+        reach = bounds.gap
+    if math.isinf(reach) and bounds.gap != reach:
         return Claim(f"nothing at m = {m}: too few rounds for any gap over {horizon:,} rounds", source), None
-    finding = known.finding
-    if known.gap is not None and known.gap < reach:
-        finding = f"the gap of {known.gap:g} is below that, so nothing is claimed here"
-    words = _originals_words(known._replace(gap=reach if known.gap is None else max(reach, known.gap)))
+    finding = bounds.finding
+    if bounds.gap is not None and bounds.gap < reach:
+        finding = f"the gap of {bounds.gap:g} is below that, so nothing is claimed here"
+    words = _originals_words(bounds._replace(gap=reach if bounds.gap is None else max(reach, bounds.gap)))
     return Claim(f"clone-proof over {horizon:,} rounds and fewer for {words}", source, finding), reach
 
 
-def _originals_words(known: PlatformBounds) -> str:
-    if known.max_originals == 1:
+def _originals_words(bounds: PlatformBounds) -> str:
+    if bounds.max_originals == 1:
         return "one original an agent"
-    if known.gap is None or math.isinf(known.gap):
-        return f"at most {known.max_originals} originals of the same mean"
-    return f"at most {known.max_originals} originals and gaps of at least {_rounded_up(known.gap):g}"
+    if bounds.gap is None or math.isinf(bounds.gap):
+        return f"at most {bounds.max_originals} originals of the same mean"
+    return f"at most {bounds.max_originals} originals and gaps of at least {_rounded_up(bounds.gap):g}"
 
 
 def _rounded_up(gap: float) -> float:
@@ -258,8 +260,8 @@ def _rounded_up(gap: float) -> float:
     return gap if gap == round(gap, 4) else math.ceil(gap * 10**4) / 10**4
 
 
-def _covered(known: PlatformBounds, length: int) -> float:
-    return covered_gap(known.max_originals, arm_rounds_without_gap(length), length, known.spread)
+def _covered(bounds: PlatformBounds, length: int) -> float:
+    return covered_gap(bounds.max_originals, arm_rounds_without_gap(length), length, bounds.spread)
 
 
 def _originals(name: str, market: Market | None, declared: int | None) -> int:
@@ -312,26 +314,26 @@ def holdout_contest_parameters(
     sub_gaussian: float | None = None,
 ) -> Derived:
     """Derive m by the condition of an award, since steady indices are monotone, and K = L, for a known horizon."""
-    known = platform_bounds(
+    bounds = platform_bounds(
         "holdout-kl-ucb", market, given, agents, given.get("horizon"), max_originals, gap, None, values, rates,
         relative_gap, sub_gaussian,
     )  # fmt: skip
-    if known.horizon is None:
+    if bounds.horizon is None:
         raise MechanismError(
             "mechanism 'holdout-kl-ucb' needs a horizon, for its index and its rounds; give it, or market=.."
         )
-    horizon = rounds_number(known.horizon, "horizon")
-    max_arms = rounds_number(given.get("max_arms", known.max_originals), "max_arms")
-    m = given.get("arm_rounds") or arm_and_score_rounds(known, 1, horizon)[0]
+    horizon = rounds_number(bounds.horizon, "horizon")
+    max_arms = rounds_number(given.get("max_arms", bounds.max_originals), "max_arms")
+    m = given.get("arm_rounds") or arm_and_score_rounds(bounds, 1, horizon)[0]
     m = rounds_number(m, "arm_rounds")
     parameters = {"arm_rounds": m, "max_arms": max_arms, "horizon": horizon}
-    return Derived(parameters, (_claim(known, horizon, m, max_arms),))
+    return Derived(parameters, (_claim(bounds, horizon, m, max_arms),))
 
 
-def _claim(known: PlatformBounds, horizon: int, m: int, max_arms: int) -> Claim:
-    if max_arms < known.max_originals:
+def _claim(bounds: PlatformBounds, horizon: int, m: int, max_arms: int) -> Claim:
+    if max_arms < bounds.max_originals:
         return Claim(f"nothing where agents with more than {max_arms} originals take no part", CONTEST)
-    proof, _ = pairs_claim(known, horizon, m) or incentive_claim(known, horizon, m, CONTEST)
+    proof, _ = pairs_claim(bounds, horizon, m) or incentive_claim(bounds, horizon, m, CONTEST)
     return Claim(proof.property, CONTEST, proof.finding)
 
 
@@ -367,12 +369,12 @@ def _capped_claims(market: Market, m: int, trial: int, max_arms: int, choice: ob
         return (outside,)
     if max_arms < market.most_originals:
         return (Claim(f"nothing where agents with more than {max_arms} originals have no score", CAPPED),)
-    known = read_off(market)
-    proof, _ = incentive_claim(known, market.horizon, m, CAPPED)
-    if known.gap is None or known.agent_gap is None:
+    bounds = read_off(market)
+    proof, _ = incentive_claim(bounds, market.horizon, m, CAPPED)
+    if bounds.gap is None or bounds.agent_gap is None:
         return (proof,)
     bound = h_etc_r_regret(
-        len(market.agents), known.max_originals, m, trial, market.horizon, known.gap, known.agent_gap, known.spread
+        len(market.agents), bounds.max_originals, m, trial, market.horizon, bounds.gap, bounds.agent_gap, bounds.spread
     )
     if bound >= market.horizon:
         return (proof,)

@@ -43,7 +43,7 @@ class UnverifiedSession(Session):
         self.segments, self.begun, self.positions = spec.fractions, {}, spec.places or None
         self._unverified = {name: UnverifiedSegment(market, registered, name) for name in self.segments or (None,)}
         self._fixed = spec.ends == "at-horizon"
-        self.last = spec.horizon if self._fixed else sum(part.last for part in self._unverified.values())
+        self.last = spec.horizon if self._fixed else sum(segment.last for segment in self._unverified.values())
         self._arms, self._names = dict[tuple[str, str], tuple[int, int]](), list[str]()
         self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
         for name, arms in registered.items():
@@ -60,11 +60,11 @@ class UnverifiedSession(Session):
 
     @property
     def decided(self) -> bool:
-        return all(part.decided for part in self._unverified.values())
+        return all(segment.decided for segment in self._unverified.values())
 
     def _forget_phases(self) -> None:
-        for part in self._unverified.values():
-            part.phases = None
+        for segment in self._unverified.values():
+            segment.phases = None
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         self._enter_agent(agent, arms)
@@ -72,46 +72,46 @@ class UnverifiedSession(Session):
         self._forget_phases()
 
     def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
-        entry, gone, part = self.entry, self._withdrawn, self._checked_part(segment)
+        entry, gone, current = self.entry, self._withdrawn, self._checked_part(segment)
         if not isinstance(entry, ledger.Decided):
             raise _impossible("a page has one place")
         agent, arm = self._shown(entry.agent, entry.arm)
-        slot = part.take(entry.phase, agent, arm, turns=not gone and not self.joined)
+        slot = current.take(entry.phase, agent, arm, turns=not gone and not self.joined)
         self.round += 1
         self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot, segment=segment)
         return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
 
     def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
-        entry, part = self.entry, self._checked_part(segment)
+        entry, current = self.entry, self._checked_part(segment)
         if not isinstance(entry, ledger.SlateDecided):
             raise _impossible("a page has several places")
-        arms = [self._shown(each.agent, each.arm) for each in entry.shown]
-        slots = part.take_page(entry.shown, arms)
+        arms = [self._shown(place.agent, place.arm) for place in entry.shown]
+        slots = current.take_page(entry.shown, arms)
         self.pages += 1
-        self.probabilities = tuple(each.probability for each in entry.shown)
-        made = list[Decision]()
-        for each, (agent, arm), slot in zip(entry.shown, arms, slots, strict=True):
+        self.probabilities = tuple(place.probability for place in entry.shown)
+        decisions = list[Decision]()
+        for place, (agent, arm), slot in zip(entry.shown, arms, slots, strict=True):
             self.round += 1
-            self.pending[self.round] = Allocation(agent, arm, each.phase, False, False, 0, slot, segment=segment)
-            made.append(Decision(self.round, each.agent, arm, each.phase, segment=segment, place=each.place))
-        return tuple(made)
+            self.pending[self.round] = Allocation(agent, arm, place.phase, False, False, 0, slot, segment=segment)
+            decisions.append(Decision(self.round, place.agent, arm, place.phase, segment=segment, place=place.place))
+        return tuple(decisions)
 
     def _checked_part(self, segment: str | None) -> UnverifiedSegment:
         """Return the segment of the entry that comes now; raises `NobodyLeftError` if that says so."""
-        part, gone = self._unverified[segment], self._withdrawn
-        if part.round >= part.last:
+        current, gone = self._unverified[segment], self._withdrawn
+        if current.round >= current.last:
             raise _impossible(f"segment {segment!r} has no further round")
         if self.entry is None:
             if len({agent for agent, _ in gone}) < len(self._names):
                 raise _impossible("somebody is left to serve, who has withdrawn nothing")
-            part.nobody_left = True
+            current.nobody_left = True
             if self._fixed:
                 self.last = self.played if self.nobody_left else self.last
             else:
-                self.last -= part.last - part.round
-            part.last = part.round
+                self.last -= current.last - current.round
+            current.last = current.round
             raise nobody_left()
-        return part
+        return current
 
     def _shown(self, agent: str, arm: str) -> tuple[int, int]:
         """Return the numbers of an agent and its arm, if this can be shown."""
@@ -137,7 +137,7 @@ class UnverifiedSession(Session):
 
     @property
     def nobody_left(self) -> bool:
-        return all(part.nobody_left for part in self._unverified.values())
+        return all(segment.nobody_left for segment in self._unverified.values())
 
     @property
     def probability(self) -> float | None:
@@ -188,15 +188,15 @@ class UnverifiedSegment:
 
     def take_page(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
         """Enter a page; of each place the slot that is tested there, else -1."""
-        found, places = [agent for agent, _ in arms] if self._one_each else arms, [each.place for each in shown]
+        owners, places = [agent for agent, _ in arms] if self._one_each else arms, [place.place for place in shown]
         tests = {"trial", "waiting"} if self.phases is None else {"trial"}  # turns stand in for the tests of who is out
-        front = found[:-1] if self._one_each and shown and shown[-1].phase in tests else found
+        front = owners[:-1] if self._one_each and shown and shown[-1].phase in tests else owners
         if len(set(front)) < len(front):
             raise _impossible("a page shows nobody twice, but for a test")
         if places != sorted(set(places)) or not all(1 <= place <= self.places for place in places):
             raise _impossible(f"a page has the places 1 to {self.places}")
         self.round += 1
-        phases = [each.phase for each in shown]
+        phases = [place.phase for place in shown]
         if "uniform" in phases:
             if self._uniform is None or set(phases) != {"uniform"}:
                 raise _impossible("a page of uniform traffic is so in all its places, where the terms have some")
