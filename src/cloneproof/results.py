@@ -14,7 +14,7 @@ from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGa
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
-from cloneproof.analysis.gain import Gain
+from cloneproof.analysis.gain import Finding, Gain
 from cloneproof.analysis.properties.conformance import Conformance
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.estimate import Estimate, Evaluation
@@ -31,6 +31,7 @@ __all__ = [
     "Equilibrium",
     "Estimate",
     "Evaluation",
+    "Finding",
     "Gain",
     "InformedGain",
     "NearCopyGain",

@@ -110,21 +110,19 @@ def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, Awa
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = mechanism.at_horizon(agents, horizon)
-    if market.places and running.draws:
-        tests = float(min(horizon, running.draws * running.arm_rounds * agents))
-        return tests / horizon, AwardStart(tests, tests)
-    if running.scans:
-        latest = running.draws * running.arm_rounds * agents
-        priors = [agent.priors for agent in market.agents]
-        share = reservoir_market(priors, horizon).exploration(numbers_of(running.arm))
-        return share, AwardStart(share * horizon, float(min(latest, horizon)))
-    if running.flat and running.commits_to_arm:
-        rounds = float(min(horizon, running.arm_rounds * market.originals))
-        return rounds / horizon, AwardStart(rounds, rounds)
-    if running.agent_rounds > 1:
-        rounds = float(min(horizon, running.agent_rounds * agents))
-        return rounds / horizon, AwardStart(rounds, rounds)
-    return None, None
+    if running.draws and (market.places or running.scans):
+        rounds = running.draws * running.arm_rounds * agents
+    elif running.flat and running.commits_to_arm:
+        rounds = running.arm_rounds * market.originals
+    elif running.agent_rounds > 1:
+        rounds = running.agent_rounds * agents
+    else:
+        return None, None
+    latest = float(min(horizon, rounds))
+    if not running.scans or market.places:
+        return latest / horizon, AwardStart(latest, latest)
+    share = reservoir_market([agent.priors for agent in market.agents], horizon).exploration(numbers_of(running.arm))
+    return share, AwardStart(share * horizon, latest)
 
 
 def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, str]:

@@ -61,18 +61,18 @@ class ComparedMechanism(Data):
     )  # fmt: skip
 
     name: str
-    verdict: Verdict | None
-    agent: str
-    copies: tuple[int, ...]
-    gain: Estimate | None
-    relative_gain: float
-    state: AuditState | None
-    regret: Estimate | None
-    attacked: Estimate | None
-    exact: bool
-    tried: int
-    remark: str
-    seconds: float
+    verdict: Verdict | None = None
+    agent: str = ""
+    copies: tuple[int, ...] = ()
+    gain: Estimate | None = None
+    relative_gain: float = 0.0
+    state: AuditState | None = None
+    regret: Estimate | None = None
+    attacked: Estimate | None = None
+    exact: bool = False
+    tried: int = 0
+    remark: str = ""
+    seconds: float = 0.0
     variants: NearCopyGain | None = None
 
     @property
@@ -291,11 +291,7 @@ def _compared(
     start = now()
 
     def row(**cells: Any) -> ComparedMechanism:  # noqa: ANN401
-        nothing: dict[str, Any] = {
-            "verdict": None, "agent": "", "copies": (), "gain": None, "relative_gain": 0.0, "state": None,
-            "regret": None, "attacked": None, "exact": False, "tried": 0, "remark": "",
-        }  # fmt: skip
-        return ComparedMechanism(name, **(nothing | cells), seconds=now() - start)
+        return ComparedMechanism(name, **cells, seconds=now() - start)
 
     if search.seconds is not None and search.seconds < LEAST_SECONDS:
         return row(remark=NO_TIME)

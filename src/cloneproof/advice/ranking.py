@@ -14,7 +14,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._clock import is_counted
-from cloneproof.advice.regret import computed_regret
+from cloneproof.advice.regret import computed_or_none
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
@@ -26,7 +26,6 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_seconds,
 )
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Bounds, Estimands, RunTotals, regret_bounds
-from cloneproof.errors import OutOfTimeError
 from cloneproof.market.market import Market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -64,7 +63,7 @@ def rank(
 
     All pairs are compared at `CONFIDENCE` together, and each regret has that confidence by itself.
     """
-    computed = [_computed_in_time(market, mechanism) for mechanism in mechanisms]
+    computed = [computed_or_none(market, mechanism) for mechanism in mechanisms]
     jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
     costs = [0.0 if exact is not None else run_seconds(job) for exact, job in zip(computed, jobs, strict=True)]
     patience = PATIENCE if is_counted() else float(available_threads())
@@ -96,13 +95,6 @@ def rank(
     excess = compared.excess(totals)
     pairs = {(played[i], played[j]) for i, j in np.argwhere(excess > 0.0) if i != j}
     return Ranking(tuple(known_regrets), frozenset(pairs))
-
-
-def _computed_in_time(market: Market, mechanism: Mechanism) -> Estimate | None:
-    try:
-        return computed_regret(market, mechanism)
-    except OutOfTimeError:
-        return None
 
 
 def _open(played: Sequence[int], regrets: Sequence[Estimate | None]) -> frozenset[tuple[int, int]]:

@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -74,16 +73,24 @@ def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None 
 
 
 def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) -> Estimate | None:
-    by_moments = _moments_of(market, mechanism) if copies is None else None
+    of_moments = _formula(market, mechanism) if copies is None else None
     try:
         if is_listed(market) or market.places:  # else quadrature is slower and less exact than runs
             return by_closed_form(market, mechanism, copies).regret
     except OutOfTimeError:
-        if by_moments is None:
+        if of_moments is None:
             raise
     except CloneproofError:
         pass
-    return None if by_moments is None else by_moments()
+    return None if of_moments is None else _regret_by_moments(market, of_moments)
+
+
+def computed_or_none(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
+    """Return the computed regret; None if there is none, or if it takes too long."""
+    try:
+        return computed_regret(market, mechanism, copies)
+    except CloneproofError:
+        return None
 
 
 def regret_of(
@@ -94,8 +101,8 @@ def regret_of(
     None also if its error is a larger part of it than `loose`.
     """
     try:
-        if (regret := computed_regret(market, mechanism, copies)) is not None:
-            return regret
+        if (computed := computed_regret(market, mechanism, copies)) is not None:
+            return computed
     except OutOfTimeError:
         return None
     job = Job(market, mechanism, full_copies(market.agents, copies), sampling.seed)
@@ -139,14 +146,14 @@ def _mean_regret(mean: float, variance: float, runs: int) -> Estimate:
     return Estimate(mean, error, "asymptotic", f"{runs} runs, 99 % in the limit of many")
 
 
-def _moments_of(market: Market, mechanism: Mechanism) -> Callable[[], Estimate] | None:
-    """Return what computes the honest regret from moments of priors; None if the mechanism has no such formula."""
-    slots, draws, numbers = mechanism.arm.slots, mechanism.draws, flat_numbers(market, mechanism)
-    if slots.bars and mechanism.flat and market.ends == "at-random":
-        return partial(_regret_by_moments, market, lambda tabled: bars_regret(tabled, slots.bars, draws, QUOTED))
-    if numbers is None or market.places:
-        return None
-    return partial(_regret_by_moments, market, lambda tabled: tabled.regret(numbers))
+def _formula(market: Market, mechanism: Mechanism) -> Callable[[ReservoirMarket], float] | None:
+    """Return the honest regret as a function of moments of priors: of bars, and of a flat reservoir on coins."""
+    arm = mechanism.arm
+    if market.ends == "at-random":
+        of_bars = mechanism.bars and mechanism.flat
+        return (lambda tabled: bars_regret(tabled, mechanism.bars, mechanism.draws, QUOTED)) if of_bars else None
+    on_coins = mechanism.scans and arm.binarise and arm.slots.fallback == "best" and not mechanism.in_epochs
+    return (lambda tabled: tabled.regret(numbers_of(arm))) if on_coins and not market.places else None
 
 
 def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float]) -> Estimate:
@@ -161,13 +168,6 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
     coarse, fine = (regret(reservoir_market(priors, market.horizon, n)) for n in (COARSE, FINE))
     how += f", quadrature with {COARSE} and {FINE} nodes"
     return Estimate(fine, abs(fine - coarse), "estimated", how, heuristic=True)
-
-
-def flat_numbers(market: Market, mechanism: Mechanism) -> ReservoirNumbers | None:
-    """Return the numbers of a flat reservoir to a fixed end, if it counts coins and falls back on the best count."""
-    arm = mechanism.arm
-    flat = mechanism.flat and arm.draws > 0 and arm.commits and arm.binarise and arm.slots.fallback == "best"
-    return None if not flat or mechanism.in_epochs or market.ends != "at-horizon" else numbers_of(arm)
 
 
 def numbers_of(arm: Rule) -> ReservoirNumbers:
@@ -204,7 +204,7 @@ def over_time(
     for rounds, job in zip(moments, jobs, strict=True):
         played = kernel_outcomes(job, 0, runs)
         count_work(runs * run_seconds(job))
-        regret = at_end if rounds == market.horizon else _computed_or_none(job, copies)
+        regret = at_end if rounds == market.horizon else computed_or_none(job.market, running, copies)
         if regret is None:
             regret = _mean_regret(float(played.regret.mean()), float(played.regret.var(ddof=1)), runs)
         shares: Iterable[float] = ()
@@ -214,13 +214,6 @@ def over_time(
             shares = np.sort(new / shown, axis=1)[:, ::-1].mean(axis=0).tolist()
         curve.append(CoursePoint(rounds, regret, tuple(shares)))
     return tuple(curve)
-
-
-def _computed_or_none(job: Job, copies: Copies | None) -> Estimate | None:
-    try:
-        return computed_regret(job.market, job.mechanism, copies)
-    except CloneproofError:
-        return None
 
 
 def expected_best(market: Market) -> float:
