@@ -91,10 +91,12 @@ class Payoff(NamedTuple):
 class Finding(Data):
     """What was found of a deviation; each kind of deviation adds what it was (`audit.result`, `audit.gained`).
 
-    honest      payoff of honest registration
-    copied      payoff of the deviation
-    gain        the difference
-    by_segment  the same in each segment of the market, if it was computed there
+    Attributes
+    ----------
+    honest, copied, gain : Estimate
+        The payoff of honest registration, that of the deviation, and the difference.
+    by_segment : dict of str to Finding
+        The same in each segment of the market, if it was computed there.
     """
 
     honest: Estimate

@@ -22,6 +22,8 @@ class CopyLimit(Finding):
         The rounds of the market.
     honest, copied, gain : Estimate
         Its payoff when honest, the payoff that copies tend to, and the difference: no gain of any number of copies.
+    by_segment : dict of str to Finding
+        Empty: it is of all segments together.
     """
 
     keys_of_data = (
@@ -111,6 +113,8 @@ class InformedGain(Finding):
         The platform's regret if nobody names an original; None if it could not be computed.
     naming : tuple of Naming
         What the agent gains and the platform loses if agents name their best original, right with several chances.
+    by_segment : dict of str to Finding
+        Empty: it is of all segments together.
     """
 
     keys_of_data = (
@@ -151,6 +155,8 @@ class NearCopyGain(Finding):
         Its honest payoff, its payoff with the variants, and the difference.
     ceiling : Estimate or None
         The most that a theorem lets them gain; None if none applies or no engine could compute it.
+    by_segment : dict of str to Finding
+        Empty: it is of all segments together.
     """
 
     keys_of_data = (
