@@ -18,7 +18,7 @@ from cloneproof.bounds.index import (
     path_brackets,
     rate_cells,
 )
-from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import LONGEST, full_copies
@@ -229,7 +229,7 @@ def small_market(**options):
 def test_the_kernel_plays_the_session_to_the_bit(ends):
     market, made = small_market(ends=ends), cp.mechanism("reservoir-index", draws=3, constant=1.5)
     job = Job(market, made, full_copies(market.agents, {"ana": (2, 0, 1)}), 5)
-    kernel, reference = falling_outcomes(job, 3, 12, blocks=False), reference_outcomes(job, 3, 12)
+    kernel, reference = slot_step_outcomes(job, 3, 12), reference_outcomes(job, 3, 12)
     assert np.array_equal(kernel.payoff, reference.payoff)
     assert np.allclose(kernel.regret, reference.regret, atol=1e-9)
     assert np.allclose(kernel.served, reference.served, atol=1e-9)
@@ -238,7 +238,7 @@ def test_the_kernel_plays_the_session_to_the_bit(ends):
 def test_blocks_have_the_law_of_single_pulls_and_the_end_its_mean():
     market, made = small_market(ends="at-random"), cp.mechanism("reservoir-index", draws=3, constant=1.5)
     job = Job(market, made, full_copies(market.agents, None), 5)
-    blocks, single = (falling_outcomes(job, 0, 2000, blocks) for blocks in (True, False))
+    blocks, single = (outcomes(job, 0, 2000) for outcomes in (slot_block_outcomes, slot_step_outcomes))
     for one, other in zip(blocks, single, strict=True):
         error = np.sqrt((one.var(0) + other.var(0)) / 2000)
         assert (abs(one.mean(0) - other.mean(0)) < 5 * error).all()

@@ -19,6 +19,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
 from cloneproof.mechanisms.online import registration, segment, slots, state, streams
+from cloneproof.mechanisms.online.levels import ONE
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.slate import LaboratoryState
 from cloneproof.mechanisms.online.slots import SlotLevel
@@ -303,18 +304,16 @@ def pass_with_one_more(rounds, threshold):
     return original_test(rounds, None if threshold is None else threshold + 1)
 
 
-def pass_at_once(rounds, threshold):
+def pass_at_once(self, k, ticks):
     """A test that ends when it reaches the threshold."""
-    test = original_test(rounds, threshold)
-
-    def after(pulls, total, *slot):
-        passed = threshold is not None and total >= threshold
-        return (test.start, 0) if passed else test.after(pulls, total, *slot)
-
-    return test._replace(after=after)
+    threshold = self.rule.slots.threshold
+    if threshold is not None and self.total[k] + ticks >= threshold * ONE:
+        self.purse[k] = 1
+    original_add(self, k, ticks)
 
 
 original_start, original_pick, original_test = state.SlotState.__init__, SlotLevel.pick, slots.first_pass
+original_add = SlotLevel.add
 FAULTS = {
     "weights ignored": (registration.WeightedArms, "__getitem__", lambda self, place: self._arms[
         place * len(self._arms) // len(self)]),
@@ -329,7 +328,7 @@ FAULTS = {
     "coins that help": (streams.Coins, "of", lambda self, decision, allocation: uniform(
         substream(self.stream, 0, allocation.agent, self.places[decision][0]), self.places.pop(decision)[1]) ** 2),
     "a pass needs one more": (slots, "first_pass", pass_with_one_more),
-    "a pass before the last pull": (slots, "first_pass", pass_at_once),
+    "a pass before the last pull": (SlotLevel, "add", pass_at_once),
     "ties to the later slot": (SlotLevel, "pick", ties_to_the_later),
 }  # fmt: skip
 

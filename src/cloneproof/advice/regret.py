@@ -25,6 +25,7 @@ from cloneproof.laws.best import best_round, places_taken
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from cloneproof.market.market import Copies, Market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.slots import passing_count
 from cloneproof.mechanisms.parameters.bars_tuning import QUOTED
 from cloneproof.mechanisms.parameters.reservoir import COARSE, FINE, reservoir_market
 from cloneproof.mechanisms.rule import Rule
@@ -172,8 +173,8 @@ def _regret_by_moments(market: Market, regret: Callable[[ReservoirMarket], float
 
 def numbers_of(arm: Rule) -> ReservoirNumbers:
     """Return the numbers of a rule that tests slots."""
-    threshold = None if arm.slots.threshold is None else int(arm.slots.threshold)
-    return ReservoirNumbers(arm.explore, arm.draws, threshold)
+    passing = passing_count(arm)
+    return ReservoirNumbers(arm.explore, arm.draws, None if passing > arm.explore else passing)
 
 
 def over_time(

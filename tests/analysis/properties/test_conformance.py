@@ -21,7 +21,7 @@ from cloneproof.analysis.properties.conformance import (
 )
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online import running
-from cloneproof.mechanisms.online.levels import Level, ticks
+from cloneproof.mechanisms.online.levels import Level
 from cloneproof.mechanisms.online.slots import first_pass
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
 from cloneproof.mechanisms.rule import Rule
@@ -312,7 +312,7 @@ def test_it_is_kept(mechanism):
 
 def lengthen(level, more):
     """Let the tests of slots be longer."""
-    level.judge = first_pass(level.explore + more, ticks(level.rule.slots.threshold))
+    level.judge = first_pass(level.explore + more, level.rule.slots.threshold)
     level.seat(level.order, level.openings)
 
 

@@ -13,7 +13,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof._schedules import bar_of
-from cloneproof.engines.monte_carlo.blocks.falling import falling_outcomes
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.errors import MechanismError
 from cloneproof.market.market import full_copies
@@ -223,7 +223,7 @@ OPTIONS = [
 def test_the_kernel_plays_the_session_to_the_bit(ends, options):
     market, made = market_of(ends), cp.mechanism("reservoir-bars", **options)
     job = Job(market, made, full_copies(market.agents, {"ana": (2, 0, 1)}), 5)
-    kernel, reference = falling_outcomes(job, 3, 4, blocks=False), reference_outcomes(job, 3, 4)
+    kernel, reference = slot_step_outcomes(job, 3, 4), reference_outcomes(job, 3, 4)
     assert np.array_equal(kernel.payoff, reference.payoff)
     assert np.allclose(kernel.regret, reference.regret, atol=1e-9)
     assert np.allclose(kernel.rounds.sum(1), reference.rounds.sum(1)) if reference.rounds is not None else True
@@ -234,7 +234,7 @@ def test_blocks_have_the_law_of_single_pulls(options):
     """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
     market, made = market_of("at-random"), cp.mechanism("reservoir-bars", **options)
     job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
-    blocks, single = falling_outcomes(job, 0, 1500), falling_outcomes(other, 0, 1500, blocks=False)
+    blocks, single = slot_block_outcomes(job, 0, 1500), slot_step_outcomes(other, 0, 1500)
     for one, another in zip(blocks, single, strict=True):
         error = np.sqrt((one.var(0) + another.var(0)) / 1500)
         assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
@@ -243,7 +243,7 @@ def test_blocks_have_the_law_of_single_pulls(options):
 def test_a_captured_slot_is_cheap_however_long_the_market_is():
     market = cp.Market([cp.Agent("ana", 1, cp.Point(0.03))], horizon=10**15)
     made = cp.mechanism("reservoir-bars", bars=0.02, draws=1)
-    payoff = falling_outcomes(Job(market, made, {"ana": (1,)}, 1), 0, 3).payoff
+    payoff = slot_block_outcomes(Job(market, made, {"ana": (1,)}, 1), 0, 3).payoff
     assert np.allclose(payoff, 0.03 * 10**15, rtol=1e-4)
 
 

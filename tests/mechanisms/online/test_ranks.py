@@ -7,7 +7,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.mechanisms.online import slots
-from cloneproof.mechanisms.online.levels import ticks
+from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.slots import FRESH, SlotLevel, rank_of
 
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
@@ -32,9 +32,13 @@ class OwnRewards:
         self.pulls = self.total = 0
 
     def add(self, worth):
-        coin = 0.0 if self.coins is None else uniform(self.coins, self.pulls)
-        self.pulls, self.total, before = self.pulls + 1, self.total + worth, self.rank
-        self.rank, self.purse = self.judge.after(self.pulls, self.total, worth, before, self.purse, coin)
+        judge, before = self.judge, self.rank
+        self.pulls, self.total, self.purse = self.pulls + 1, self.total + worth, self.purse - 1
+        if self.coins is not None and worth:
+            whole, part = judge.points(before, *judge.parameters)
+            self.purse += whole + (uniform(self.coins, self.pulls - 1) < part)
+        if self.purse == 0:
+            self.rank, self.purse = judge.after(self.pulls, self.total / ONE, before, *judge.parameters)
         return self.rank >= before
 
 
@@ -81,12 +85,11 @@ def latest_first(self):
 
 
 def one_failure_back(bars):
-    """A click lowers the rank."""
+    """A second failure lowers the rank."""
     made = failures(bars)
 
-    def after(pulls, total, reward, rank, purse, coin):
-        rank, purse = made.after(pulls, total, reward, rank, purse, coin)
-        return max(0, rank - (reward > 0)), purse
+    def after(pulls, total, rank, *parameters):
+        return 1 - rank, made.after(pulls, total, rank, *parameters)[1]
 
     return made._replace(after=after)
 

@@ -30,6 +30,7 @@ from cloneproof.engines.monte_carlo.job import Outcomes
 from cloneproof.engines.monte_carlo.statistics import Bounds
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Agent
+from cloneproof.mechanisms.online.slots import passing_count
 
 
 def variant_gain(case: AuditCase, search: Search, clock: Deadline) -> NearCopyGain:
@@ -64,12 +65,8 @@ def _distance_counts(case: AuditCase) -> bool:
 def _distance_ceilings(case: AuditCase, originals: FloatArray, means: FloatArray) -> FloatArray:
     """Return the ceiling of each world, and no more than all rounds at its best mean."""
     rule, rounds = case.running.arm, case.market.share * case.horizon
-    pulls, threshold = rule.explore, rule.slots.threshold
-    lists = [originals, means]
-    failing = [
-        np.ones(len(listed)) if threshold is None else scipy.special.bdtr(threshold - 1, pulls, listed).mean(axis=1)
-        for listed in lists
-    ]
+    pulls, passing, lists = rule.explore, passing_count(rule), [originals, means]
+    failing = [scipy.special.bdtr(passing - 1, pulls, listed).mean(axis=1) for listed in lists]
     tests = (np.maximum(*failing)[:, None] ** np.arange(rule.draws)).sum(axis=1)
     distances, both = np.abs(means - originals).max(axis=1), np.concatenate(lists, axis=1)
     ceilings = []

@@ -38,6 +38,7 @@ from cloneproof.laws.counts import binomial_with_cdf
 from cloneproof.laws.draws import UniformDraws
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
+from cloneproof.mechanisms.online.slots import passing_count
 from cloneproof.mechanisms.rule import Rule
 
 MOST_PRODUCTS = {False: 2e9, True: 2e7}  # products of floats and of balls for one agent's draws; both take seconds
@@ -166,14 +167,14 @@ def count_laws(
     values: Iterable[float], rule: Rule, arithmetic: Arithmetic, attention: Fraction = Fraction(1)
 ) -> CountLaws:
     """Return the laws of a test in a place of this attention."""
-    n, rising = rule.explore, sorted(values)
-    top = n if rule.slots.threshold is None else min(n, int(rule.slots.threshold) - 1)  # the highest that fails
+    n, rising, passing = rule.explore, sorted(values), passing_count(rule)
+    top = passing - 1  # the highest that fails
     counts = [binomial_with_cdf(n, attention * Fraction(value), arithmetic) for value in rising]
     low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
     below, at = (np.array(rows) for rows in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
     one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
     fail = arithmetic.array([law.on(top + 1, top + 1, arithmetic)[0][0] for law in counts])
-    fail = fail * 0 + one if rule.slots.threshold is None else fail
+    fail = fail * 0 + one if passing > n else fail
     places = {value: place for place, value in enumerate(rising)}
     return CountLaws(places, fail, means, means * (one - fail), below, below + at, at * means[:, None])
 

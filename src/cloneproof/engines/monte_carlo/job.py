@@ -11,13 +11,12 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 
 from cloneproof._arrays import FloatArray, WordArray
-from cloneproof._randomness import GOLDEN, substream, uniform
+from cloneproof._randomness import GOLDEN, substream
 from cloneproof.engines.plays import plays
-from cloneproof.engines.reference import MEANS_STREAM, SESSION_STREAM, Run, simulate_run
+from cloneproof.engines.reference import MEANS_STREAM, Run, simulate_run
 from cloneproof.market.market import FullCopies, Market, Means
 from cloneproof.market.priors import Beta, Prior
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.streams import END_STREAM, last_round
 
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
 
@@ -97,12 +96,6 @@ def uniforms(streams: WordArray, index: int | WordArray) -> FloatArray:
 def run_streams(seed: int, first: int, count: int) -> WordArray:
     """Return the stream of each run: `substream(0, seed, run)`."""
     return words(np.uint64(substream(0, seed)), np.arange(first, first + count, dtype=np.uint64))
-
-
-def end_of_run(job: Job, run: int) -> int:
-    """Return the last round of a run of a market that ends at random, as its session draws it."""
-    session = substream(0, substream(0, job.seed, run, SESSION_STREAM) >> 1)
-    return last_round(job.market.horizon, uniform(substream(session, END_STREAM), 0))
 
 
 def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:

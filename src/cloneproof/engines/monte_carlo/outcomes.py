@@ -19,9 +19,9 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from cloneproof.engines.monte_carlo.blocks.falling import falling_applies, falling_outcomes
 from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.blocks.slots import (
+    falling_applies,
     slot_block_outcomes,
     slot_blocks_apply,
     slot_step_outcomes,
@@ -43,7 +43,7 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("blocks", blocks_apply, block_outcomes),
     ("slot blocks", slot_blocks_apply, slot_block_outcomes),
     ("slots", slots_apply, slot_step_outcomes),
-    ("index on slots", falling_applies, falling_outcomes),
+    ("index on slots", falling_applies, slot_block_outcomes),
     ("stepping", stepping_applies, step_outcomes),
 )
 
@@ -52,7 +52,7 @@ SLATE_KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("top arms", top_arms_apply, top_arms_outcomes),
 )  # for markets with positions, which no other kernel plays
 
-TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes, falling_outcomes)
+TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes)
 
 
 def kernel_for(job: Job) -> tuple[str, Kernel]:

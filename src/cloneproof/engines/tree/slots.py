@@ -33,6 +33,7 @@ from cloneproof.laws.means import CopiedOriginal, exact_atoms, merge_equal_means
 from cloneproof.laws.scan import scan_law
 from cloneproof.market.market import Agent, FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.slots import passing_count
 from cloneproof.mechanisms.rule import Rule, Slots
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.scores.champions import Champions
@@ -145,7 +146,7 @@ def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray
     means, pulls = np.array(list(law)), rule.explore
     counts = on_one_window([binomial(pulls, mean, FLOATS) for mean in law], 0, pulls)
     chances = np.array([*law.values()])[:, None] * counts
-    top = pulls + 1 if rule.slots.threshold is None else min(pulls + 1, max(0, math.ceil(rule.slots.threshold)))
+    top = passing_count(rule)
     passing, drawn = chances[:, top:].sum(axis=1), np.array(list(law.values()))
     reached, best = scan_law(rule.draws, chances[:, :top])
     passed = np.concatenate([[0.0], reached[:-1].cumsum()])  # times `passing`: an earlier draw of this mean has passed

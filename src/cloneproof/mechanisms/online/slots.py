@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import heapq
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from cloneproof._randomness import MASK, Stream, substream, uniform, word
 from cloneproof._schedules import Bar, next_update
-from cloneproof.mechanisms.online.levels import TICK_BITS, WAIT, Candidates, ticks
+from cloneproof.mechanisms.online.levels import ONE, WAIT, Candidates, ticks
 from cloneproof.mechanisms.online.registration import nobody_left
 from cloneproof.mechanisms.online.streams import SLOT_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
@@ -28,41 +29,47 @@ FRESH: Final = -(2.0**1000)  # rank of a fresh draw: behind untested slots, befo
 
 
 class Rank(NamedTuple):
-    """How a slot's own rewards raise its rank.
+    """How a slot's own rewards raise its rank, by pure functions of numbers, which the kernels compile too.
 
-    start   the rank of a slot without rewards
-    purse   the rewards until it can change
-    again   the probability of showing a slot once more, given everything before; None if a hidden order may decide
-    after   `after(pulls, total, reward, rank, purse, coin)` -> rank and purse after a reward: `pulls` rewards are in,
-            `total` is their sum and `reward` the last one, in ticks; `coin` is a uniform number of slot and pull
+    start        the rank of a slot without rewards
+    purse        the rewards until it is judged
+    again        the probability of showing a slot once more, given everything before; None if a hidden order may decide
+    after        `after(pulls, total, rank, *parameters)` -> rank and purse of a slot whose purse is used up, with a
+                 purse of 0 if for good: `pulls` rewards are in, and `total` is their exact sum, rounded once
+    parameters   numbers that both functions get at their ends, and the function of an index before them
+    points       `points(rank, *parameters)` -> what a click adds to the purse: a whole number, and the probability of
+                 one more; None if clicks add nothing
     """
 
     start: float
     purse: int
     again: float | None
-    after: Callable[[int, int, int, float, int, float], tuple[float, int]]
+    after: Callable[..., tuple[float, int]]
+    parameters: tuple[Any, ...]
+    points: Callable[..., tuple[int, float]] | None = None
 
 
-def first_pass(rounds: int, threshold: int | None) -> Rank:
+def first_pass(rounds: int, threshold: float | None) -> Rank:
     """Tests of so many rounds, which pass at a threshold; without one none passes, and the best count is lowest."""
+    return Rank(-math.inf, rounds, 1.0, tested, (math.inf if threshold is None else ticks(threshold) / ONE,))
 
-    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
-        passed = threshold is not None and total >= threshold
-        return (rank if pulls < rounds or passed else -total), rounds - pulls
 
-    return Rank(-math.inf, rounds, 1.0, after)
+def tested(pulls: int, total: float, rank: float, threshold: float) -> tuple[float, int]:
+    """Judge a test when all its rewards are in."""
+    return (rank if total >= threshold else -total), 0
 
 
 def falling_index(priority: Callable[..., float], parameters: tuple[float, ...]) -> Rank:
     """Minus the lowest index so far, which is updated after 1, 2, .., 32 rewards, then after each sixteenth more."""
+    return Rank(-math.inf, next_update(0), None, lowest_index, (priority, *parameters))
 
-    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
-        if purse > 1:
-            return rank, purse - 1
-        inputs = PriorityInputs(0, -math.inf, pulls, total / (pulls << TICK_BITS), 0.5, 0.5, 1)
-        return max(rank, -priority(inputs, *parameters)), next_update(pulls) - pulls
 
-    return Rank(-math.inf, next_update(0), None, after)
+def lowest_index(
+    pulls: int, total: float, rank: float, priority: Callable[..., float], *parameters: float
+) -> tuple[float, int]:
+    """Lower the index to that of all rewards so far, if that is lower."""
+    inputs = PriorityInputs(0, -math.inf, pulls, total / pulls, 0.5, 0.5, 1)
+    return max(rank, -priority(inputs, *parameters)), next_update(pulls) - pulls
 
 
 def failures(bars: Sequence[Bar]) -> Rank:
@@ -71,22 +78,42 @@ def failures(bars: Sequence[Bar]) -> Rank:
     A view costs its point, and a click earns its points, when the reward is in. So while rewards are missing a slot is
     shown on, and each further reward counts towards the attempt that runs when it arrives.
     """
-    last = len(bars) - 1
+    again = 1.0  # which slots follow each other is known once they were shown
+    return Rank(0, bars[0].stake, again, failed, (bars,), earned)
 
-    def after(pulls: int, total: int, reward: int, rank: float, purse: int, coin: float) -> tuple[float, int]:
-        bar = bars[min(int(rank), last)]
-        left = purse - 1 + (bar.whole + (coin < bar.part) if reward else 0)
-        return (rank, left) if left else (rank + 1, bars[min(int(rank) + 1, last)].stake)
 
-    return Rank(0, bars[0].stake, 1.0, after)  # which slots follow each other is known once they were shown
+def failed(pulls: int, total: float, rank: float, bars: Sequence[Bar]) -> tuple[float, int]:
+    """Count a failure, and begin the next attempt."""
+    return rank + 1, bars[min(int(rank) + 1, len(bars) - 1)].stake
+
+
+def earned(rank: float, bars: Sequence[Bar]) -> tuple[int, float]:
+    """Return the points of a click in the attempt that runs."""
+    bar = bars[min(int(rank), len(bars) - 1)]
+    return bar.whole, bar.part
 
 
 def rank_of(rule: Rule) -> Rank:
     """Return how slots are ranked under a rule."""
     slots = rule.slots
     if rule.commits:
-        return first_pass(rule.explore, None if slots.threshold is None else ticks(slots.threshold))
+        return first_pass(rule.explore, slots.threshold)
     return failures(slots.bars) if slots.bars else falling_index(rule.priority, rule.parameters)
+
+
+def passing_count(rule: Rule) -> int:
+    """Return the lowest count of coins with which a slot's test passes; more than its rounds if none does.
+
+    >>> from cloneproof import rule
+    >>> passing_count(rule("first-pass", rounds=9, threshold=6)), passing_count(rule("best-of-draws", rounds=9))
+    (6, 10)
+    """
+    judge, counts = rank_of(rule), range(rule.explore + 1)
+
+    def passes(count: int) -> bool:
+        return judge.after(rule.explore, count, judge.start, *judge.parameters)[0] == judge.start
+
+    return bisect_left(counts, True, key=passes)
 
 
 class SlotLevel(Candidates):
@@ -192,12 +219,15 @@ class SlotLevel(Candidates):
 
     def add(self, k: int, ticks: int) -> None:
         super().add(k, ticks)
-        pulls, before = self.arrived[k], self.rank[k]
-        coin = uniform(self._coins[k], pulls - 1) if self._coins and ticks else 0.0
-        rank, purse = self.judge.after(pulls, self.total[k], ticks, before, self.purse[k], coin)
+        judge, pulls, rank, purse = self.judge, self.arrived[k], self.rank[k], self.purse[k] - 1
+        if ticks and judge.points is not None:
+            whole, part = judge.points(rank, *judge.parameters)
+            purse += whole + (uniform(self._coins[k], pulls - 1) < part)
+        if not purse:
+            rank, purse = judge.after(pulls, self.total[k] / ONE, rank, *judge.parameters)
+            if (rank != self.rank[k] or not purse) and k not in self.gone:
+                heapq.heappush(self._heap, (rank, self.order[k], k))
         self.rank[k], self.purse[k] = rank, purse
-        if (rank != before or not purse) and k not in self.gone:
-            heapq.heappush(self._heap, (rank, self.order[k], k))
 
     def leave_out(self, gone: Collection[int]) -> None:
         super().leave_out(gone)

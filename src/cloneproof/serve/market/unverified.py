@@ -297,8 +297,9 @@ class PossibleBalances(PossiblePhases):
         if not now:
             self.late.add(self.shown[slot])
         if self.least > 0:  # of the first bar, which earns the least, and with coins that fall badly
-            failed, points = self.judge.after(0, 0, now and worth >= ONE, 0, self.least, 1.0)
-            self.least = 0 if failed else points
+            assert self.judge.points is not None
+            whole, _ = self.judge.points(0, *self.judge.parameters)
+            self.least += (whole if now and worth >= ONE else 0) - 1
 
 
 class Trials(PossiblePhases):

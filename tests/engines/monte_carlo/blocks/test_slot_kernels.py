@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
+from cloneproof.engines.monte_carlo.blocks.contest import SHORT, _pulls_at, nearby_index, sure_pulls
 from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_plan, slot_step_outcomes
-from cloneproof.engines.monte_carlo.blocks.successes import SHORT, _pulls_at, nearby_index, sure_pulls
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.scores.champions import Champions
 
 
@@ -60,6 +61,26 @@ def test_stepped_runs_are_those_of_the_reference(case):
 def test_runs_to_a_random_end_are_those_of_the_reference():
     for market, mechanism, copies in STEPPED[:20]:
         stepped_as_the_reference(market.with_horizon(market.horizon, "at-random"), mechanism, copies)
+
+
+def test_how_a_slot_is_judged_is_said_once(monkeypatch):
+    """Session, kernels, closed form and tree all follow tests that need one reward more."""
+    first_pass = slots.first_pass
+    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in "ab"], horizon=60)
+
+    def answers(threshold):
+        flat = cp.mechanism("reservoir", rounds=5, draws=2, threshold=threshold)
+        contest = cp.mechanism("reservoir-contest", rounds=5, draws=2, threshold=threshold, horizon=60)
+        job = Job(market, flat, full_copies(market.agents, None), 3)
+        kernels = [outcomes(job, 0, 20).payoff.tolist() for outcomes in (slot_step_outcomes, slot_block_outcomes)]
+        session = [simulate_run(market, flat, None, 3, run).payoff for run in range(20)]
+        exact = [cp.evaluate(market, made).payoff["a"].value for made in (flat, contest)]
+        return [session, *kernels, *exact]
+
+    lower, higher = answers(2), answers(4)
+    monkeypatch.setattr(slots, "first_pass", lambda rounds, threshold: first_pass(rounds, threshold + 1))
+    assert answers(3) == higher
+    assert all(one != other for one, other in zip(lower, higher, strict=True))
 
 
 def test_a_contest_with_a_fresh_draw_and_longer_turns_is_stepped_too():

@@ -1,50 +1,46 @@
-"""Mechanisms that test slots: the flat reservoir, and a contest of the agents' champions.
+"""Mechanisms on slots: one loop that shows the slot of lowest rank, compiled with the functions of a `Rank`.
 
-Tests are stepped or, if a test's count and its rewards are one draw, drawn in blocks. A contest is stepped too; while a
-champion's index is surely above the others', no index is computed. With tests in blocks and a contest by KL-UCB, so are
-the pulls that a champion has before others even if all of them fail.
+The loop is that of `mechanisms.online.slots.SlotLevel` with rewards that arrive at once: slots of all agents, ranked by
+tests, by an index or by how often they have failed a bar; or tests of each agent's own slots before a contest of their
+champions. Until a slot is judged it is shown on, so these pulls are one step: stepped to the bits of a session or, if
+their rewards and their count are one draw, a block. In a market that ends at random each run has its own length.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
+# mypy: disable-error-code="no-untyped-def,name-defined"
+# ruff: noqa: ANN001, ANN002, ANN201, ANN202, F821 (compiled functions are typed by their arguments; templates have open names)
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-import numba as nb
 import numpy as np
 
 from cloneproof._arrays import IntArray
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
-from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
-from cloneproof.engines.monte_carlo.blocks.successes import (
-    LOW,
-    MANY,
-    NEAR_ONE,
-    SHORT,
-    SURE,
-    UNKNOWN,
-    index_of,
-    nearby_index,
-    play_block,
-    play_to_success,
-    sure_pulls,
+from cloneproof.engines.monte_carlo.blocks.contest import (
+    BERNOULLI,
+    CONTENDER,
+    CONTESTS,
+    FLAT,
+    coins_at,
+    contest_rounds,
+    next_reward,
+    rounds_in_turn,
+    shows_one,
 )
+from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
 from cloneproof.engines.monte_carlo.compiling import (
-    TICK,
     average,
     compiled,
     inlined,
     plus,
-    source_stamp,
     ticks,
     times,
     uncounted,
     uniform,
     word,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes, end_of_run, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
 from cloneproof.engines.monte_carlo.runs import (
     NONE,
     ONE,
@@ -57,39 +53,44 @@ from cloneproof.engines.monte_carlo.runs import (
     first_arms,
     level_stream,
     pay,
+    rank_by_word,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, reward_at
-from cloneproof.market.rewards import bernoulli
+from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, once, specialised, with_callees
+from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.mechanisms.online.levels import ticks as ticks_of
+from cloneproof.mechanisms.online.slots import FRESH, Rank, rank_of
 from cloneproof.mechanisms.online.streams import (
-    CONTEST_PLACE,
-    EXPLORE_STREAM,
+    COIN_STREAM,
+    END_STREAM,
     FALLBACK_STREAM,
     ORDER_STREAM,
     SLOT_STREAM,
     TIE_STREAM,
+    last_round,
 )
 from cloneproof.mechanisms.scores.champions import Champions
 
-BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
-FLAT, KL, UCB = range(3)
-CONTESTS: Final = {"steady-kl-ucb": KL, "steady-ucb": UCB}
-CONTENDER: Final = np.dtype(
+SLOT: Final = np.dtype(
     [
-        ("arm", "i8"),  # the row of the champion
-        ("high", "i8"), ("low", "i8"), ("pulls", "i8"), ("index", "f8"),  # what counts in the contest, and its index
+        ("arm", "i8"), ("number", "i8"), ("steps", "i8"),  # a number of its own, and its steps so far, to name blocks
+        ("pulls", "i8"), ("high", "i8"), ("low", "i8"),  # rewards to be judged by: how many, and their exact sum
+        ("rank", "f8"), ("purse", "i8"),  # as in a session
         ("coins", "u8"),
-        ("failures", "i8"), ("level", "f8"), ("pause", "i8"),  # before the next success, its index then, and scratch
     ],
     align=True,
 )  # fmt: skip
-_COINS = np.int64(1)  # where the coins of a block of sure rewards leave its stream
+SEAT: Final = np.dtype([("word", "u8"), ("rank", "i8")], align=True)
+BAR: Final = np.dtype([("stake", "i8"), ("whole", "i8"), ("part", "f8")], align=True)  # fields of `Bar`
+ENOUGH: Final = np.int64(1 << 60)  # points, for more rounds than any run has
+MOST_STEPS: Final = 1 << 12  # of an index, in more rounds than any run has
+MOST_ATTEMPTS: Final = 1 << 40  # of a slot with points, in more rounds than can be played one by one
 LARGEST_SUM = 2.0**61  # of rewards, that an exact sum can hold
 LONGEST_END = 64  # times the mean: a geometric end from a number of 52 bits comes earlier
 FARTHEST = 9.0  # standard deviations of a Gaussian reward from a uniform number of 52 bits, at most
+_COINS = np.int64(1)  # where the coins of a block's rewards, or of their points, leave its stream
+
+_last_round = with_callees(last_round)
 
 
 class SlotPlan(NamedTuple):
@@ -97,20 +98,21 @@ class SlotPlan(NamedTuple):
 
     agents: int
     horizon: int
+    at_random: bool  # whether the horizon is the mean of a drawn end
     draws: int
-    explore: int
-    passing: bool  # whether there is a threshold, an exact sum
-    threshold_high: int
-    threshold_low: int
-    fresh: bool  # whether the fallback is a fresh draw
-    raw: bool  # whether tests sum rewards as they are
+    timetable: bool  # whether draws come in turn; else their order is drawn
+    fresh: int  # slots beside the draws: 1 if the fallback is a fresh draw
+    start: float  # rank and purse of a slot without rewards
+    purse: int
+    steps: int  # that a slot has at most
+    raw: bool  # whether rewards are judged as they are
     contest: int  # FLAT, KL or UCB
     contest_raw: bool
     after: int  # rounds of each agent before its champion's rewards count
     turns: int  # rounds of each agent before indices decide
     width: float
     quantile: Function
-    blocks: bool  # whether tests are block draws
+    blocks: bool  # whether steps are block draws
 
 
 class SlotTables(NamedTuple):
@@ -119,24 +121,31 @@ class SlotTables(NamedTuple):
     arms: ArmTable
     first: IntArray
     paid: IntArray
-    order: IntArray
+    order: IntArray  # of agents
+    seats: ArmTable  # the order of slots, if that is drawn
+    slots: ArmTable
     contenders: ArmTable
 
 
+def _most_rounds(job: Job) -> int:
+    """Return more rounds than any run has."""
+    return job.market.horizon + 1 if job.market.ends == "at-horizon" else LONGEST_END * job.market.horizon
+
+
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
-    """Return the plan of a job whose mechanism tests slots: of all agents in one timetable, or before a contest."""
-    family, rule, agent = job.market.family, mechanism.arm, mechanism.agent
-    most = job.market.horizon + 1 if job.market.ends == "at-horizon" else LONGEST_END * job.market.horizon
-    high, low = divmod(ticks_of(rule.slots.threshold or 0), 1 << TICK_BITS)
+    """Return the plan of a job whose mechanism is on slots: of all agents side by side, or before a contest."""
+    family, rule, agent, judge = job.market.family, mechanism.arm, mechanism.agent, rank_of(mechanism.arm)
+    most = _most_rounds(job)
     return SlotPlan(
         agents=len(job.market.agents),
         horizon=job.market.horizon,
+        at_random=job.market.ends == "at-random",
         draws=rule.draws,
-        explore=min(rule.explore, most),
-        passing=rule.slots.threshold is not None,
-        threshold_high=high,
-        threshold_low=low,
-        fresh=rule.slots.fallback == "draw",
+        timetable=rule.commits,
+        fresh=int(rule.commits and rule.slots.fallback == "draw"),
+        start=float(judge.start),
+        purse=min(judge.purse, most),
+        steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
         raw=not rule.binarise,
         contest=FLAT if agent is None else CONTESTS[agent.index],
         contest_raw=agent is not None and not agent.binarise,
@@ -148,140 +157,12 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
     )
 
 
-@inlined
-def next_reward(plan, arm):
-    """Return the next reward of the arm's tape."""
-    arm.pulls += 1
-    return reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls - 1))
-
-
-@inlined
-def shows_one(reward, coins, pull):
-    """Whether the coin of a reward shows 1; rewards of 0 or 1 need no draw."""
-    return reward >= 1.0 or (reward > 0.0 and uniform(coins, pull) < reward)
-
-
-@compiled
-def pull(plan, tables, a, number, pulls, coins):
-    """Pull arm a for slot `number`, whose coins are numbered from 0; return the score of the pulls."""
-    arm = tables.arms[a]
-    high, low, count = ZERO, ZERO, ZERO
-    if plan.blocks:
-        stream, bernoulli = block_stream(arm.tape, number), plan.quantile.which == BERNOULLI
-        arm.pulls += pulls
-        count = binomial(pulls, arm.mean, stream if bernoulli else word(stream, _COINS))
-        high, low = (count, ZERO) if bernoulli else times(pulls, *ticks(arm.mean))
-        pay(tables.paid, arm.agent, high, low)
-        return count, ZERO
-    for k in range(pulls):
-        reward = next_reward(plan, arm)
-        if not plan.raw and shows_one(reward, coins, k):
-            count += 1
-        if plan.quantile.which == BERNOULLI:
-            high += np.int64(reward)
-        else:
-            high, low = plus(high, low, *ticks(reward))
-    pay(tables.paid, arm.agent, high, low)
-    if plan.raw:
-        return high, low
-    return count, ZERO
-
-
 @compiled
 def drawn_arm(tables, levels, i, draw):
     """Return the arm that draw number `draw` of agent i holds."""
     first = tables.first
     draws = word(level_stream(levels, ZERO, i + 1), SLOT_STREAM)
     return first[i] + np.int64(uniform(draws, draw) * (first[i + 1] - first[i]))
-
-
-@compiled
-def coins_at(coins, i, place):
-    """Return the stream of the coins of agent i at a place, as `mechanisms.online.streams.Coins`."""
-    return word(word(word(coins, ZERO), i), place)
-
-
-@compiled
-def above(high, low, other_high, other_low):
-    """Whether a score is above another one."""
-    return high > other_high or (high == other_high and low > other_low)
-
-
-@compiled
-def passes(plan, high, low):
-    """Whether the score of a whole test reaches the threshold."""
-    return plan.passing and not above(plan.threshold_high, plan.threshold_low, high, low)
-
-
-@compiled
-def contest_rounds(plan, tables, streams):
-    """Play all rounds of a run."""
-    plan, tables = uncounted(plan), uncounted(tables)
-    contenders = tables.contenders
-    level = level_stream(streams.levels, ZERO, ZERO)
-    for i in range(plan.agents):
-        rounds = _rounds_in_turn(plan, level, i)
-        arm = scan(plan, tables, streams, np.int64(i), min(rounds, plan.after))
-        row = contenders[i]
-        row.arm, row.high, row.low, row.pulls = arm, 0, 0, 0
-        row.coins = coins_at(streams.coins, i, CONTEST_PLACE)
-        row.failures = UNKNOWN
-        for _ in range(rounds - plan.after):
-            _play(plan, tables, row)
-        if row.pulls > 0:
-            row.index = _index(plan, row)
-    if plan.horizon > plan.turns * plan.agents:
-        _contest(plan, tables, word(level, TIE_STREAM))
-
-
-@compiled
-def _rounds_in_turn(plan, level, i):
-    """Count agent i's rounds while agents take turns; the horizon may end inside a sweep, whose order is drawn."""
-    sweep = plan.horizon // plan.agents
-    if sweep >= plan.turns:
-        return plan.turns
-    stream = word(level, EXPLORE_STREAM)
-    own, before = word(word(stream, i), sweep), ZERO
-    for k in range(plan.agents):
-        other = word(word(stream, k), sweep)
-        before += other < own or (other == own and k < i)
-    return sweep + np.int64(before < plan.horizon % plan.agents)
-
-
-@compiled
-def scan(plan, tables, streams, agent, rounds):
-    """Test the draws of an agent in turn (-1: of all agents, by the schedule), then play the champion.
-
-    Returns the champion's arm, or -1 if the rounds do not suffice for the tests.
-    """
-    order, width = tables.order, plan.agents if agent < 0 else ONE
-    count, done, champion, best, best_high, best_low = plan.draws * width, ZERO, NONE, NONE, ZERO, ZERO
-    # Slot after slot, not round after round: a test's pulls are consecutive, and the first test to pass ends them all.
-    # The schedule of all agents interleaves their draws: slot s is draw s // agents of agent s % agents in the order.
-    for slot in range(count):
-        pulls = min(plan.explore, rounds - done)
-        if pulls <= 0:
-            return NONE
-        owner, draw = order[slot % width] if agent < 0 else agent, slot // width
-        a = drawn_arm(tables, streams.levels, owner, draw)
-        high, low = pull(plan, tables, a, np.int64(slot), pulls, coins_at(streams.coins, owner, 1 + draw))
-        done += pulls
-        if pulls < plan.explore:
-            return NONE
-        if passes(plan, high, low):
-            champion = a
-            break
-        if best < 0 or above(high, low, best_high, best_low):
-            best, best_high, best_low = a, high, low
-    if champion < 0:
-        champion = best
-        if plan.fresh:
-            stream = word(level_stream(streams.levels, ZERO, ZERO), FALLBACK_STREAM)
-            owner = order[np.int64(word(stream, ZERO) % np.uint64(plan.agents))] if agent < 0 else agent
-            champion = drawn_arm(tables, streams.levels, owner, plan.draws)
-    if rounds > done:
-        pull(plan, tables, champion, np.int64(count + 1), rounds - done, streams.coins)  # no coin is looked at
-    return champion
 
 
 @compiled
@@ -297,120 +178,194 @@ def order_agents(plan, order, levels):
 
 
 @compiled
-def _play(plan, tables, row):
-    """Play a round of a champion in the contest."""
-    arm = tables.arms[row.arm]
-    reward = next_reward(plan, arm)
-    high, low = ticks(reward)
-    pay(tables.paid, arm.agent, high, low)
-    if plan.contest_raw:
-        row.high, row.low = plus(row.high, row.low, high, low)
-    else:
-        row.high += np.int64(shows_one(reward, row.coins, row.pulls))
-    row.pulls += 1
+def _order_slots(plan, seats, levels):
+    """Draw the order of all slots."""
+    ties = word(level_stream(levels, ZERO, ZERO), TIE_STREAM)
+    for k in range(len(seats)):
+        seats[k].word = word(ties, np.uint64((k // plan.draws << 32) + k % plan.draws))
+    rank_by_word(seats, 0, len(seats))
 
 
 @compiled
-def _index(plan, row):
-    """Return the priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
-    mean = average(row.high, row.low, row.pulls)
-    if plan.contest == KL:
-        return index_of(mean, np.float64(row.pulls), plan.width)
-    return mean + math.sqrt(plan.width / row.pulls)
+def _open_slot(plan, tables, streams, agent, k):
+    """Draw the slot at place k of the order: of one agent, or of all (-1)."""
+    slot, level, width = tables.slots[k], level_stream(streams.levels, ZERO, ZERO), plan.agents if agent < 0 else ONE
+    number, owner, draw = k, agent, k // width
+    slot.rank, slot.purse = plan.start, plan.purse
+    if k == plan.draws * width:  # the fresh draw
+        draw, slot.rank, slot.purse = np.int64(plan.draws), FRESH, 0
+        if agent < 0:
+            owner = tables.order[np.int64(word(word(level, FALLBACK_STREAM), ZERO) % np.uint64(width))]
+    elif not plan.timetable:
+        number = tables.seats[k].rank
+        owner, draw = number // plan.draws, number % plan.draws
+    elif agent < 0:
+        owner = tables.order[k % width]
+    slot.arm = drawn_arm(tables, streams.levels, owner, draw)
+    slot.number, slot.steps, slot.pulls, slot.high, slot.low = number, 0, 0, 0, 0
+    if not plan.blocks:
+        points = word(word(level, COIN_STREAM), np.uint64((owner << 32) + draw))
+        slot.coins = coins_at(streams.coins, owner, 1 + draw) if plan.timetable else points
 
 
 @compiled
-def _contest(plan, tables, ties):
-    """Play the rounds after all turns."""
-    contenders = tables.contenders
-    leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
-    skips, draws = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
-    t = plan.turns * plan.agents
-    # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
-    # index. As long as even failures would leave the leader above it, its rewards are one draw. Low rates are played
-    # from one success to the next. Else its index is bounded, and computed only if the bound does not decide.
-    while t < plan.horizon:
-        row = contenders[leader]
-        sure = sure_pulls(plan, row, second, plan.horizon - t) if skips else ONE
-        draws += 1
-        if sure >= SHORT and (sure * row.high >= MANY * row.pulls or row.high >= LOW * row.pulls):
-            play_block(tables, row, sure, draws)
-            t += sure
-        elif skips and row.high < LOW * row.pulls:
-            t += play_to_success(plan, tables, draws, plan.horizon - t)
-            leader, second = _leader(plan, contenders, ties, t)
-            continue
+def _pull(plan, tables, slot, number, pulls, part):
+    """Pull a slot's arm: block `number` of its tape, if that is a draw.
+
+    Returns the sum to be judged by, and how many clicks earn a point more, as each does with probability `part`.
+    """
+    arm = tables.arms[slot.arm]
+    high, low, count, more = ZERO, ZERO, ZERO, ZERO
+    if plan.blocks:
+        stream, coins = block_stream(arm.tape, number), plan.quantile.which == BERNOULLI
+        arm.pulls += pulls
+        count = binomial(pulls, arm.mean, stream if coins else word(stream, _COINS))
+        if part > 0.0:
+            more = binomial(count, part, word(stream, _COINS))
+        high, low = (count, ZERO) if coins else times(pulls, *ticks(arm.mean))
+        pay(tables.paid, arm.agent, high, low)
+        return count, ZERO, more
+    for k in range(slot.pulls, slot.pulls + pulls):
+        reward = next_reward(plan, arm)
+        if not plan.raw and shows_one(reward, slot.coins, k):
+            count += 1
+            more += np.int64(part > 0.0 and uniform(slot.coins, k) < part)
+        if plan.quantile.which == BERNOULLI:
+            high += np.int64(reward)
         else:
-            _play(plan, tables, row)
-            row.failures = UNKNOWN
-            t += 1
-        if _surely_above(plan, row, second):
-            continue
-        row.index = nearby_index(plan, row.high, row.pulls, row.index) if skips else _index(plan, row)
-        if not row.index > second:
-            leader, second = _leader(plan, contenders, ties, t)
+            high, low = plus(high, low, *ticks(reward))
+    pay(tables.paid, arm.agent, high, low)
+    if plan.raw:
+        return high, low, more
+    return count, ZERO, more
 
 
 @inlined
-def _surely_above(plan, row, second):
-    """Whether the index is above another one, by a bound that takes no root, and by far more than rounding.
-
-    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB n kl(mean,
-    q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2 over the
-    smaller of p (1 - p) and q (1 - q).
-    """
-    mean = (row.high + row.low * TICK) / row.pulls
-    distance = second - mean
-    spread = 1.0
-    if plan.contest == KL:
-        spread = 2.0 * min(mean * (1.0 - mean), second * (1.0 - second))
-        if distance < 0.0 or second > NEAR_ONE:
-            return False
-    return row.pulls * distance * abs(distance) < SURE * plan.width * spread
+def _behind(slots, k, other):
+    """Whether a slot is shown after another one, which is another place of their order."""
+    return slots[k].rank > slots[other].rank or (slots[k].rank == slots[other].rank and k > other)
 
 
 @compiled
-def _leader(plan, contenders, ties, rounds):
-    """Return who plays after `rounds` rounds, and the highest index of the others."""
-    highest, second, count, leader = -np.inf, -np.inf, ZERO, ZERO
-    for i in range(plan.agents):
-        value = contenders[i].index
-        if value > highest:
-            highest, second, count, leader = value, highest, np.int64(1), np.int64(i)
-        elif value == highest:
-            second, count = value, count + 1
-        elif value > second:
-            second = value
-    if count > 1:
-        chosen = np.int64(uniform(ties, rounds) * count)
-        for i in range(plan.agents):
-            if contenders[i].index == highest:
-                if chosen == 0:
-                    return np.int64(i), second
-                chosen -= 1
-    return leader, second
+def _front(slots, count):
+    """Return the slot to show, and the one after it (the same where there is one only)."""
+    best, second = ZERO, ZERO
+    for k in range(1, count):
+        if _behind(slots, best, k):
+            best, second = np.int64(k), best
+        elif second == best or _behind(slots, second, k):
+            second = np.int64(k)
+    return best, second
 
 
-def _cached(sources: int) -> Any:  # noqa: ANN401
-    @nb.njit(cache=True, nogil=True)
-    def run_slots(plan, tables, means, run_streams, results):
-        arms, paid = tables.arms, tables.paid
+@inlined
+def show_slots(plan, tables, streams, agent, left, parameters, after, points):
+    """Show the slot of lowest rank for the rounds that are left: of one agent, or of all (-1).
+
+    Returns the arm of the one that is judged for good, or -1 if the rounds do not suffice to know it.
+    """
+    plan, tables = uncounted(plan), uncounted(tables)
+    slots, draws, second = tables.slots, plan.draws * (plan.agents if agent < 0 else ONE), ZERO
+    count, shown = draws + plan.fresh, ZERO
+    # Slots that were never shown come first, in their order, and are drawn when they are shown. Only then are slots
+    # compared. Only the rank of the one that is shown changes, and never falls, so it is shown until it is behind.
+    while True:
+        untried = shown < count
+        if untried:
+            k = shown
+            _open_slot(plan, tables, streams, agent, k)
+            shown += 1
+        else:
+            k, second = _front(slots, count)
+        slot = slots[k]
+        while True:
+            if slot.purse == 0:
+                if left > 0:
+                    _pull(plan, tables, slot, draws + 1, left, 0.0)  # no coin of these is looked at
+                return slot.arm
+            if left == 0:
+                return NONE
+            pulls, (whole, part) = min(left, slot.purse), points(slot.rank, *parameters)
+            high, low, more = _pull(plan, tables, slot, slot.number * plan.steps + slot.steps, pulls, part)
+            left -= pulls
+            slot.steps += 1
+            slot.pulls += pulls
+            slot.high, slot.low = plus(slot.high, slot.low, high, low)
+            slot.purse -= pulls
+            if whole > 0:
+                slot.purse += ENOUGH if high > ENOUGH // whole - 1 else high * whole + more
+            if slot.purse == 0:
+                total = average(slot.high, slot.low, ONE)
+                slot.rank, slot.purse = after(slot.pulls, total, slot.rank, *parameters)
+            if slot.rank > plan.start if untried else k != second and _behind(slots, k, second):
+                break
+
+
+@compiled
+def _open_run(plan, tables, streams, run_stream, means):
+    """Prepare the tables of a run for its first round; return its last one."""
+    begin_run(tables.arms, len(tables.arms), streams.tapes, means)
+    tables.paid[:] = 0
+    if not plan.timetable:
+        _order_slots(plan, tables.seats, streams.levels)
+    elif plan.contest == FLAT:
+        order_agents(plan, tables.order, streams.levels)
+    if not plan.at_random:
+        return plan.horizon
+    session = word(np.uint64(0), word(run_stream, SESSION_STREAM) >> np.uint64(1))
+    return _last_round(plan.horizon, uniform(word(session, END_STREAM), ZERO))
+
+
+def _flat(sources):
+    def run_slots(plan, tables, parameters, means, run_streams, results):
         for r in range(len(run_streams) if sources else 0):
             streams = streams_of(run_streams[r])
-            begin_run(arms, len(arms), streams.tapes, means[r])
-            paid[:] = 0
-            if plan.contest:
-                contest_rounds(plan, tables, streams)
-            else:
-                order_agents(plan, tables.order, streams.levels)
-                scan(plan, tables, streams, NONE, plan.horizon)
-            close_run(arms, paid, results, r)
+            horizon = _open_run(plan, tables, streams, run_streams[r], means[r])
+            show_slots(plan, tables, streams, NONE, horizon, parameters, after, points)
+            close_run(tables.arms, tables.paid, results, r)
 
     return run_slots
 
 
-run_slots = _cached(source_stamp())
-"""Compiled once for these sources."""
+def _before_contest(sources):
+    def run_contest(plan, tables, parameters, means, run_streams, results):
+        for r in range(len(run_streams) if sources else 0):
+            streams = streams_of(run_streams[r])
+            horizon = _open_run(plan, tables, streams, run_streams[r], means[r])
+            level = level_stream(streams.levels, ZERO, ZERO)
+            for i in range(plan.agents):
+                rounds = min(rounds_in_turn(plan, level, i, horizon), plan.after)
+                arm = show_slots(plan, tables, streams, np.int64(i), rounds, parameters, after, points)
+                tables.contenders[i].arm = arm
+            contest_rounds(plan, tables, streams, horizon)
+            close_run(tables.arms, tables.paid, results, r)
+
+    return run_contest
+
+
+def _no_points(rank, *parameters):
+    return ZERO, 0.0
+
+
+@once
+def _kernel(template: Callable[[int], Any], functions: tuple[Any, ...], index: Any) -> Any:  # noqa: ANN401
+    """Compile the loop with the functions of a rank, and with that of an index, once for all their parameters."""
+    judge, points, priority = map(with_callees, (*functions, index))
+
+    def by_index(pulls, total, rank, *parameters):
+        return judge(pulls, total, rank, priority, *parameters)
+
+    after = judge if index is None else inlined(by_index)
+    return specialised(template, functions[0].__name__, True, after=after, points=points)
+
+
+def _with_numbers(judge: Rank, contest: int) -> tuple[Any, tuple[Any, ...]]:
+    """Return the kernel of a rank, and the parameters that it reads."""
+    index = next(filter(callable, judge.parameters), None)
+    numbers = [np.array(list(each), BAR) if isinstance(each, tuple) else each for each in judge.parameters]
+    template = _before_contest if contest else _flat
+    kernel = _kernel(template, (judge.after, judge.points or _no_points), index)
+    return kernel, tuple(each for each in numbers if each is not index)
 
 
 def slots_apply(job: Job) -> bool:
@@ -435,31 +390,35 @@ def slot_blocks_apply(job: Job) -> bool:
     return one_draw and slots_apply(job) and job.mechanism.arm.binarise
 
 
-def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
-    """Play runs first, .., first + count - 1 round by round: payoffs bit for bit those of `simulate_run`.
+def falling_applies(job: Job) -> bool:
+    """Whether the job's mechanism ranks slots by the index or by bars, on coins."""
+    mechanism, rule = job.mechanism, job.mechanism.arm
+    alone = mechanism.flat and mechanism.fallback is None
+    ranked = rule.slots.falling and rule.index in ("steady-kl-ucb", "bars")
+    return alone and ranked and job.market.family.law == "coin"
 
-    A run of a market that ends at random is one with a horizon of its own.
-    """
+
+def slot_step_outcomes(job: Job, first: int, count: int, blocks: bool = False) -> Outcomes:
+    """Play runs first, .., first + count - 1 round by round: payoffs bit for bit those of `simulate_run`."""
     plan = slot_plan(job, job.mechanism, blocks)
+    kernel, parameters = _with_numbers(rank_of(job.mechanism.arm), plan.contest)
+    slots = plan.draws * (plan.agents if plan.contest == FLAT else 1) + plan.fresh
+    shown = min(slots, _most_rounds(job) // plan.purse + 2) if plan.timetable else slots
     tables = SlotTables(
         arm_table(job, plan.contest == FLAT),
         first_arms(job),
         np.zeros((plan.agents, 2), np.int64),
         np.zeros(plan.agents, np.int64),
+        np.zeros(0 if plan.timetable else slots, SEAT),
+        np.zeros(shown, SLOT),
         np.zeros(plan.agents, CONTENDER),
     )
     results = RunResults.empty(count, plan.agents)
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
-    if job.market.ends == "at-horizon":
-        run_slots(plan, tables, means, streams, results)
-    else:
-        for r in range(count):
-            own = RunResults(*(each[r : r + 1] for each in results))
-            horizon = end_of_run(job, first + r)
-            run_slots(plan._replace(horizon=horizon), tables, means[r : r + 1], streams[r : r + 1], own)
+    kernel(plan, tables, parameters, means, streams, results)
     return results.outcomes(job.market.share)
 
 
 def slot_block_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play the same runs with tests from block draws: the same law, other rewards."""
+    """Play the same runs with steps from block draws: the same law, other rewards."""
     return slot_step_outcomes(job, first, count, blocks=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.slots import CONTESTS, KL
+from cloneproof.engines.monte_carlo.blocks.contest import CONTESTS, KL
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms

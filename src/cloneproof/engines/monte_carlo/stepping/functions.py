@@ -81,6 +81,19 @@ def floats_of(rule: Rule) -> tuple[float, ...] | None:
     return own if len(own) <= MOST_FLOATS and all(isinstance(value, float) for value in own) else None
 
 
+def specialised(template: Callable[[int], Any], name: str, kept: bool, **functions: Any) -> Any:
+    """Compile what the template makes, when first needed, with these functions for its global names.
+
+    Kept on disk if said so: the closure, which is part of the key, has only the stamp of the sources.
+    """
+    made = template(source_stamp())
+    copy = FunctionType(
+        made.__code__, {**made.__globals__, **functions}, made.__name__, made.__defaults__, made.__closure__
+    )
+    copy.__qualname__ = f"{made.__name__}_{name}"
+    return nb.njit(nogil=True, cache=kept)(copy)
+
+
 class RuleFunctions(NamedTuple):
     """What code is specialised by: the functions of a rule, and the parameters that are constants of it.
 
@@ -135,16 +148,8 @@ class RuleFunctions(NamedTuple):
         return inlined(function)
 
     def specialised(self, template: Callable[[int], Any], **functions: Any) -> Any:
-        """Compile what the template makes, when first needed, with these functions for its global names.
-
-        Kept on disk for a built-in rule: the closure, which is part of the key, has only the stamp of the sources.
-        """
-        made = template(source_stamp())
-        copy = FunctionType(
-            made.__code__, {**made.__globals__, **functions}, made.__name__, made.__defaults__, made.__closure__
-        )
-        copy.__qualname__ = f"{made.__name__}_{self.name}"
-        return nb.njit(nogil=True, cache=self.built_in)(copy)
+        """Compile what the template makes for this rule."""
+        return specialised(template, self.name, self.built_in, **functions)
 
 
 class NativeFunction(NamedTuple):

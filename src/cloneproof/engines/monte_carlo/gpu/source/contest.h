@@ -77,7 +77,7 @@ DEVICE double contest_index(const Plan& plan, u64 score) {
     return plan.contest_kl ? kl_upper_bound(mean, pulls, plan.c) : mean + sqrt(plan.c / pulls);
 }
 
-// Whether an index is above another one by far more than it is rounded; see blocks/slots.py.
+// Whether an index is above another one by far more than it is rounded; see blocks/contest.py.
 DEVICE bool surely_above(const Plan& plan, u64 score, double second) {
     double pulls = (double)low_half(score), mean = (double)high_half(score) / pulls, distance = second - mean;
     if (low_half(score) == 0) return false;

@@ -1,4 +1,8 @@
-"""Contest of champions by steady KL-UCB, from one success to the next.
+"""Contest of the agents' champions, by fresh rewards of each: steady KL-UCB or steady UCB.
+
+Rounds are stepped; while a champion's index is surely above the others', no index is computed. With blocks and KL-UCB,
+the pulls that a champion has before others even if all of them fail are one draw, and low rates are played from one
+success to the next.
 
 As long as a champion fails, its index falls along a known path. So draw how many times each one fails before its next
 success, and at which index that will be (its level). The first success of all is that of the highest level: by then the
@@ -11,16 +15,41 @@ and not yet played stay as they are, since waiting times for a success have no m
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
-from cloneproof.engines.monte_carlo.compiling import compiled, uniform
-from cloneproof.engines.monte_carlo.runs import NONE, ONE, ZERO, pay
-from cloneproof.engines.monte_carlo.stepping.functions import with_callees
+from cloneproof.engines.monte_carlo.compiling import (
+    TICK,
+    average,
+    compiled,
+    inlined,
+    plus,
+    ticks,
+    uncounted,
+    uniform,
+    word,
+)
+from cloneproof.engines.monte_carlo.runs import NONE, ONE, ZERO, level_stream, pay
+from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, reward_at, with_callees
+from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
+from cloneproof.mechanisms.online.streams import CONTEST_PLACE, EXPLORE_STREAM, TIE_STREAM
 
+BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
+FLAT, KL, UCB = range(3)
+CONTESTS: Final = {"steady-kl-ucb": KL, "steady-ucb": UCB}
+CONTENDER: Final = np.dtype(
+    [
+        ("arm", "i8"),  # the row of the champion
+        ("high", "i8"), ("low", "i8"), ("pulls", "i8"), ("index", "f8"),  # what counts in the contest, and its index
+        ("coins", "u8"),
+        ("failures", "i8"), ("level", "f8"), ("pause", "i8"),  # before the next success, its index then, and scratch
+    ],
+    align=True,
+)  # fmt: skip
 SURE = 1.0 - 1e-7
 SHORT = 8  # pulls: fewer are stepped
 NEAR_ONE = 0.999  # beyond it rounding may hide a difference
@@ -32,6 +61,152 @@ LONGEST = np.int64(1 << 40)  # failures, more than any run has
 HALVINGS = 60  # to find the level of the last round
 
 index_of = with_callees(kl_upper_bound)
+
+
+@inlined
+def next_reward(plan, arm):
+    """Return the next reward of the arm's tape."""
+    arm.pulls += 1
+    return reward_at(plan.quantile, arm.mean, uniform(arm.tape, arm.pulls - 1))
+
+
+@inlined
+def shows_one(reward, coins, pull):
+    """Whether the coin of a reward shows 1; rewards of 0 or 1 need no draw."""
+    return reward >= 1.0 or (reward > 0.0 and uniform(coins, pull) < reward)
+
+
+@compiled
+def coins_at(coins, i, place):
+    """Return the stream of the coins of agent i at a place, as `mechanisms.online.streams.Coins`."""
+    return word(word(word(coins, ZERO), i), place)
+
+
+@compiled
+def contest_rounds(plan, tables, streams, horizon):
+    """Play the rounds of all champions from the one on that counts, once they are known."""
+    plan, tables = uncounted(plan), uncounted(tables)
+    contenders = tables.contenders
+    level = level_stream(streams.levels, ZERO, ZERO)
+    for i in range(plan.agents):
+        row = contenders[i]
+        row.high, row.low, row.pulls, row.failures = 0, 0, 0, UNKNOWN
+        row.coins = coins_at(streams.coins, i, CONTEST_PLACE)
+        for _ in range(rounds_in_turn(plan, level, i, horizon) - plan.after):
+            _play(plan, tables, row)
+        if row.pulls > 0:
+            row.index = _index(plan, row)
+    if horizon > plan.turns * plan.agents:
+        _contest(plan, tables, word(level, TIE_STREAM), horizon)
+
+
+@compiled
+def rounds_in_turn(plan, level, i, horizon):
+    """Count agent i's rounds while agents take turns; the horizon may end inside a sweep, whose order is drawn."""
+    sweep = horizon // plan.agents
+    if sweep >= plan.turns:
+        return plan.turns
+    stream = word(level, EXPLORE_STREAM)
+    own, before = word(word(stream, i), sweep), ZERO
+    for k in range(plan.agents):
+        other = word(word(stream, k), sweep)
+        before += other < own or (other == own and k < i)
+    return sweep + np.int64(before < horizon % plan.agents)
+
+
+@compiled
+def _play(plan, tables, row):
+    """Play a round of a champion in the contest."""
+    arm = tables.arms[row.arm]
+    reward = next_reward(plan, arm)
+    high, low = ticks(reward)
+    pay(tables.paid, arm.agent, high, low)
+    if plan.contest_raw:
+        row.high, row.low = plus(row.high, row.low, high, low)
+    else:
+        row.high += np.int64(shows_one(reward, row.coins, row.pulls))
+    row.pulls += 1
+
+
+@compiled
+def _index(plan, row):
+    """Return the priority of `steady_kl_ucb` or `steady_ucb` after some pulls."""
+    mean = average(row.high, row.low, row.pulls)
+    if plan.contest == KL:
+        return index_of(mean, np.float64(row.pulls), plan.width)
+    return mean + math.sqrt(plan.width / row.pulls)
+
+
+@compiled
+def _contest(plan, tables, ties, horizon):
+    """Play the rounds after all turns."""
+    contenders = tables.contenders
+    leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
+    skips, draws = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
+    t = plan.turns * plan.agents
+    # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
+    # index. As long as even failures would leave the leader above it, its rewards are one draw. Low rates are played
+    # from one success to the next. Else its index is bounded, and computed only if the bound does not decide.
+    while t < horizon:
+        row = contenders[leader]
+        sure = sure_pulls(plan, row, second, horizon - t) if skips else ONE
+        draws += 1
+        if sure >= SHORT and (sure * row.high >= MANY * row.pulls or row.high >= LOW * row.pulls):
+            _play_block(tables, row, sure, draws)
+            t += sure
+        elif skips and row.high < LOW * row.pulls:
+            t += _play_to_success(plan, tables, draws, horizon - t)
+            leader, second = _leader(plan, contenders, ties, t)
+            continue
+        else:
+            _play(plan, tables, row)
+            row.failures = UNKNOWN
+            t += 1
+        if _surely_above(plan, row, second):
+            continue
+        row.index = nearby_index(plan, row.high, row.pulls, row.index) if skips else _index(plan, row)
+        if not row.index > second:
+            leader, second = _leader(plan, contenders, ties, t)
+
+
+@inlined
+def _surely_above(plan, row, second):
+    """Whether the index is above another one, by a bound that takes no root, and by far more than rounding.
+
+    It is if the other one, q, is within the bonus: for steady UCB n (q - mean)^2 < width; for steady KL-UCB n kl(mean,
+    q) < width, where kl(p, q) is the integral of (x - p) / (x (1 - x)) from p to q, at most (q - p)^2 / 2 over the
+    smaller of p (1 - p) and q (1 - q).
+    """
+    mean = (row.high + row.low * TICK) / row.pulls
+    distance = second - mean
+    spread = 1.0
+    if plan.contest == KL:
+        spread = 2.0 * min(mean * (1.0 - mean), second * (1.0 - second))
+        if distance < 0.0 or second > NEAR_ONE:
+            return False
+    return row.pulls * distance * abs(distance) < SURE * plan.width * spread
+
+
+@compiled
+def _leader(plan, contenders, ties, rounds):
+    """Return who plays after `rounds` rounds, and the highest index of the others."""
+    highest, second, count, leader = -np.inf, -np.inf, ZERO, ZERO
+    for i in range(plan.agents):
+        value = contenders[i].index
+        if value > highest:
+            highest, second, count, leader = value, highest, np.int64(1), np.int64(i)
+        elif value == highest:
+            second, count = value, count + 1
+        elif value > second:
+            second = value
+    if count > 1:
+        chosen = np.int64(uniform(ties, rounds) * count)
+        for i in range(plan.agents):
+            if contenders[i].index == highest:
+                if chosen == 0:
+                    return np.int64(i), second
+                chosen -= 1
+    return leader, second
 
 
 @compiled
@@ -76,7 +251,7 @@ def _pulls_at(plan, successes, level):
 
 
 @compiled
-def play_to_success(plan, tables, draw, left):
+def _play_to_success(plan, tables, draw, left):
     """Play to the next success of any champion, or to the end of `left` rounds; return the number of rounds."""
     contenders, best, level = tables.contenders, NONE, -1.0
     for i in range(plan.agents):
@@ -196,7 +371,7 @@ def sure_pulls(plan, row, second, most):
 
 
 @compiled
-def play_block(tables, row, pulls, block):
+def _play_block(tables, row, pulls, block):
     """Play rounds of a champion: their rewards are one draw, and are its coins."""
     arm = tables.arms[row.arm]
     count = binomial(pulls, arm.mean, block_stream(row.coins, block))
