@@ -10,8 +10,8 @@ AGENTS = [cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.5))]
 PLAIN, PAGES = (cp.Market(AGENTS, horizon=64, positions=places) for places in (None, (1, 0.5)))
 ONE_OF_EACH = (  # a mechanism for each file that the compiler keeps
     (PLAIN, "ucb1"), (PLAIN, "h-ucb"), (PLAIN, "prior-independent-etc"), (PLAIN, "reservoir"),
-    (PLAIN, "reservoir-index"), (PLAIN, "epsilon-greedy"), (PLAIN, "thompson"), (PLAIN, "kl-ucb"),
-    (PAGES, "reservoir"), (PAGES, "ucb1"),
+    (PLAIN, "reservoir-contest"), (PLAIN, "reservoir-index"), (PLAIN, "reservoir-bars"), (PLAIN, "epsilon-greedy"),
+    (PLAIN, "thompson"), (PLAIN, "kl-ucb"), (PAGES, "reservoir"), (PAGES, "ucb1"),
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.mechanisms.online import slots
-from cloneproof.mechanisms.online.levels import ONE, ticks
+from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.mechanisms.online.slots import FRESH, SlotLevel, rank_of
 
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
@@ -38,7 +38,7 @@ class OwnRewards:
             whole, part = judge.points(before, *judge.parameters)
             self.purse += whole + (uniform(self.coins, self.pulls - 1) < part)
         if self.purse == 0:
-            self.rank, self.purse = judge.after(self.pulls, self.total / ONE, before, *judge.parameters)
+            self.rank, self.purse = judge.judged(self.pulls, self.total, before)
         return self.rank >= before
 
 
@@ -71,6 +71,15 @@ def follows_ranks(mechanism, seed, late):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_slot_of_lowest_rank_is_shown_and_ranks_are_their_own_and_never_fall(name, late):
     assert all(follows_ranks(MECHANISMS[name], seed, late) for seed in range(8))
+
+
+def test_a_sum_that_misses_the_threshold_by_less_than_a_float_shows_misses_it():
+    """Ten rewards of 0.7 are a little less than 7, since 0.7 is; their sum as a float is 7."""
+    judge = rank_of(MECHANISMS["sums"].arm)._replace(origin=ticks(7.0))
+    assert 10 * ticks(0.7) < ticks(7.0)
+    assert 10 * ticks(0.7) / ticks(1.0) == 7.0
+    assert judge.judged(10, 10 * ticks(0.7), judge.start)[0] > judge.start
+    assert judge.judged(10, ticks(7.0), judge.start)[0] == judge.start
 
 
 def another_falls_back(self, k, worth):

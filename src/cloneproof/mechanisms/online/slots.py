@@ -5,7 +5,7 @@ shown, ties in an order of all slots that depends on no reward. Neither draws no
 arms are registered; the theorems on slots rest on this (docs/textbook/reservoir.md, index-on-slots.md,
 bars-on-slots.md). What is a mechanism's own is how rewards raise a rank, a `Rank`:
 
-    first pass       minus the count of a test that failed; a slot whose test passed stays where untested ones are
+    first pass       what a test that failed lacks; a slot whose test passed stays where untested ones are
     falling index    minus the lowest index that the slot has had
     bars             how often its points have been used up
 """
@@ -35,10 +35,12 @@ class Rank(NamedTuple):
     purse        the rewards until it is judged
     again        the probability of showing a slot once more, given everything before; None if a hidden order may decide
     after        `after(pulls, total, rank, *parameters)` -> rank and purse of a slot whose purse is used up, with a
-                 purse of 0 if for good: `pulls` rewards are in, and `total` is their exact sum, rounded once
+                 purse of 0 if for good: `pulls` rewards are in, and `total` is their sum
     parameters   numbers that both functions get at their ends, and the function of an index before them
     points       `points(rank, *parameters)` -> what a click adds to the purse: a whole number, and the probability of
                  one more; None if clicks add nothing
+    origin       what `total` is counted from, in ticks: sums are exact, and rounded only when counted from there, so
+                 that none passes a threshold by rounding
     """
 
     start: float
@@ -47,16 +49,22 @@ class Rank(NamedTuple):
     after: Callable[..., tuple[float, int]]
     parameters: tuple[Any, ...]
     points: Callable[..., tuple[int, float]] | None = None
+    origin: int = 0
+
+    def judged(self, pulls: int, total: int, rank: float) -> tuple[float, int]:
+        """Return rank and purse of a slot whose purse is used up, after rewards of this sum in ticks."""
+        return self.after(pulls, (total - self.origin) / ONE, rank, *self.parameters)
 
 
 def first_pass(rounds: int, threshold: float | None) -> Rank:
     """Tests of so many rounds, which pass at a threshold; without one none passes, and the best count is lowest."""
-    return Rank(-math.inf, rounds, 1.0, tested, (math.inf if threshold is None else ticks(threshold) / ONE,))
+    least, origin = (math.inf, 0) if threshold is None else (0.0, ticks(threshold))
+    return Rank(-math.inf, rounds, 1.0, tested, (least,), origin=origin)
 
 
-def tested(pulls: int, total: float, rank: float, threshold: float) -> tuple[float, int]:
-    """Judge a test when all its rewards are in."""
-    return (rank if total >= threshold else -total), 0
+def tested(pulls: int, total: float, rank: float, least: float) -> tuple[float, int]:
+    """Judge a test when all its rewards are in: it passes with the least total."""
+    return (rank if total >= least else -total), 0
 
 
 def falling_index(priority: Callable[..., float], parameters: tuple[float, ...]) -> Rank:
@@ -111,7 +119,7 @@ def passing_count(rule: Rule) -> int:
     judge, counts = rank_of(rule), range(rule.explore + 1)
 
     def passes(count: int) -> bool:
-        return judge.after(rule.explore, count, judge.start, *judge.parameters)[0] == judge.start
+        return judge.judged(rule.explore, count * ONE, judge.start)[0] == judge.start
 
     return bisect_left(counts, True, key=passes)
 
@@ -224,7 +232,7 @@ class SlotLevel(Candidates):
             whole, part = judge.points(rank, *judge.parameters)
             purse += whole + (uniform(self._coins[k], pulls - 1) < part)
         if not purse:
-            rank, purse = judge.after(pulls, self.total[k] / ONE, rank, *judge.parameters)
+            rank, purse = judge.judged(pulls, self.total[k], rank)
             if (rank != self.rank[k] or not purse) and k not in self.gone:
                 heapq.heappush(self._heap, (rank, self.order[k], k))
         self.rank[k], self.purse[k] = rank, purse

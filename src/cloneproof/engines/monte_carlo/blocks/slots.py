@@ -59,6 +59,7 @@ from cloneproof.engines.monte_carlo.runs import (
 from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, Function, once, specialised, with_callees
 from cloneproof.engines.reference import SESSION_STREAM
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.mechanisms.online.slots import FRESH, Rank, rank_of
 from cloneproof.mechanisms.online.streams import (
     COIN_STREAM,
@@ -104,6 +105,8 @@ class SlotPlan(NamedTuple):
     fresh: int  # slots beside the draws: 1 if the fallback is a fresh draw
     start: float  # rank and purse of a slot without rewards
     purse: int
+    origin_high: int  # what its sum is counted from
+    origin_low: int
     steps: int  # that a slot has at most
     raw: bool  # whether rewards are judged as they are
     contest: int  # FLAT, KL or UCB
@@ -135,7 +138,7 @@ def _most_rounds(job: Job) -> int:
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
     """Return the plan of a job whose mechanism is on slots: of all agents side by side, or before a contest."""
     family, rule, agent, judge = job.market.family, mechanism.arm, mechanism.agent, rank_of(mechanism.arm)
-    most = _most_rounds(job)
+    most, origin = _most_rounds(job), divmod(judge.origin, 1 << TICK_BITS)
     return SlotPlan(
         agents=len(job.market.agents),
         horizon=job.market.horizon,
@@ -145,6 +148,8 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         fresh=int(rule.commits and rule.slots.fallback == "draw"),
         start=float(judge.start),
         purse=min(judge.purse, most),
+        origin_high=origin[0],
+        origin_low=origin[1],
         steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
         raw=not rule.binarise,
         contest=FLAT if agent is None else CONTESTS[agent.index],
@@ -295,8 +300,8 @@ def show_slots(plan, tables, streams, agent, left, parameters, after, points):
             if whole > 0:
                 slot.purse += ENOUGH if high > ENOUGH // whole - 1 else high * whole + more
             if slot.purse == 0:
-                total = average(slot.high, slot.low, ONE)
-                slot.rank, slot.purse = after(slot.pulls, total, slot.rank, *parameters)
+                high, low = plus(slot.high, slot.low, -plan.origin_high, -plan.origin_low)
+                slot.rank, slot.purse = after(slot.pulls, average(high, low, ONE), slot.rank, *parameters)
             if slot.rank > plan.start if untried else k != second and _behind(slots, k, second):
                 break
 
