@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many pr
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
         prove reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
-        board-data docs test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
+        board-data docs error-table test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
 # Byte code is written on first use: compiling all of it beforehand takes longer than the rest of an installation.
@@ -82,6 +82,10 @@ docs: $(INSTALLED)
 # Compiled once and kept beside the sources, or every process of the tests would compile them for itself.
 kernels: $(INSTALLED)
 	$(BIN)/python tests/support/compile_kernels.py
+
+# Every bad call of tests/errors/*.txt with the sentence that it gets today; a review reads the difference.
+error-table: $(INSTALLED)
+	PYTHONPATH=tests $(BIN)/python tests/support/error_table.py
 
 check-engines: $(INSTALLED)
 	CLONEPROOF_LONG=1 CLONEPROOF_EXAMPLES=400 $(BIN)/python -m pytest -n 2 tests/engines/test_engines_agree.py

@@ -92,10 +92,3 @@ def test_an_own_policy_that_can_be_gamed_fails_with_the_same_words_each_time():
             assert_clone_proof(Lottery, SHOPS, tolerance=0.1, allow_undecided=True, search=QUICK)
         messages.add(str(failure.value))
     assert len(messages) == 1
-
-
-def test_bad_input_is_no_failed_assertion():
-    with pytest.raises(cp.errors.MechanismError, match="unknown mechanism 'ucb2'"):
-        assert_clone_proof("ucb2", MARKET)
-    with pytest.raises(cp.errors.MarketFileError, match="expected a readable market file"):
-        assert_clone_proof("ucb1", "nowhere.toml")

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import pytest
 from jsonschema_rs import Draft202012Validator
 
 from cloneproof._data import Data, columns_of, to_data
@@ -57,15 +56,3 @@ def test_the_schema_takes_what_is_written_and_nothing_else():
         assert not checker.is_valid(data | {"twice": "6"})
         assert not checker.is_valid(data | {"number": 3})
         assert not checker.is_valid({key: value for key, value in data.items() if key != "name"})
-
-
-def test_a_key_that_nothing_declares_is_an_error():
-    @dataclass(frozen=True)
-    class Wrong(Data):
-        keys_of_data = ("nmae",)
-        name: str
-
-    with pytest.raises(AttributeError, match="nmae"):
-        Wrong("a").to_dict()
-    with pytest.raises(KeyError, match="nmae"):
-        Definitions().of_type(Wrong)

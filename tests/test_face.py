@@ -43,11 +43,6 @@ def test_every_name_is_shown_to_a_newcomer(name):
     assert any(re.search(rf"\bcp\.{name}\b", page.read_text(encoding="utf-8")) for page in pages), name
 
 
-def test_what_never_was_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'cloneproof' has no attribute 'audits'"):
-        cp.audits  # noqa: B018
-
-
 def test_the_symbols_of_the_bounds_stand_in_one_place():
     words = {word for line in cp.bounds.__doc__.splitlines() if line[:4] == "    " for word in line[4:19].split()}
     for name in cp.bounds.__all__:

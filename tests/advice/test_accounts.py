@@ -5,7 +5,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.advice.regret import SamplingBudget
-from cloneproof.errors import CloneproofError
 from cloneproof.report.advice_words import account_sentence
 from support.advised import advised
 
@@ -59,5 +58,3 @@ def test_cheap_accounts_rank_by_the_larger_of_regret_and_gain():
     assert "only identity checks help" in account_sentence(found)
     assert account_sentence(found) in " ".join(str(found).split())
     assert found.to_dict()["accounts"] == "cheap"
-    with pytest.raises(CloneproofError, match="accounts"):
-        cp.recommend(market, accounts="free")

@@ -112,11 +112,6 @@ def test_what_there_is_no_time_for_is_said(processes):
     assert str(rows).count("No time was left for it; give more seconds") == 2
 
 
-def test_an_unknown_name_is_one_sentence():
-    with pytest.raises(cp.errors.MechanismError, match="did you mean 'reservoir'"):
-        cp.compare(CREATORS, ["reservior"])
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupt_keeps_the_rows_that_are_done(processes):
     def stop(done, total, what):

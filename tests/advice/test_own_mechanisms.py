@@ -2,8 +2,6 @@
 
 import math
 
-import pytest
-
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from support.black_box_policies import InTurn
@@ -27,10 +25,6 @@ def test_a_comparison_with_an_own_rule_and_a_policy(monkeypatch):
     assert told[-1][:2] == (3, 3)
     assert [row.verdict for row in rows[1:]] == ["exploitable", "exploitable"]
     assert all(row.relative_gain > 0.3 and math.isfinite(row.regret.value) for row in rows[1:])
-    with pytest.raises(cp.errors.MechanismError, match="name of its own"):
-        cp.compare(MARKET, ["etc"], own={"ucb1": OWN["mine"]})
-    with pytest.raises(cp.errors.MechanismError, match="a mechanism or a black box"):
-        cp.compare(MARKET, ["etc"], own={"mine": "etc"})
 
 
 def test_a_recommendation_says_why_it_is_not_ones_own():
@@ -44,24 +38,3 @@ def test_a_recommendation_says_why_it_is_not_ones_own():
     assert advised.others["mine"].startswith("exploitable")
     assert advised.others["box"].startswith("exploitable")
     assert "kept" in [each.name for each in advised.ranked]  # uniform among agents: copies do not pay
-
-
-class Broken:
-    """A policy with a fault of its own."""
-
-    def __init__(self, view):
-        self.rounds = 0
-
-    def select(self):
-        self.rounds += 1
-        return [0] * 3 if self.rounds > 5 else 0  # an arm that is none
-
-    def update(self, arm, reward):
-        pass
-
-
-@pytest.mark.parametrize("ask", [cp.compare, cp.recommend])
-def test_a_policy_at_fault_is_not_a_line_of_the_answer(ask):
-    names = {"names": ["uniform-etc"]} if ask is cp.compare else {}
-    with pytest.raises(cp.errors.EngineError, match="Broken"):
-        ask(MARKET, own={"mine": cp.BlackBox(Broken)}, search=cp.Search(seconds=2), **names)

@@ -93,10 +93,6 @@ def test_segments_in_which_rates_are_the_same_share_one_answer(advised):
 def test_a_declared_market_has_segments_too():
     market = declared_market(3, 2, 1000, rates=cp.LogOdds(0.03, 0.5, 0.35), segments=SEGMENTS)
     assert market.segment("code").horizon == 500
-    with pytest.raises(MarketError, match="in segment 'rare'"):
-        cp.recommend(agents=3, originals=2, horizon=100, values=(0.1, 0.2), segments={"rare": 0.01, "usual": 0.99})
-    with pytest.raises(MarketError, match="no drift or arrivals in a market with segments"):
-        cp.recommend(agents=3, originals=2, horizon=100, values=(0.1, 0.2), segments=SEGMENTS, drift=50)
 
 
 def test_compare_audits_the_total():

@@ -115,8 +115,3 @@ def test_an_unfinished_search_says_so():
     found = cp.equilibrium(CREATORS, cp.mechanism("etc", market=CREATORS), max_copies=8, steps=1)
     assert found.status == "unfinished"
     assert found.largest_incentive > 0.01
-
-
-def test_what_is_neither_exact_nor_sampled_says_how_to_sample():
-    with pytest.raises(cp.errors.EngineError, match="runs=200"):
-        cp.equilibrium(CREATORS, cp.mechanism("thompson"))

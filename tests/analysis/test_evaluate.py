@@ -1,7 +1,5 @@
 """The choice of an engine, its notes, samples and what stops them, and what is refused."""
 
-import pytest
-
 import cloneproof as cp
 
 PRIOR = cp.Discrete([0.25, 0.75], [0.5, 0.5])
@@ -80,10 +78,3 @@ def test_budget_and_interrupts():
     interrupted = cp.evaluate(COINS, UCB, engine="monte-carlo", search=cp.Search(runs=10**6), progress=stop)
     assert interrupted.partial
     assert interrupted.notes[-1].startswith("interrupted: partial result of")
-
-
-@pytest.mark.parametrize("options", [{"confidence": 1.0}, {"threads": 0}])
-@pytest.mark.parametrize("engine", ["auto", "monte-carlo", "tree"])
-def test_bad_input_is_one_sentence_whatever_the_engine(options, engine):
-    with pytest.raises(cp.errors.EngineError, match=r"^expected .* got "):
-        cp.evaluate(COINS, UCB, engine=engine, **options)

@@ -10,7 +10,6 @@ from cloneproof.analysis.deviations import Split
 from cloneproof.analysis.gain import exact_gain, exact_payoffs
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.errors import CertificateError, EngineError
 from cloneproof.market.market import full_copies
 
 COIN = cp.Discrete([0.2, 0.8], [0.5, 0.5])
@@ -178,11 +177,3 @@ def test_a_sampled_verdict_is_replayed_and_an_exact_one_has_no_certificate(tmp_p
     assert not cp.verify(tmp_path / "record.json", market=cp.Market(agents, 60, segments={"code": 1})).replayed
     exact = cp.audit(market, cp.mechanism("etc", arm_rounds=2))
     assert exact.verdict == "exploitable"
-    with pytest.raises(CertificateError, match="without segments"):
-        cp.write_certificate(exact, tmp_path / "certificate.json")
-
-
-def test_what_needs_a_joint_law_is_refused_in_one_sentence():
-    for asked in ({"opponents": "any"}, {"also": ("informed",)}):
-        with pytest.raises(EngineError, match="in a market with segments"):
-            cp.audit(MARKET, ETC, **asked)

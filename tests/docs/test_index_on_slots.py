@@ -216,8 +216,6 @@ def test_the_ceiling_at_click_rates():
     assert index_gain_ceiling([0.02, 0.08], draws=12, constant=1.5, horizon=10**6) == 0
     assert index_gain_ceiling([0.05, 0.05, 0.05], draws=12, constant=1.5, horizon=10**6) == 0
     assert index_gain_ceiling([0.02, 0.04, 0.1], draws=9, constant=1.5, horizon=2000) < 0.01
-    with pytest.raises(CloneproofError, match="means"):
-        index_gain_ceiling([], draws=3, constant=1.0, horizon=9)
 
 
 def small_market(**options):
@@ -264,8 +262,6 @@ def test_a_session_that_ends_at_random_is_saved_and_refuses_more():
 def test_a_market_file_keeps_the_random_end():
     market = small_market(ends="at-random")
     assert market_from_toml(market_to_toml(market)) == market
-    with pytest.raises(CloneproofError, match="ends"):
-        small_market(ends="never")
 
 
 def test_verdicts_by_the_theorem_and_by_the_ceiling():
@@ -365,17 +361,6 @@ def test_a_ceiling_for_a_continuous_prior_is_proven_for_three_originals():
     assert proven
     assert not computed
     assert 0 < quick < most < 0.1
-
-
-def test_what_takes_no_random_end_says_so():
-    market, made = small_market(ends="at-random"), cp.mechanism("reservoir-index", draws=2, constant=1.0)
-    for asked in (
-        lambda: cp.audit(market, cp.mechanism("ucb1")),
-        lambda: cp.evaluate(market, made, engine="tree"),
-        lambda: cp.evaluate(market, made, engine="closed-form"),
-    ):
-        with pytest.raises(CloneproofError, match=r"end|index that may rise"):
-            asked()
 
 
 def test_slots_without_rewards_are_played_first():

@@ -170,18 +170,6 @@ def test_a_killed_worker_of_a_command_is_one_sentence_and_no_fault_of_ours(monke
     assert "fault of cloneproof" not in done.stderr
 
 
-def test_whatever_a_policy_says_the_error_is_one_line():
-    class Talker(Greedy):
-        @property
-        def select(self):
-            raise RuntimeError("one\ntwo " + "x" * 1000)
-
-    with pytest.raises(BlackBoxError) as caught:
-        black_box_run(MARKET, BlackBox(Talker))
-    assert "RuntimeError: one two xxx" in str(caught.value)
-    assert len(str(caught.value)) < 400
-
-
 def test_ctrl_c_is_not_the_policys_fault():
     def interrupt():
         raise KeyboardInterrupt
@@ -265,23 +253,6 @@ def test_what_is_not_known_yet_is_not_proven():
     assert (nothing.error, nothing.kind) == (240.0, "confidence")
 
 
-def test_a_policy_must_be_fresh_and_whole():
-    kept = Greedy(View({"ana": 3, "bo": 1}, 30, 0))
-    with pytest.raises(BlackBoxError, match="a fresh policy for each run"):
-        black_box_outcomes(job_of(BlackBox(lambda view: kept)), 0, 2)
-    with pytest.raises(BlackBoxError, match=r"select\(\) and update"):
-        black_box_run(MARKET, BlackBox(lambda view: view))
-
-
-@pytest.mark.parametrize(
-    "options", [{"factory": 3}, {"factory": Greedy, "name": 3}, {"factory": Greedy, "call_limit": 0},
-                {"factory": Greedy, "call_limit": float("nan")}, {"factory": Greedy, "call_limit": True}],
-)  # fmt: skip
-def test_a_box_that_makes_no_sense(options):
-    with pytest.raises(EngineError, match=r"expected .* got"):
-        BlackBox(**options)
-
-
 def test_the_view_holds_nothing_private():
     view = View({"ana": 2, "bo": 1}, 30, 7)
     assert view.owner == ("ana", "ana", "bo")
@@ -338,19 +309,6 @@ def _check_seeds(boxes):
         assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(job, 0, 2))
     sent = pickle.loads(pickle.dumps(job))
     assert same(black_box_outcomes(job, 0, 2), black_box_outcomes(sent, 0, 2))
-
-
-def test_adapters_refuse_what_is_not_theirs():
-    bandit = pytest.importorskip("river.bandit", reason="river is not installed")
-    mab = pytest.importorskip("mabwiser.mab", reason="mabwiser is not installed")
-    for wrong in (bandit.UCB, "UCB", Greedy):
-        with pytest.raises(EngineError, match="a policy of river"):
-            adapters.river(wrong)
-    for wrong in (mab.LearningPolicy.UCB1, "UCB1", mab.LearningPolicy.UCB1(alpha=-1)):
-        with pytest.raises(EngineError, match="a learning policy of MABWiser"):
-            adapters.mabwiser(wrong)
-    with pytest.raises(EngineError, match="first_pulls"):
-        adapters.mabwiser(mab.LearningPolicy.UCB1(), first_pulls=0)
 
 
 def _view(run):

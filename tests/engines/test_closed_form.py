@@ -12,7 +12,6 @@ from flint import ctx
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.rewards import committed_sums
-from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, tie_nodes
 from cloneproof.laws.counts import expected_minimum
 from cloneproof.market.market import full_copies
@@ -131,19 +130,6 @@ def test_holdout_of_five_agents():
     assert payoff(market, mechanism, {"ana": (2, 1, 1, 0)}) < floats.payoff["ana"].value
 
 
-def test_too_much_is_refused_beforehand():
-    many = cp.Discrete([i / 40 for i in range(41)], [1 / 41] * 41)
-    market = cp.Market([cp.Agent("ana", 9, many), cp.Agent("bo", 9, many)], horizon=10**6)
-    with pytest.raises(EngineError, match="agents over 3717 rounds"):
-        evaluate(market, cp.mechanism("h-etc-r", agent_rounds=3717, arm_rounds=59))
-
-
-def test_a_commitment_in_the_thick_of_a_long_horizon_is_refused():
-    market = cp.Market([cp.Agent("ana", 1, COIN), cp.Agent("bo", 1, COIN)], horizon=10**15)
-    with pytest.raises(EngineError, match="likely numbers of rounds"):
-        evaluate(market, cp.mechanism("uniform-etc", arm_rounds=5 * 10**14))
-
-
 # --- facts -----------------------------------------------------------------------------------------------------------
 
 
@@ -177,41 +163,6 @@ def test_continuous_priors_against_many_atoms(rewards):
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "got"),
-    [
-        (cp.mechanism("ucb1"), "the arm rule ucb"),
-        (cp.mechanism("h-ucb"), "the arm rule ucb"),
-        (cp.mechanism("s-ucb"), "a sample of the arms"),
-        (cp.mechanism("etc", arm_rounds=2, choice="greedy"), "etc that does not commit"),
-        (cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2, choice="greedy"), "etc that does not commit"),
-    ],
-)
-def test_other_structures_are_refused_with_the_engine_that_can(mechanism, got):
-    with pytest.raises(EngineError, match=rf"{got}.*engine='tree'.*engine='monte-carlo'"):
-        evaluate(cp.Market([cp.Agent("ana", 2, COIN)], horizon=10), mechanism)
-
-
-def test_a_trial_that_goes_on_without_a_restart_must_explore_every_arm():
-    market = cp.Market([cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)], horizon=30)
-    with pytest.raises(EngineError, match="nothing restarts at the award"):
-        evaluate(market, Mechanism(agent=etc(3), arm=etc(2)))
-
-
-def test_other_rewards_and_priors_are_refused():
-    mechanism = cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2)
-    for rewards in ("gaussian", "beta"):
-        agents = [cp.Agent("ana", 2, COIN), cp.Agent("bo", 1, COIN)]
-        with pytest.raises(EngineError, match="use engine='monte-carlo'"):
-            evaluate(cp.Market(agents, horizon=30, rewards=rewards), mechanism)
-    many = [cp.Agent("ana", 4, cp.Uniform(0, 1)), cp.Agent("bo", 1, COIN)]
-    with pytest.raises(EngineError, match=r"at most 3 originals.*got 4"):
-        evaluate(cp.Market(many, horizon=30), mechanism)
-    sure = cp.Market([cp.Agent("ana", 1, cp.Uniform(0, 1))], horizon=30, rewards="deterministic")
-    with pytest.raises(EngineError, match="use arithmetic='float'"):
-        evaluate(sure, mechanism, None, "ball")
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.errors import EngineError
 from support.contest_by_hand import contest_rewards
 
 NAMES = "abc"
@@ -64,20 +63,6 @@ def test_many_horizons_share_one_pass():
     for horizon in (1, 7, 8, 9, 30):
         alone = cp.evaluate(market.with_horizon(horizon), mechanism, engine="tree").payoff["a"]
         assert found[horizon].payoff["a"].value == pytest.approx(alone.value, abs=alone.error)
-
-
-def test_what_the_tree_cannot_do_is_refused_in_a_sentence():
-    agents = [cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"]
-    raw = cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=30, contest="ucb", coins=False)
-    with pytest.raises(EngineError, match="scan on coins"):
-        cp.evaluate(cp.Market(agents, horizon=30, rewards="gaussian"), raw, engine="tree")
-    mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=30)
-    continuous = cp.Market([cp.Agent("a", 2, cp.Uniform(0.2, 0.8)), agents[1]], horizon=30)
-    with pytest.raises(EngineError, match="discrete priors"):
-        cp.evaluate(continuous, mechanism, engine="tree")
-    wide = cp.Market([cp.Agent("a", 12, cp.Discrete([0.2, 0.5, 0.8], [0.3, 0.3, 0.4])), agents[1]], horizon=30)
-    with pytest.raises(EngineError, match="laws of champions"):
-        cp.evaluate(wide, mechanism, engine="tree")
 
 
 MIXED = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=4)

@@ -9,7 +9,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.closed_form.slates import slate_rewards
-from cloneproof.errors import EngineError, MechanismError
 from cloneproof.laws.arithmetic import BALLS, FLOATS
 from cloneproof.laws.means import CopiedOriginal
 from cloneproof.mechanisms.rules.best_of_draws import best_of_draws
@@ -81,17 +80,3 @@ def test_continuous_priors_and_floats_have_their_errors() -> None:
     assert found.payoff["ana"].value == pytest.approx(near.payoff["ana"].value, rel=1e-3)
     assert found.regret.value == pytest.approx(near.regret.value, rel=0.02)
     assert found.regret.error < 1e-3 * found.regret.value
-
-
-def test_what_has_no_closed_form_on_slates_is_refused() -> None:
-    honest = {"ana": (1, 1), "bo": (1,), "cy": (1, 1, 1)}
-    with pytest.raises(EngineError, match="expects rules that explore"):
-        closed_form(market(), cp.mechanism("ucb1"), honest)
-    with pytest.raises(MechanismError, match="got a threshold"):
-        closed_form(market(), cp.mechanism("reservoir", rounds=20, draws=3, threshold=4), honest)
-    with pytest.raises(MechanismError, match="takes no positions"):
-        closed_form(market(), cp.mechanism("reservoir-contest", rounds=20, draws=3, horizon=2000), honest)
-    many = cp.Market([cp.Agent(f"a{k}", 1, cp.Point(0.5)) for k in range(99)], 10**6, positions=(1, 0.5))
-    ours = cp.mechanism("reservoir", rounds=20, draws=30, choose="best")
-    with pytest.raises(EngineError, match="products of numbers"):
-        closed_form(many, ours, {agent.name: (1,) for agent in many.agents})

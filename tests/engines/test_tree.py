@@ -155,23 +155,6 @@ def test_samples_are_those_of_every_labelled_sample(copies, size, kinds):
     assert found == {key: pytest.approx(count / total) for key, count in brute.items()}
 
 
-@pytest.mark.parametrize(
-    ("market", "mechanism"),
-    [
-        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=3), cp.mechanism("thompson")),
-        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9, rewards="gaussian"), cp.mechanism("ucb1")),
-        (cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=9, rewards="deterministic"), cp.mechanism("ucb1")),
-        (cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=10**9), cp.mechanism("ucb1")),
-        (cp.Market([cp.Agent("ana", 3, QUARTERS)], horizon=4000), cp.mechanism("h-ucb")),
-        (cp.Market([cp.Agent("ana", 3, QUARTERS)], horizon=10**6), cp.mechanism("etc", arm_rounds=40_000)),
-        (cp.Market([cp.Agent(f"a{k}", 1, cp.Point(k / 99)) for k in range(99)], horizon=10**4), cp.mechanism("ucb1")),
-    ],
-)
-def test_what_it_cannot_do_is_refused(market, mechanism):
-    with pytest.raises(EngineError, match="monte-carlo"):
-        tree(market, mechanism, full_copies(market.agents, None))
-
-
 def test_other_refusals_and_the_method():
     market = cp.Market([cp.Agent("ana", 2, QUARTERS)], horizon=9)
     with pytest.raises(EngineError, match="whole number from 1"):
@@ -182,5 +165,3 @@ def test_other_refusals_and_the_method():
     assert "compared" not in plain.payoff["ana"].method
     assert plain.payoff["ana"].kind == "estimated"
     assert plain.payoff["ana"].error < 1e-11
-    with pytest.raises(cp.errors.MechanismError, match="NaN"):
-        tree(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})

@@ -135,19 +135,6 @@ def test_rows_of_many_rounds_and_one_place_are_the_same_log():
     assert front.arms == cp.read_log(table).arms
 
 
-def test_bad_places_are_one_sentence():
-    rows = {"agent": ["ana", "bo", "bo"], "arm": ["1", "2", "2"], "click": [1, 0, 1], "rank": [1, 1, 1]}
-    for wrong, shown in ((0, "0"), (1.5, "1.5"), (-2, "-2"), (None, ""), (1001, "1001")):
-        with pytest.raises(LogError, match=rf"a place that is no whole number from 1 to 1,000 \(1 row.*{shown}"):
-            cp.read_log(rows | {"rank": [1, wrong, 1]}, position="rank")
-    with pytest.raises(LogError, match=r"shares no item with place 1 .* \(1 row, first place 4\)"):
-        cp.read_log(rows | {"rank": [4, 1, 1]}, position="rank")
-    with pytest.raises(LogError, match="did you mean 'rank'"):
-        cp.read_log(rows, position="rnak")
-    with pytest.raises(LogError, match=r"expected rewards from 0 on .* from -1; leave --position out"):
-        cp.read_log(rows, position="rank", reward_range=(-1, 1))
-
-
 def test_segments_are_told_apart_within_places():
     """That phones see other places than desks is no difference of rates."""
     table, _ = planted(n=40_000)

@@ -127,18 +127,6 @@ def test_segments_add_up_to_the_log(rows):
     assert cp.read_log({name: list(values) for name, values in table.items()}).arms == log.arms
 
 
-def test_bad_segments_are_one_sentence(tmp_path):
-    rows = {"agent": ["ana", "bo"], "arm": ["1", "2"], "click": [1, 0], "device": ["mobile", None]}
-    with pytest.raises(LogError, match=r"no segment \(1 row"):
-        cp.read_log(rows, segment="device")
-    with pytest.raises(LogError, match="did you mean 'device'"):
-        cp.read_log(rows, segment="devise")
-    with pytest.raises(LogError, match="means something else"):
-        cp.read_log(rows, segment="arm")
-    with pytest.raises(LogError, match="unknown segment 'mobil'"):
-        cp.read_log(rows, segment="device", leave_out=True).segment("mobil")
-
-
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_note_says_when_rates_differ_and_no_segment_was_named(apart):
     """That items are shown in different mixes of segments is no difference."""

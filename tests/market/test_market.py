@@ -207,5 +207,3 @@ def test_a_market_with_other_agents_keeps_what_was_declared(other):
 def test_a_declared_number_of_originals_grows_with_the_agents():
     (more,) = [made for what, made in true_markets(DECLARED) if what == "twice as many items"]
     assert (more.max_originals, more.gap, more.delays) == (4, 0.2, "independent")
-    with pytest.raises(cp.errors.MarketError, match="a list of at least one agent"):
-        DECLARED.with_agents(5)

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof.advice.regret import expected_best
 from cloneproof.engines.reference import drawn_rates
-from cloneproof.errors import MarketError
 from cloneproof.market import market_from_toml, market_to_toml
-from cloneproof.market.segments import SegmentAverage, law_from_dict
+from cloneproof.market.segments import law_from_dict
 from cloneproof.mechanisms.mechanism import SegmentedMechanism, mechanism_from_dict
 from support.strategies import names, priors
 
@@ -118,8 +117,6 @@ def test_a_pooled_market_is_kept_by_its_file():
     made = market(CLICKS).pooled()
     assert market_from_toml(market_to_toml(made)) == made
     assert sum(made.agents[0].prior.discretised(7).weights) == pytest.approx(1)
-    with pytest.raises(MarketError, match="average of a law by segment"):
-        SegmentAverage(cp.Beta(1, 1), SEGMENTS)
 
 
 @given(st.floats(0.01, 0.99), st.floats(0, 2), st.floats(0, 2), st.integers(1, 40))
@@ -149,40 +146,6 @@ def test_drawn_rates_follow_the_joint_law():
     allowed = {(0.9, 0.2), (0.3, 0.2)}
     vectors = [drawn_rates(market(EXPERT), 0, run) for run in range(40)]
     assert {(each["code"]["ana"][0], each["writing"]["ana"][0]) for each in vectors} == allowed
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: cp.Market([cp.Agent("a", 1, cp.Point(0.5))], 9, segments={"x": 0.3, "y": 0.6}), "add up to 1"),
-        (lambda: cp.Market([cp.Agent("a", 1, cp.Point(0.5))], 9, segments={"x": 0.0, "y": 1}), "segment 'x'"),
-        (lambda: cp.Market([cp.Agent("a", 1, cp.Point(0.5))], 9, segments={3: 1}), "text on one line"),
-        (lambda: cp.Market([cp.Agent("a", 1, cp.Point(0.5))], 9, segments=["x"]), "names and fractions"),
-        (lambda: market({"code": cp.Point(0.5)}), "got none for 'writing'"),
-        (lambda: market(BY_SEGMENT | {"codes": cp.Point(0.5)}), "unknown segment 'codes'.*did you mean 'code'"),
-        (lambda: market({"code": 3, "writing": cp.Point(0.5)}), "got 3 for 'code'"),
-        (lambda: cp.Market([cp.Agent("a", 1, BY_SEGMENT)], 9), "unknown segment 'code'.*known are none"),
-        (lambda: market(cp.Point(0.5)).segment("coding"), "unknown segment 'coding'"),
-        (lambda: market(BY_SEGMENT).agents[0].priors, "market.segment"),
-        (lambda: cp.SegmentVectors([{"x": 0.1}, {"y": 0.1}], [0.5, 0.5]), "the same segments"),
-        (lambda: cp.SegmentVectors([0.5], [1.0]), "the same segments"),
-        (lambda: cp.SegmentVectors([{"x": 0.5}], [0.9]), "sum to 1"),
-        (lambda: cp.LogOdds(1.0, 0.5), "strictly between"),
-        (lambda: cp.LogOdds(0.5, -1), "spread"),
-        (lambda: law_from_dict({"log_odds": [0.1]}), "log_odds = "),
-        (lambda: next(cp.simulate(market(cp.Point(0.5)), cp.mechanism("ucb1"))), "without segments"),
-    ],
-)
-def test_bad_segments_get_one_sentence(make, words):
-    with pytest.raises(MarketError, match=words) as refusal:
-        make()
-    assert "\n" not in str(refusal.value)
-
-
-def test_a_file_with_both_kinds_of_priors_is_refused():
-    text = market_to_toml(market(BY_SEGMENT)).replace("originals = 2", "originals = 2\nprior = { point = 0.5 }")
-    with pytest.raises(MarketError, match=r"line \d+.*prior"):
-        market_from_toml(text)
 
 
 def test_a_mechanism_by_name_is_tuned_to_each_segment():

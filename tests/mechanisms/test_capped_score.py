@@ -7,7 +7,6 @@ import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
-from cloneproof.errors import MechanismError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
@@ -77,17 +76,6 @@ def test_files_and_words():
     assert outside_conditions(made, {"ana": 3, "bo": 1}, 40) == [
         "'ana' registered 3 arms, more than 2: it has no score"
     ]
-
-
-@pytest.mark.parametrize("most", [0, -1, 1.5, "two", True])
-def test_a_limit_that_is_none_gets_one_sentence(most):
-    with pytest.raises(MechanismError, match="to be a whole number from 1"):
-        capped(most)
-
-
-def test_a_flat_mechanism_has_no_scores_to_limit():
-    with pytest.raises(MechanismError, match="expects agents above arms, got a flat mechanism"):
-        cp.Mechanism(arm=cp.rule("etc", rounds=2), score=cp.parts.Capped(2))
 
 
 def test_claims_never_say_more_than_the_theorem():

@@ -67,11 +67,6 @@ def test_a_rule_that_commits_to_something_else_says_so():
     assert not replace(cp.rule("uniform"), explore=1).uniform
 
 
-def test_a_rule_with_a_wrong_flag_names_it():
-    with pytest.raises(cp.errors.MechanismError, match=r"^expected binarise of rule 'etc' as True or False .* got 1 "):
-        replace(cp.rule("etc", rounds=3), binarise=1)
-
-
 def test_a_reward_family_declares_its_law():
     laws = {"bernoulli": "coin", "beta": "beta", "deterministic": "point", "gaussian": "normal"}
     for name in family_names():

@@ -13,7 +13,6 @@ from cloneproof.mechanisms.online.segment import Segment
 from cloneproof.serve.http.monitoring import _segment_rounds
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Known
-from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
 from cloneproof.serve.market.terms import MarketSpec, complete
@@ -287,19 +286,6 @@ def test_parameters_may_be_a_segments_own():
 
 def declared(terms):
     return msgspec.convert(TERMS | {"seed": None} | terms, MarketSpec)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"segments": {"code": 0.5}}, "add up to 1, got a sum of 0.5"),
-        ({"max_agents": 9000, "segments": {f"q{n}": 0.01 for n in range(100)}}, "times draws of all segments"),
-        ({"segments": {"code": {"fraction": 1.0, "parameters": {"pulls": 3}}}}, "unknown parameter 'pulls'"),
-    ],
-)  # fmt: skip
-def test_terms_that_do_not_fit_get_one_sentence(changes, words):
-    with pytest.raises(Refused, match=words):
-        declared_market(declared({**SLOTS, **changes}))
 
 
 def test_metrics_have_few_labels(desk):

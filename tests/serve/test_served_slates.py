@@ -4,7 +4,6 @@ import json
 import random
 from collections import defaultdict
 
-import msgspec
 import pytest
 
 import cloneproof as cp
@@ -13,15 +12,14 @@ from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Known
-from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
-from cloneproof.serve.market.terms import MarketSpec, complete
+from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.offline import read_rows, replay_all
 from cloneproof.serve.writer.commands import DecideSlates
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import SECRET, TERMS, Desk, open_market, spec, sqlite, with_arms
+from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
 
 PAGES = {
     "mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3}, "positions": [1.0, 0.6, 0.4], "horizon": 200,
@@ -357,26 +355,3 @@ def test_a_restart_goes_on_with_the_next_page(tmp_path):
     columns = read_rows(str(tmp_path / "plain.db")).columns
     assert sorted(set(columns["position"])) == ["1", "2", "3"]
     assert len(columns["position"]) == len(columns["segment"]) == len(columns["reward"]) == 8 * (2 + 3)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"positions": {}}, "the attention of each place, got {}"),
-        ({"positions": [0.5, 1.0]}, "whose attention does not rise"),
-        ({"positions": [1.0, -0.5]}, "positions, the attention of each place"),
-        ({"positions": {"phone": 2}}, "expected positions for each segment"),
-        ({"parameters": {"rounds": 2, "draws": 3, "threshold": 2}}, "got a threshold"),
-        ({"mechanism": "h-etc-r", "parameters": {"agent_rounds": 6, "arm_rounds": 2}}, "takes no positions"),
-    ],
-)
-def test_terms_that_do_not_fit_get_one_sentence(changes, words):
-    with pytest.raises(Refused, match=words):
-        declared_market(msgspec.convert(TERMS | {"seed": None} | PAGES | changes, MarketSpec))
-
-
-def test_nobody_joins_a_season_of_pages():
-    market = started(PAGES)
-    with_arms(market, {"eve": 1})
-    with pytest.raises(Refused, match="pages of several places take no agents"):
-        market.join("eve", 2000)

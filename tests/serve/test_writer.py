@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloneproof.errors import Refused
 from cloneproof.serve.market.entries import Decided, Known, decode
 from cloneproof.serve.messages import RewardItem
 from cloneproof.serve.offline import replay_all
@@ -92,13 +91,6 @@ def test_a_batch_in_parts_has_all_its_replies_in_order():
             call.enter_reply(list(part.items))
     assert sizes == [150] * 6 + [100]
     assert reply.value == batch("large", 0).items
-
-
-def test_a_market_is_refused_by_its_own_items_and_not_by_those_of_others():
-    waiting = queue_of(5, waiting_items=5000)
-    with pytest.raises(Refused, match="too much is waiting for this market"):
-        waiting.put(deciding("large", ["one more"]), Reply())
-    waiting.put(batch("small", 0), Reply())
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 20)), min_size=1, max_size=8), st.integers(0, 1 << 30))

@@ -113,26 +113,6 @@ def test_a_grid_without_a_market_or_a_mechanism():
     assert set(AXES) >= {"market", "mechanism"}
 
 
-def test_files_that_are_no_grids(tmp_path):
-    path = tmp_path / "grid.toml"
-    with pytest.raises(SweepError, match="readable grid file"):
-        load_grid(path)
-    path.write_text("market = [", encoding="utf-8")
-    with pytest.raises(SweepError, match="is not TOML"):
-        load_grid(path)
-
-
-@pytest.mark.parametrize("parts", [101, 50_000])
-def test_a_key_of_very_many_parts_is_refused_unread(parts, tmp_path):
-    """Python's parser needs minutes and gigabytes for 50,000: they grow with the square of the parts."""
-    path = tmp_path / "grid.toml"
-    key, quoted = ".".join(["a"] * parts), " . ".join(['"a b"', "'c'"] * (parts // 2 + 1))
-    for text in (f"{key} = 1", f"\n[{key}]", f"\n[[ {key} ]]", f"x = {{ y = 'z', {key} = 1 }}", f"\n{quoted} = 1"):
-        path.write_text(f"runs = 5 # of it's kind{text if text[0] == chr(10) else chr(10) + text}", encoding="utf-8")
-        with pytest.raises(SweepError, match=r"^expected keys of at most 100 parts .* line 2"):
-            load_grid(path)
-
-
 def test_texts_that_look_like_long_keys_are_no_keys(tmp_path):
     dots = ".".join(["a"] * 200)
     market = cp.Market([cp.Agent(f"'{dots}", 1, cp.Point(0.5)), cp.Agent(f'x, "{dots}', 1, cp.Point(0.5))], horizon=9)

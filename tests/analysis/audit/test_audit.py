@@ -273,24 +273,6 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same
 
 
-@pytest.mark.parametrize(
-    ("question", "keyword"),
-    [
-        (cp.audit, "max_copies"),
-        (cp.audit, "withhold"),
-        (cp.gain, "runs"),
-        (cp.evaluate, "seed"),
-        (cp.compare, "seconds"),
-        (cp.recommend, "budget_seconds"),
-        (cp.equilibrium, "budget_seconds"),
-        (cp.verify, "budget_seconds"),
-    ],
-)
-def test_limits_are_given_by_search_alone(question, keyword):
-    with pytest.raises(TypeError, match=f"unexpected keyword argument '{keyword}'"):
-        question(**{keyword: 1})
-
-
 def test_no_engine_is_advised_where_none_can_be_chosen():
     with pytest.raises(cp.errors.EngineError, match="opponents='market'") as refused:
         cp.audit(one_agent(COIN, 7), cp.mechanism("ucb1"), opponents="any")

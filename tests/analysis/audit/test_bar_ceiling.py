@@ -16,7 +16,6 @@ from cloneproof._schedules import Bar
 from cloneproof.analysis.audit.bar_ceiling import LAST, _levels, bars_ceiling, point_loss, set_ceiling
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.theorems import random_end_ceiling
-from cloneproof.errors import CertificateError
 from cloneproof.laws.bars import point_losses
 from support.sizes import LONG
 
@@ -175,9 +174,3 @@ def test_a_sliver_is_rejected(tmp_path):
     data["mechanism"]["arm"]["bars"] = SLIVER["bars"]
     path.write_text(json.dumps(data))
     assert "the certificate does not hold at bar 6 for the means 0.2, 0.2, 0.4" in cp.verify(path).statement
-
-
-def test_a_ceiling_has_no_certificate(tmp_path):
-    audited = cp.audit(market(VALUES, 10**6), cp.mechanism("reservoir-bars", **SLIVER), tolerance=0.001)
-    with pytest.raises(CertificateError, match="within a tolerance or without a proof"):
-        cp.write_certificate(audited, tmp_path / "none.json")

@@ -11,7 +11,6 @@ from cloneproof.analysis.audit.copy_vectors import of_sum
 from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, deviations, threshold_grid, two_phase_game
-from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import BALLS, FLOATS
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
@@ -242,22 +241,6 @@ def test_every_vector_that_has_a_score_is_searched():
     vectors, unsearched = deviations(game, 3)
     assert {vector for arms in range(3, 7) for vector in of_sum(game.case.kinds, arms)} <= set(vectors)
     assert unsearched == 7
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"mechanism": cp.mechanism("h-ucb")}, "explore and then commit"),
-        ({"mechanism": cp.mechanism("etc", arm_rounds=3)}, "compete"),
-        ({"market": cp.Market([cp.Agent("ana", 2, cp.Uniform())], 100)}, "discrete"),
-        ({"market": cp.Market([cp.Agent("ana", 2, COIN)], 100, rewards="gaussian")}, "bernoulli"),
-    ],
-)
-def test_refusals(change, words):
-    market = cp.Market([cp.Agent(name, 2, THREE) for name in ("ana", "bo")], horizon=500)
-    asked = {"market": market, "mechanism": cp.mechanism("h-etc-r", arm_rounds=3, agent_rounds=9)} | change
-    with pytest.raises(EngineError, match=words):
-        against_any(asked["market"], asked["mechanism"], "ana")
 
 
 @pytest.mark.parametrize("max_arms", [1, 3])

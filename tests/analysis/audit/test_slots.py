@@ -194,13 +194,3 @@ def test_best_of_draws_without_likelihood_ratios_is_never_called_clone_proof(mon
     audit = cp.audit(market, raw, search=cp.Search(seconds=0.2, runs=20))
     assert audit.verdict == "undecided"
     assert "scan theorem" not in str(audit.scope)
-
-
-def test_what_the_tree_cannot_do_is_refused_in_a_sentence():
-    market = cp.Market([cp.Agent("ana", 3, HALVES), cp.Agent("bo", 3, HALVES)], horizon=10)
-    many = cp.Mechanism(arm=replace(UCB_ON_SLOTS, slots=cp.parts.Slots(40)))
-    with pytest.raises(cp.errors.EngineError, match="at most 500 ways"):
-        cp.evaluate(market, many, engine="tree")
-    in_order = cp.Mechanism(arm=replace(UCB_ON_SLOTS, order="index"))
-    with pytest.raises(cp.errors.EngineError, match="expects a rule on slots"):
-        cp.evaluate(market, in_order, engine="tree")

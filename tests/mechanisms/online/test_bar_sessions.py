@@ -15,7 +15,6 @@ from cloneproof._randomness import uniform
 from cloneproof._schedules import bar_of
 from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.errors import MechanismError
 from cloneproof.market.market import full_copies
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.online.slots import SlotLevel
@@ -280,26 +279,3 @@ def test_lists_survive_a_file_of_a_session():
     again = cp.Session.from_json(text)
     assert again.mechanism.arm == made.arm
     assert json.loads(again.to_json()) == json.loads(text)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"bars": 0}, "a bar"),
-        ({"bars": 1.1}, "a bar"),
-        ({"bars": []}, "bars"),
-        ({"bars": "high"}, "bars"),
-        ({"bars": [0.2, 0.3]}, "do not rise"),
-        ({"bars": [0.2, None]}, "a bar"),
-        ({"bars": 0.2, "stake": 0}, "a stake"),
-        ({"bars": 0.2, "stake": [1, 2]}, "one for each of 1 bars"),
-        ({"bars": [0.3, 0.2, 0.1], "stake": [1, 2]}, "one for each of 3 bars"),
-        ({"bars": 0.2, "draws": 0}, "slots of an agent"),
-        ({"bars": [0.5] * 1001}, "up to 1000 bars"),
-        ({}, "needs bars"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_in_one_sentence(options, words):
-    with pytest.raises(MechanismError, match=words) as refusal:
-        cp.mechanism("reservoir-bars", **options)
-    assert ";" in str(refusal.value)

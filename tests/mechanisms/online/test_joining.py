@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import MechanismError, NobodyLeftError, SessionError
+from cloneproof.errors import NobodyLeftError, SessionError
 from cloneproof.mechanisms.online.slots import drawn_order
 from support.late_by_hand import Script
 from support.sizes import LONG
@@ -311,26 +311,6 @@ def test_her_first_slot_ends_the_pass_that_runs():
     assert names[9] == "fay"
     assert sorted(names[:3]) == sorted(names[4:7]) == ["ana", "bo", "cy"]
     assert [served[place][1] for place in (3, 8)] == [1 / 4, 1 / 5]
-
-
-CONTEST = cp.mechanism("reservoir-contest", rounds=2, draws=2, threshold=2, horizon=60)
-HOLD_OUT = cp.mechanism("holdout-h-etc", arm_rounds=2, score_rounds=3, max_arms=4)
-MARKET = cp.Market([cp.Agent(name, 2, cp.Discrete([0.3, 0.7], [0.5, 0.5])) for name in ("ana", "bo")], horizon=60)
-EPOCHS = cp.mechanism("reservoir", market=MARKET, horizon="unknown")
-
-
-@pytest.mark.parametrize(
-    "mechanism", [CONTEST, HOLD_OUT, EPOCHS, cp.mechanism("ucb1"), cp.mechanism("etc", arm_rounds=2)]
-)
-def test_other_mechanisms_refuse_joiners_in_a_sentence(mechanism):
-    live = cp.session(mechanism, {"ana": 1}, 60)
-    with pytest.raises(MechanismError, match=r"takes no agents while it runs; register for the next"):
-        live.join("eve", 1)
-
-
-def test_the_index_takes_joiners_only_until_a_random_end():
-    with pytest.raises(MechanismError, match="only if it ends at random"):
-        cp.session(INDEX, {"ana": 1}, 60).join("eve", 1)
 
 
 @pytest.mark.parametrize(

@@ -107,17 +107,6 @@ def test_runs_with_a_window_are_those_of_single_decisions():
     assert single.to_json() == runs.to_json()
 
 
-@pytest.mark.parametrize("window", [0, 1.5, "day"])
-def test_a_bad_window_is_refused(window):
-    with pytest.raises(cp.errors.SessionError, match="window"):
-        cp.session(H_ETC_R, {"ana": 1}, 10, window=window)
-
-
-def test_a_window_expects_a_least_reward():
-    with pytest.raises(cp.errors.SessionError, match="a least one"):
-        cp.session(H_ETC_R, {"ana": 1}, 10, rewards={"family": "gaussian", "sd": 0.1}, window=5)
-
-
 def test_the_reservoir_goes_on_and_the_first_test_that_is_known_wins():
     """The first test's last reward is kept back: the second is pulled meanwhile, passes, and is champion."""
     live = cp.session(cp.mechanism("reservoir", rounds=3, draws=2, threshold=2), {"ana": 1, "bo": 1}, 40, seed=0)

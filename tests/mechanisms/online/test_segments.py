@@ -312,25 +312,6 @@ def test_bad_segments_of_a_decision_get_one_sentence(case):
     assert live.round == 0
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "segments", "words"),
-    [
-        (None, {"code": 0.3, "writing": 0.6}, "add up to 1, got a sum of 0.9"),
-        (None, {}, "expected segments as"),
-        (None, ["code"], "expected segments as"),
-        (None, {"code": 0.0, "writing": 1.0}, "the fraction of rounds in segment 'code'"),
-        (None, {"a\nb": 1.0}, "on one line"),
-        ({"code": "first pass"}, TWO, "a mechanism for each segment, got none for 'writing'"),
-        ({"code": "ucb", "writing": "ucb", "x": "ucb"}, TWO, "one for 'x', which is no segment"),
-        ({"code": "ucb"}, None, "expected a mechanism, got"),
-    ],
-)  # fmt: skip
-def test_bad_terms_of_segments_get_one_sentence(mechanism, segments, words):
-    given_ = made("ucb") if mechanism is None else {name: made(kind) for name, kind in mechanism.items()}
-    with pytest.raises(cp.errors.CloneproofError, match=words):
-        cp.session(given_, REGISTERED, 100, segments=segments)
-
-
 def pay_where_b_comes_if_a_was_pleased(list_of_means):
     """Exact pay of one agent alone with a draw a segment, where the user of B comes only if A's was pleased."""
     total, cases = Fraction(0), 0

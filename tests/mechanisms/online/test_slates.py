@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.errors import CloneproofError, MechanismError, NobodyLeftError, SessionError
+from cloneproof.errors import NobodyLeftError, SessionError
 
 ARMS = {"ana": 2, "bo": 1, "cy": 3, "di": 1}
 BEST = cp.mechanism("reservoir", rounds=3, draws=2, choose="best")
@@ -109,8 +109,6 @@ def test_segments_have_places_of_their_own() -> None:
             live.reward(each.id, 0.0)
         live = cp.Session.from_json(live.to_json())
     assert Counter(tested["desk"]) == Counter(tested["phone"]) == dict.fromkeys(ARMS, 6)
-    with pytest.raises(SessionError, match="none for 'desk'"):
-        cp.session(BEST, ARMS, 9, segments={"phone": 0.5, "desk": 0.5}, positions={"phone": 2})
 
 
 def test_who_withdraws_is_out_once_its_slot_is_reached_and_the_timetable_stays() -> None:
@@ -163,33 +161,3 @@ def test_usual_bandits_show_the_arms_of_highest_index_and_one_place_each_is_kept
     assert {len(slate) for slate in shown} == {7}
     live.withdraw("cy", 0)
     assert ("cy", 0) not in {(each.agent, each.arm) for each in live.decide_slate()}
-
-
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        cp.mechanism("reservoir-contest", rounds=3, draws=2, horizon=100),
-        cp.mechanism("reservoir-index", draws=2, constant=1.0),
-        cp.mechanism("h-ucb"),
-        cp.mechanism("etc", arm_rounds=2),
-        cp.mechanism("reservoir", rounds=3, draws=2, threshold=2),
-    ],
-    ids=lambda mechanism: mechanism.name,
-)
-def test_other_mechanisms_refuse_positions_in_one_sentence(mechanism: cp.Mechanism) -> None:
-    with pytest.raises(MechanismError, match="positions") as refusal:
-        cp.session(mechanism, ARMS, 100, positions=(1, 0.5))
-    assert "\n" not in str(refusal.value)
-
-
-def test_what_makes_no_sense_on_pages_is_refused() -> None:
-    live, _ = played(1)
-    with pytest.raises(SessionError, match=r"decide_slate\(\)"):
-        live.decide()
-    with pytest.raises(SessionError, match=r"call decide\(\)"):
-        cp.session(BEST, ARMS, 100).decide_slate()
-    with pytest.raises(MechanismError, match="take no agents while they run"):
-        live.join("eve", 1)
-    for bad in (0, -1, (), (0.5, 1), (1, -0.1), "all", 1.5, {"phone": 2}):
-        with pytest.raises(CloneproofError):
-            cp.session(BEST, ARMS, 100, positions=bad)

@@ -9,7 +9,6 @@ from unittest.mock import patch
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import MechanismError, SessionError
 from cloneproof.mechanisms.online import levels, state, streams
 from cloneproof.mechanisms.online.registration import WeightedArms
 from support.late_by_hand import Script
@@ -211,43 +210,3 @@ def test_a_session_file_keeps_weights():
     text = live.to_json()
     assert cp.Session.from_json(text).registration == live.registration
     assert "weights" not in cp.session(MECHANISMS["contest"], {"ana": 2, "bo": 1}, 9).to_json()
-
-
-@pytest.mark.parametrize(
-    ("weights", "sentence"),
-    [
-        ({"zoe": (1, 1)}, "unknown agent with weights 'zoe'; known are ana, bo"),
-        ({"ana": (1,)}, "expected a weight for each of the 2 arms of 'ana', got (1,); give as many"),
-        ({"ana": (1, -1)}, "expected each weight of 'ana' to be a whole number from 0 to 1000, got -1; use e.g. 1000"),
-        (
-            {"ana": (1, 1001)},
-            "expected each weight of 'ana' to be a whole number from 0 to 1000, got 1001; use e.g. 1000",
-        ),
-        (
-            {"ana": (1, 0.5)},
-            "expected each weight of 'ana' to be a whole number from 0 to 1000, got 0.5; use e.g. 1000",
-        ),
-        ({"ana": (0, 0)}, "expected a weight of 'ana' above 0, got (0, 0); or leave the agent out"),
-        (
-            {"ana": "21"},
-            "expected the weights of 'ana' to be a list of at least one number, got '21'; give e.g. [1, 2]",
-        ),
-        ([2, 1], "expected weights as agent to one for each arm, got [2, 1]; give e.g. {'ana': (2, 1)}"),
-    ],
-)
-def test_bad_weights_get_one_sentence(weights, sentence):
-    with pytest.raises(SessionError) as caught:
-        cp.session(MECHANISMS["index"], {"ana": 2, "bo": 1}, 9, weights=weights)
-    assert str(caught.value) == sentence
-
-
-def test_only_mechanisms_that_draw_from_arms_take_weights():
-    fallback = cp.Mechanism(arm=cp.rule("ucb"), name="short")
-    contest = MECHANISMS["contest"]
-    short = cp.Mechanism(agent=contest.agent, arm=contest.arm, score=contest.score, fallback=fallback)
-    cp.session(short, {"ana": 2, "bo": 1}, 9, weights={"ana": (2, 1)})
-    for refused, horizon in ((cp.mechanism("h-ucb"), 9), (cp.mechanism("ucb1"), 9), (short, 1)):
-        with pytest.raises(
-            MechanismError, match="weights expect a mechanism that draws from arms, such as 'reservoir', got"
-        ):
-            cp.session(refused, {"ana": 2, "bo": 1}, horizon, weights={"ana": (1, 1)})
