@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 export PYTHONDONTWRITEBYTECODE =  # what is compiled is kept, or each of many processes would compile all of it again
 
 .PHONY: venv demo serve-demo test lint types layers kernels check-engines reproduce certify study figures \
-        prove reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
+        prove lemmas reservoir-cases bar-cases reservoir-comparison copy-power audit-power \
         board-data docs error-table test-long test-serve-long test-kernels-long test-gpu log-data real-copy-power \
         bench bench-gpu clean
 
@@ -36,23 +36,24 @@ demo: $(DEMO)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-# Two jobs at a time, the longest first. Each file of tests is read by one process only, with its fixtures.
+# Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes; the longest first.
+# Each file of tests is read by one process only, with its fixtures.
 TEST_PARTS := others analysis engines serve doctests
 TESTS_OF_serve := tests/serve tests/report tests/cli
 TESTS_OF_engines := tests/engines tests/mechanisms
 TESTS_OF_analysis := tests/analysis tests/advice
 TESTS_OF_doctests := --doctest-modules --doctest-glob='*.md' src docs README.md CONTRIBUTING.md
-TESTS_OF_others := $(filter-out $(TESTS_OF_serve) $(TESTS_OF_engines) $(TESTS_OF_analysis) tests/support, \
+TESTS_OF_others := proof/lemmas $(filter-out $(TESTS_OF_serve) $(TESTS_OF_engines) $(TESTS_OF_analysis) tests/support, \
                      $(wildcard tests/test_*.py) $(patsubst %/,%, $(filter-out tests/__pycache__/, $(wildcard tests/*/))))
 
 test: $(INSTALLED)
-	$(MAKE) --jobs 2 --keep-going kernels types $(TEST_PARTS:%=test-part-%) docs lint layers
+	$(MAKE) --jobs 3 --keep-going kernels types $(TEST_PARTS:%=test-part-%) docs lint layers
 
 test-part-%: kernels
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest $(TESTS_OF_$*)
 
 test-long: $(INSTALLED)
-	CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests
+	CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 tests proof/lemmas
 
 test-serve-long: $(INSTALLED)
 	CLONEPROOF_KILLS=200 CLONEPROOF_EVENTS=1000000 CLONEPROOF_POWER_LOSSES=400 CLONEPROOF_STATEFUL_EXAMPLES=300 \
@@ -143,8 +144,12 @@ copy-power: $(INSTALLED)
 real-copy-power: $(INSTALLED)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python studies/real_copy_power.py build/real-copy-power
 
-# The machine-checked theorem (proof/README.md), and the loop it is about against the session.
-prove:
+# Every lemma of the textbook on random cases, in fractions; `make test` runs a smaller part of them.
+lemmas: $(INSTALLED)
+	CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 proof/lemmas
+
+# The lemmas; the machine-checked theorem (proof/README.md), and the loop it is about against the session.
+prove: lemmas
 	@proof/prove.sh
 	@$(MAKE) --no-print-directory venv
 	CLONEPROOF_CI=1 CLONEPROOF_BRIDGE_CASES=2000 $(BIN)/python -m pytest tests/proof

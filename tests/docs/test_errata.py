@@ -29,7 +29,7 @@ def payoff(market, mechanism, copies, **options):
 
 
 def test_every_test_that_the_page_names_exists():
-    named = set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE))
+    named = set(re.findall(r"`((?:tests|proof)/[\w/]+\.py)::(\w+)`", PAGE))
     assert len(named) > 25
     for path, name in named:
         functions = {
@@ -43,7 +43,7 @@ def test_entries_are_numbered_through_and_quote_a_sentence_and_name_a_test():
     assert [int(number) for number, _ in entries] == list(range(1, 31))
     for number, text in entries:
         assert "“" in text, number
-        assert re.search(r"`tests/[\w/]+\.py::test_\w+`", text), number
+        assert re.search(r"`(?:tests|proof)/[\w/]+\.py::test_\w+`", text), number
 
 
 def test_the_verdicts_of_the_page_are_those_that_rows_have():

@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CITED = re.compile(r"\b(docs/[\w/-]+\.md)(?:#([\w-]+))?")
 LINKED = re.compile(r"\]\((?!https?:)([^)#\s]+)(?:#([\w-]+))?\)")
-FILE = re.compile(r"\b((?:tests|studies|benchmarks|examples|src)/[\w/-]+\.(?:py|toml|md|csv))()")
+FILE = re.compile(r"\b((?:tests|proof|studies|benchmarks|examples|src)/[\w/-]+\.(?:py|toml|md|csv))()")
 
 
 def anchors(page):

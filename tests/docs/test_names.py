@@ -18,7 +18,7 @@ PAGES = sorted(
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 TREES = {file: ast.parse(file.read_text(encoding="utf-8")) for file in SOURCES}
 SCRIPTS = sorted(
-    file for name in ("tests", "studies", "benchmarks", "examples") for file in (ROOT / name).rglob("*.py")
+    file for name in ("tests", "proof", "studies", "benchmarks", "examples") for file in (ROOT / name).rglob("*.py")
 )
 
 DOTTED = re.compile(r"`([a-zA-Z_]\w*(?:\.\w+)+)(?:\([^`\n]*\))?`")
@@ -37,7 +37,7 @@ TYPES = {each.__name__.lower(): each for each in (cp.Agent, cp.Market, cp.Mechan
 ROOMS = {module.name for module in pkgutil.iter_modules([str(PACKAGE)])} | {"cloneproof", "cp"}
 FILES = {
     f"/{file.relative_to(ROOT).as_posix()}"
-    for name in ("src", "tests", "studies", "benchmarks", "examples", "docs") for file in (ROOT / name).rglob("*.py")
+    for name in ("src", "tests", "proof", "studies", "benchmarks", "examples", "docs") for file in (ROOT / name).rglob("*.py")
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from cloneproof.mechanisms import Rule, rules
 from cloneproof.mechanisms.rule import rule_from_dict
 from cloneproof.sweeps.tasks import configuration, mechanism_text, part
 
+pytestmark = pytest.mark.usefixtures("one_loop")
 MODULE = """
 import math
 import cloneproof as cp

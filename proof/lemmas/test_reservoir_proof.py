@@ -272,7 +272,7 @@ def mean_worth(case, assignment, event):
 
 
 def test_what_the_others_allow_falls_along_the_scan():
-    """h over passes, then h g over levels from the top and slots in order: never rising, whatever the others do."""
+    """H over passes, then h g over levels from the top and slots in order: never rising, whatever the others do."""
     for number in range(100 if LONG else 30):
         case = reservoir_cases.random_case(random.Random(number))
         last = reservoir_cases.rounds(case)[-1]

@@ -1,6 +1,6 @@
 """Every inequality of docs/textbook/capped-h-etc-r.md on random cases in exact fractions.
 
-Steps 0, 1, 4 and 5 are those of the hold-out proof (tests/docs/test_holdout_proof.py). Where the proof has eps the
+Steps 0, 1, 4 and 5 are those of the hold-out proof (proof/lemmas/test_holdout_proof.py). Where the proof has eps the
 tests take e, the exact chance that a worse arm looks as good: e <= eps, and it is sharper.
 """
 
@@ -139,7 +139,7 @@ def payoffs(means, copies, m, trial, award, most):
 
 
 def test_step_3_trial_and_award_together():
-    """gain <= e N - d (m/l - M e), and <= 0 at every threshold once e <= m gap/(L T); all copies up to K + 1 arms."""
+    """Gain <= e N - d (m/l - M e), and <= 0 at every threshold once e <= m gap/(L T); all copies up to K + 1 arms."""
     checked = positive = 0
     for rng, means, m, trial in cases(3, 20 if LONG else 12):
         count, most, e = len(means), trial // m, mistaken(means, m)

@@ -20,7 +20,7 @@ from cloneproof.reproduce.trp import (
     squares,
     vandermonde,
 )
-from support.sizes import LONG
+from support.sizes import AT_LENGTH, LONG
 
 ONE, ZERO = Fraction(1), Fraction(0)
 
@@ -56,7 +56,7 @@ def test_rules_a_and_c_are_what_their_formula_says():
 
 
 def test_two_originals_the_violating_means_are_a_paying_prior():
-    """gain = (1/4) * 2 * (RPReg(honest) - RPReg(copies)) under equal odds of the two means, whatever the rule."""
+    """Gain = (1/4) * 2 * (RPReg(honest) - RPReg(copies)) under equal odds of the two means, whatever the rule."""
 
     def hasty(arms, horizon):  # of two arms it always takes the worse, of more the best
         return horizon * (min(arms) if len(arms) == 2 else max(arms))
@@ -160,6 +160,7 @@ def listed(laws):
         yield tuple(x for x, _ in outcome), chance
 
 
+@AT_LENGTH
 def test_rule_b_is_what_its_formula_says():
     """By listing all rewards under random laws: chances add up to 1, are none negative, and earn what means say."""
     dice = random.Random(3)
@@ -207,6 +208,7 @@ def test_rule_b_violates_trp_and_its_inequalities_hold():
         assert Fraction(8, 17) * spread - inner == Fraction(2, 51) * form >= 0
 
 
+@AT_LENGTH
 def test_rule_c_is_truthful_for_different_means_and_pays_where_they_may_be_equal():
     grid, compared = [Fraction(k, 4) for k in range(5)], 0
     for count in (2, 3, 4):

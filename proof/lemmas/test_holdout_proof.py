@@ -62,7 +62,7 @@ def regret(means, copies, m, rounds, order):
 
 
 def test_step_0_a_wrong_commitment_is_rare():
-    """e <= (l - 1) exp(-m gap^2), gap the smallest distance to the best."""
+    """E <= (l - 1) exp(-m gap^2), gap the smallest distance to the best."""
     for _, means, _, m in cases(0, 60):
         gap = min(max(means) - mean for mean in means if mean < max(means))
         assert quantities(means, m)[2] <= bounds.mistake(len(means), float(gap), m) + 1e-12
@@ -105,7 +105,7 @@ def test_pairs_chernoff_holds_for_any_rewards_in_the_unit_interval():
 
 
 def test_pairs_trial_and_award_together():
-    """gain <= sum of [e_a (N v + M delta_a) - m delta_a / l], and <= 0 under the pairs condition, for any opponents."""
+    """Gain <= sum of [e_a (N v + M delta_a) - m delta_a / l], and <= 0 under the pairs condition, for any opponents."""
     positive = checked = 0
     for rng, means, copies, m in cases(26, 60):
         best, count, k, fresh = max(means), len(means), sum(copies), rng.randint(1, 4)
@@ -223,7 +223,7 @@ def test_step_2_the_chance_to_win_does_not_fall_with_the_score():
 
 
 def test_step_2_fresh_rewards_bound_the_chance_to_win_for_every_sigma():
-    """copied <= E g(X) for each sigma, and honest >= (1 - e) E g(X), X from the best arm."""
+    """Copied <= E g(X) for each sigma, and honest >= (1 - e) E g(X), X from the best arm."""
     for rng, means, copies, m in cases(5, 60):
         fresh = rng.randint(1, 5)
         g = nondecreasing(rng, fresh)
@@ -254,7 +254,7 @@ def totals(means, copies, m, fresh, most_arms, award, g, unscored, order):
 
 
 def test_step_3_trial_and_award_together():
-    """gain <= e N + e M d - m d / l, and <= 0 once e <= m gap / (l T), for k <= K and any opponents."""
+    """Gain <= e N + e M d - m d / l, and <= 0 once e <= m gap / (l T), for k <= K and any opponents."""
     positive = checked = 0
     for rng, means, copies, m in cases(6, 80):
         d, _, e = quantities(means, m)
@@ -281,7 +281,7 @@ def test_step_3_trial_and_award_together():
 
 
 def test_step_4_more_arms_than_have_a_score():
-    """k > K: the chance to win is at most the honest one (0; 1/n against 1; 1 against 1), and step 1 does the rest."""
+    """K > K: the chance to win is at most the honest one (0; 1/n against 1; 1 against 1), and step 1 does the rest."""
     checked = 0
     for rng, means, copies, m in cases(7, 60):
         d, _, e = quantities(means, m)
@@ -361,7 +361,7 @@ def test_step_5_why_the_constant_2_needed_a_second_look():
 
 
 def test_the_short_form_of_the_condition():
-    """m >= ln(L^2 T / gap) / gap^2 is enough."""
+    """M >= ln(L^2 T / gap) / gap^2 is enough."""
     for originals in (2, 3, 10):
         for gap in (0.05, 0.3, 1.0):
             for horizon in (10, 10**5, 10**12):
