@@ -36,14 +36,17 @@ demo: $(DEMO)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-# Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes; the longest first.
-# Each file of tests is read by one process only, with its fixtures.
-TEST_PARTS := others analysis engines serve doctests
-TESTS_OF_serve := tests/serve tests/report tests/cli
-TESTS_OF_engines := tests/engines tests/mechanisms
-TESTS_OF_analysis := tests/analysis tests/advice
+# Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: its own
+# first, and parts of a minute or two each, so that none is left alone at the end. A file is read by one process only.
+TEST_PARTS := serve engines mechanisms data analysis studies others doctests
+TESTS_OF_serve := tests/serve tests/cli
+TESTS_OF_engines := tests/engines
+TESTS_OF_mechanisms := tests/mechanisms tests/advice
+TESTS_OF_data := tests/boards tests/logs tests/sweeps
+TESTS_OF_analysis := tests/analysis
+TESTS_OF_studies := tests/reproduce tests/studies tests/docs tests/laws proof/lemmas
 TESTS_OF_doctests := --doctest-modules --doctest-glob='*.md' src docs README.md CONTRIBUTING.md
-TESTS_OF_others := proof/lemmas $(filter-out $(TESTS_OF_serve) $(TESTS_OF_engines) $(TESTS_OF_analysis) tests/support, \
+TESTS_OF_others := $(filter-out $(foreach part, $(TEST_PARTS), $(TESTS_OF_$(part))) tests/support tests/errors, \
                      $(wildcard tests/test_*.py) $(patsubst %/,%, $(filter-out tests/__pycache__/, $(wildcard tests/*/))))
 
 test: $(INSTALLED)

@@ -4,6 +4,7 @@ import ast
 import re
 import runpy
 import sys
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.mechanisms import CATALOGUE
+from support.clocks import ticking
 from support.sizes import LONG
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -77,8 +79,8 @@ def test_examples_use_the_public_interface_alone(path):
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda p: p.name)
-def test_every_script_runs(path, capsys):
-    """Those that sample RUNS pairs of runs, with 4 of them and 40 rounds."""
+def test_every_script_runs(path, capsys, one_loop):
+    """Those that sample RUNS pairs of runs, with 4 of them and 40 rounds; seconds pass by looks at the clock."""
     if "litellm" in path.read_text() and find_spec("litellm") is None:
         pytest.skip("needs LiteLLM: pip install 'cloneproof[litellm]'")
     if "\nRUNS = " in path.read_text() and not LONG:
@@ -88,5 +90,6 @@ def test_every_script_runs(path, capsys):
         main()
         assert "4 pairs" in capsys.readouterr().out
     else:
-        runpy.run_path(str(path), run_name="__main__")
+        with nullcontext() if LONG else ticking(0.02):
+            runpy.run_path(str(path), run_name="__main__")
         assert capsys.readouterr().out

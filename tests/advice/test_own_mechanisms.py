@@ -2,10 +2,13 @@
 
 import math
 
+import pytest
+
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from support.black_box_policies import InTurn
 
+pytestmark = pytest.mark.usefixtures("one_loop")
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=20)
 
 

@@ -37,7 +37,8 @@ TYPES = {each.__name__.lower(): each for each in (cp.Agent, cp.Market, cp.Mechan
 ROOMS = {module.name for module in pkgutil.iter_modules([str(PACKAGE)])} | {"cloneproof", "cp"}
 FILES = {
     f"/{file.relative_to(ROOT).as_posix()}"
-    for name in ("src", "tests", "proof", "studies", "benchmarks", "examples", "docs") for file in (ROOT / name).rglob("*.py")
+    for name in ("src", "tests", "proof", "studies", "benchmarks", "examples", "docs")
+    for file in (ROOT / name).rglob("*.py")
 }  # fmt: skip
 
 

@@ -5,17 +5,15 @@ from itertools import count
 
 import pytest
 
-from cloneproof.serve.market.dice import MarketDice, season_keys
+from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, recover, replay, restore, snapshot_difference, take_snapshot
+from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import complete
-from cloneproof.serve.offline import replay_all
-from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+from support.service import SECRET, Desk, open_market, spec, with_arms
 
 VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
-BARS = {"mechanism": "reservoir-bars", "parameters": {"bars": [0.6, 0.3], "draws": 2}, "ends": "at-random"}
 CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
 
 
@@ -119,32 +117,6 @@ def test_who_cannot_join(desk):
     assert refusal(join(desk)) == (409, "season_settled")
 
 
-@pytest.mark.parametrize("orderly", [True, False])
-def test_a_market_with_joiners_goes_on_after_a_restart(orderly, tmp_path):
-    """From a snapshot or from the ledger, as if nothing had happened."""
-
-    def season(place, restarts):
-        desk, made = Desk(sqlite(place, interval=5)), []
-        open_market(desk, {"ana": 3, "bo": 2}, **SLOTS, uniform_traffic=0.2)
-        for part in range(5):
-            made += [desk.decide(f"{part} {number}") for number in range(5)]
-            for one in made[-5:]:
-                desk.reward(f"e{one['decision']}", one["decision"], float(one["decision"] % 2))
-            if part < 2:
-                register(desk, f"new-{part}", "x", "y", "z")
-                assert join(desk, f"new-{part}").status_code == 201
-            if restarts:
-                desk.close() if orderly else desk.crash()
-                desk = Desk(sqlite(place, interval=5))
-        desk.close()
-        return [(one["agent"], one["arm"], one["probability"]) for one in made]
-
-    plain = season(tmp_path / "plain.db", False)
-    assert season(tmp_path / "restarted.db", True) == plain
-    assert {"new-0", "new-1"} <= {agent for agent, _, _ in plain}
-    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
-
-
 def played(settled=False, reward=0.0, **terms):
     """A market in which Eve registers, somebody is rewarded, and she joins; with its lines."""
     market = LiveMarket.open(complete(spec(seed=None, **(terms or SLOTS))), 0, MarketDice(SECRET))
@@ -194,22 +166,6 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
         held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
         replay(listed(market.chain.take().lines), MarketDice(SECRET))
     assert held[0] == held[1] == held[2] != held[3]
-
-
-@pytest.mark.parametrize("terms", [SLOTS, INDEX, BARS])
-def test_a_replay_repeats_joiners_with_and_without_the_secret(terms):
-    market, lines = played(**terms)
-    assert "eve" in {json.loads(line).get("agent") for line in lines if b'"decision"' in line}
-    for dice in (MarketDice(SECRET), None):
-        found = replay(listed(lines), dice)
-        assert found.market.registry.to_dict() == market.registry.to_dict()
-        assert (found.unverified_from is None) == (dice is not None)
-    kept = take_snapshot(market)
-    assert restore(kept, SECRET).session.to_json() == market.session.to_json()
-    assert snapshot_difference(kept, replay(listed(lines), MarketDice(SECRET)).market) is None
-    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
-    _, lines = played(settled=True, **terms)
-    assert replay(listed(lines), MarketDice(None, season_keys(SECRET, 1))).unverified_from is None
 
 
 def test_a_replay_refuses_joiners_that_were_forged():

@@ -7,7 +7,6 @@ from collections import defaultdict
 import msgspec
 import pytest
 
-import cloneproof as cp
 from cloneproof.errors import Refused
 from cloneproof.mechanisms.online.segment import Segment
 from cloneproof.serve.http.monitoring import _segment_rounds
@@ -18,10 +17,9 @@ from cloneproof.serve.market.replay import Misfit, published_dice, recover, repl
 from cloneproof.serve.market.terms import MarketSpec, complete
 from cloneproof.serve.market.unverified import UnverifiedSession
 from cloneproof.serve.messages import DecisionRequest
-from cloneproof.serve.offline import read_rows, replay_all
 from cloneproof.serve.writer.commands import Decide
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import SECRET, TERMS, Desk, open_market, spec, sqlite, with_arms
+from support.service import SECRET, TERMS, Desk, open_market, spec, with_arms
 from support.sizes import LONG
 
 TWO = {"code": 0.3, "writing": 0.7}
@@ -80,22 +78,6 @@ def test_a_market_without_segments_refuses_one(desk):
     made = ask(desk, "a").json()
     assert "segment" not in made
     assert desk.get("progress").json()["segments"] == []
-
-
-def test_the_service_decides_as_a_session_does():
-    market = started(complete(spec(seed=None, **SLOTS)))
-    plain = cp.session(
-        cp.mechanism("reservoir", **SLOTS["parameters"]), ARMS, 10_000, seed=market.session.seed, share=0.4,
-        segments=TWO,
-    )  # fmt: skip
-    dice = random.Random(1)
-    for number in range(80):
-        segment = dice.choice(list(TWO))
-        made, wanted = market.decide(f"r{number}", 2000, segment), plain.decide(segment=segment)
-        assert (made.id, made.agent, int(made.arm[-1]), made.phase) == wanted[:4]
-        worth = float(dice.random() < 0.4)
-        market.reward(f"e{number}", made.id, worth, 2000, None)
-        plain.reward(wanted.id, worth)
 
 
 def started(terms):
@@ -233,29 +215,6 @@ def opened(terms):
     market, _ = markets.create(spec(**terms), 1000)
     with_arms(market, ARMS).start(1000)
     return markets, market
-
-
-@pytest.mark.parametrize("orderly", [True, False])
-def test_a_restart_goes_on_in_every_segment(tmp_path, orderly):
-    def season(place, restart):
-        desk, told = Desk(sqlite(place, interval=5)), []
-        open_market(desk, ARMS, **SLOTS)
-        for part in range(4):
-            for number in range(8):
-                made = ask(desk, f"{part} {number}", ["code", "writing", "writing"][(part + number) % 3]).json()
-                told.append([made[name] for name in ("agent", "arm", "phase", "probability", "segment")])
-                desk.reward(f"{part} {number}", made["decision"], float(number % 3 == 0))
-            if restart:
-                desk.close() if orderly else desk.crash()
-                desk = Desk(sqlite(place, interval=5))
-        desk.close()
-        return told
-
-    assert season(tmp_path / "plain.db", False) == season(tmp_path / "restarted.db", True)
-    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
-    rows = read_rows(str(tmp_path / "plain.db"))
-    assert sorted(set(rows.columns["segment"])) == list(TWO)
-    assert len(rows.columns["segment"]) == len(rows.columns["reward"]) == 32
 
 
 def test_a_snapshot_holds_all_segments():

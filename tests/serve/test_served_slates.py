@@ -6,14 +6,13 @@ from collections import defaultdict
 
 import pytest
 
-import cloneproof as cp
 from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Known
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
+from cloneproof.serve.market.replay import Misfit, published_dice, replay
 from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.offline import read_rows, replay_all
@@ -133,48 +132,6 @@ def play(market, pages, seed=1):
 
 def entered(lines):
     return [(line, None) for line in lines]
-
-
-@pytest.mark.parametrize("terms", [PAGES, DEVICES])
-def test_the_service_fills_pages_as_a_session_does(terms):
-    market = started(terms)
-    plain = cp.session(
-        cp.mechanism("reservoir", **PAGES["parameters"]), ARMS, 200, seed=market.session.seed, share=0.4,
-        segments=terms.get("segments"), positions=terms["positions"],
-    )  # fmt: skip
-    dice, names = random.Random(1), list(terms.get("segments", [None]))
-    for number in range(100):
-        segment = dice.choice(names)
-        made, wanted = market.decide(f"r{number}", 2000, segment), plain.decide_slate(segment)
-        assert list(made.rounds) == [one.id for one in wanted]
-        assert [(one.place, one.agent, int(one.arm[-1]), one.phase) for one in made.shown] == [
-            (one.place, one.agent, one.arm, one.phase) for one in wanted
-        ]
-        for one in wanted:
-            worth = float(dice.random() < 0.4)
-            market.reward(f"e{one.id}", one.id, worth, 2000, None)
-            plain.reward(one.id, worth)
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        PAGES, DEVICES, PAGES | {"wait_rounds": 2}, PAGES | {"uniform_traffic": 0.3}, PAGES | {"ends": "at-random"},
-        {"mechanism": "ucb1", "parameters": {"one_place_each": True}, "positions": 3, "horizon": 200},
-        {"mechanism": "kl-ucb", "parameters": {}, "positions": 3, "horizon": 200},
-    ],
-)  # fmt: skip
-def test_replays_and_snapshots_fit(terms):
-    market = started(terms)
-    pages = min(70, market.session.last)
-    play(market, pages)
-    lines = market.chain.take().lines
-    assert any(b'"default"' in line for line in lines) == ("wait_rounds" in terms)
-    found = replay(entered(lines), MarketDice(SECRET))
-    assert found.market.session.to_json() == market.session.to_json()
-    assert replay(entered(lines)).unverified_from is not None
-    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
-    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
 
 
 def test_a_changed_place_is_noticed():

@@ -183,31 +183,6 @@ def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
     assert replay_all(str(path))[0].fits
 
 
-@pytest.mark.parametrize("orderly", [True, False])
-def test_a_market_with_withdrawals_goes_on_after_a_restart(orderly, tmp_path):
-    """From a snapshot or from the ledger, as if nothing had happened."""
-
-    def season(place, restarts):
-        desk, arms = Desk(sqlite(place, interval=5)), []
-        open_market(desk, {"ana": 3, "bo": 2, "cy": 1}, **SLOTS)
-        for part in range(4):
-            arms += [desk.decide(f"{part} {number}") for number in range(4)]
-            for one in arms[-4:]:
-                desk.reward(f"e{one['decision']}", one["decision"], float(part == 1))
-            if part < 2:  # whoever is shown
-                withdraw(desk, arms[-1]["agent"], arms[-1]["arm"])
-            if restarts:
-                desk.close() if orderly else desk.crash()
-                desk = Desk(sqlite(place, interval=5))
-        desk.close()
-        return [(one["agent"], one["arm"], one["probability"]) for one in arms]
-
-    plain = season(tmp_path / "plain.db", False)
-    assert season(tmp_path / "restarted.db", True) == plain
-    assert len({agent for agent, _, _ in plain}) == 3
-    assert replay_all(str(tmp_path / "restarted.db"))[0].fits
-
-
 def played():
     """A market in which Ana withdraws her champion, with its lines."""
     market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})

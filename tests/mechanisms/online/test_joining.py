@@ -223,40 +223,6 @@ def opened(mechanism, uniform_traffic=0.0, seed=0, window=None):
     return live
 
 
-def run(mechanism, seed, saves, uniform_traffic):
-    """Whom each round serves, with joiners, withdrawals and late rewards; saved again and again if asked for."""
-    live, draw, served, due = opened(mechanism, uniform_traffic, seed), random.Random(seed), [], []
-    joins = {draw.randrange(6): "eve", draw.randrange(6, 12): "fay"}
-    gone = {draw.randrange(20): ("ana", 0), draw.randrange(20, 40): ("bo", 1)}
-    for number in range(60):
-        for entry in [entry for entry in due if entry[0] <= number]:
-            due.remove(entry)
-            live.reward(*entry[1:])
-        if number in gone:
-            live.withdraw(*gone[number])
-        if number in joins and not live.decided:
-            live.join(joins[number], 2, (2, 1), mixed=bytes([number]))
-        if saves:
-            last, live = live.last, cp.Session.from_json(live.to_json(), mechanism)
-            live.last = live.begun[None].last = last
-        decision = live.decide()
-        served.append((decision.agent, decision.arm, decision.phase, live.probability))
-        reward = float(draw.random() < (decision.arm + 1) / 6)
-        due.append((number + 1 + draw.randrange(5), decision.id, reward))
-    return served, live.to_json()
-
-
-@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, BEST, FRESH_DRAW, INDEX, BARS])
-def test_a_saved_session_goes_on_with_its_joiners(mechanism):
-    shown = set()
-    for seed in range(4) if LONG else (2, 3):
-        traffic = 0.3 * (seed % 2)
-        plain = run(mechanism, seed, False, traffic)
-        assert run(mechanism, seed, True, traffic) == plain
-        shown |= {agent for agent, *_ in plain[0]}
-    assert {"eve", "fay"} <= shown
-
-
 def turns(joins, seed, rounds=24):
     """Who has each round of uniform traffic; `joins` has the agents before each round."""
     live, served = opened(FIRST_PASS, 1.0, seed), []

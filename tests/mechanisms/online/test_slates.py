@@ -5,11 +5,9 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.errors import NobodyLeftError, SessionError
+from cloneproof.errors import NobodyLeftError
 
 ARMS = {"ana": 2, "bo": 1, "cy": 3, "di": 1}
 BEST = cp.mechanism("reservoir", rounds=3, draws=2, choose="best")
@@ -71,27 +69,6 @@ def test_with_fewer_agents_than_places_the_last_places_stay_empty() -> None:
     assert {slate[-1].phase for slate in shown[:24]} == {"trial"}
     assert live.round == 4 * 30
     assert (live.pages, live.played) == (30, 30)
-
-
-@given(st.integers(0, 50), st.integers(1, 6), st.sampled_from([BEST, cp.mechanism("ucb1"), cp.mechanism("thompson")]))
-def test_a_session_goes_on_from_its_file(seed: int, places: int, mechanism: cp.Mechanism) -> None:
-    """Saved after every page, with rewards that are late, weights and uniform traffic."""
-    weights = {"cy": (1, 2, 0)} if mechanism is BEST else None
-    options = {"positions": places, "uniform_traffic": 0.2, "weights": weights}
-    kept, saved = (cp.session(mechanism, ARMS, 14, seed, **options) for _ in range(2))
-    late: list[int] = []
-    for page in range(14):
-        slates = kept.decide_slate(), saved.decide_slate()
-        assert slates[0] == slates[1]
-        late += [each.id for each in slates[0]]
-        for decision in [late.pop(0) for _ in range(len(late) // 2)]:
-            for live in (kept, saved):
-                live.reward(decision, float((decision + page) % 3 == 0))
-        saved = cp.Session.from_json(saved.to_json())
-        assert saved.payoff == kept.payoff
-        assert saved.ledger == kept.ledger
-    with pytest.raises(SessionError, match="at most 14"):
-        saved.decide_slate()
 
 
 def test_segments_have_places_of_their_own() -> None:

@@ -203,10 +203,3 @@ def test_an_item_of_weight_0_is_never_shown_and_the_chance_of_a_draw_is_its_shar
         live.reward(decision.id, 0.0)
         seen[decision.arm] += 1
     assert abs(seen[0] - 450) < 5 * (600 * 3 / 16) ** 0.5  # fails once in a million seeds
-
-
-def test_a_session_file_keeps_weights():
-    live = cp.session(MECHANISMS["contest"], {"ana": 2, "bo": 1}, 9, weights={"ana": (5, 2)})
-    text = live.to_json()
-    assert cp.Session.from_json(text).registration == live.registration
-    assert "weights" not in cp.session(MECHANISMS["contest"], {"ana": 2, "bo": 1}, 9).to_json()

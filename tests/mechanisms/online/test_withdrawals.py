@@ -281,14 +281,6 @@ def test_nobody_left_is_for_good():
         assert each.payoff == {"ana": 1.0}
 
 
-@pytest.mark.parametrize("mechanism", [*ON_SLOTS, *ELSEWHERE], ids=lambda mechanism: mechanism.name)
-def test_a_saved_session_goes_on_with_its_withdrawals(mechanism):
-    """Saved again and again, with late rewards and uniform traffic; `run` checks that nothing gone is shown."""
-    for seed, others, own, terms in cases(2):
-        case = mechanism, [*others, *own], seed
-        assert run_and_save(*case, **terms) == run_and_save(*case, saves=True, **terms)
-
-
 @pytest.mark.parametrize("mechanism", ELSEWHERE, ids=lambda mechanism: mechanism.name)
 def test_where_nothing_is_drawn_an_arm_is_skipped(mechanism):
     """The others go on until nothing is left at all."""

@@ -157,7 +157,7 @@ def test_rules_and_families_of_ones_own(name, rewards):
     agree(market, OWN[name], {"ana": (3, 1)}, 4, 2)
 
 
-def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference():
+def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference(one_loop):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
     book = {"x": [1.0, object()]}
     odd = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: book["x"][0] / n), {"ana": (1, 1)})

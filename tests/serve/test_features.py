@@ -1,0 +1,184 @@
+"""One suite by mechanism and feature: a served season, a session, and whatever is saved, restored or replayed agree.
+
+Every mechanism of the catalogue plays a season with every feature, or refuses it. In each season a plain session and
+one that is saved and read again before every decision are given the same events as the service.
+"""
+
+import random
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import CloneproofError
+from cloneproof.mechanisms import CATALOGUE
+from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.live import LiveMarket
+from cloneproof.serve.market.replay import recover, replay, restore, snapshot_difference, take_snapshot
+from cloneproof.serve.market.terms import complete
+from support.service import SECRET, spec
+from support.sizes import LONG
+from support.strategies import SMALL
+
+ARMS = {"ana": 3, "bo": 2, "cy": 1}
+ROUNDS = 120 if LONG else 22
+ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars"}
+AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
+RANKING = {"reservoir", "ucb1", "kl-ucb", "epsilon-greedy", "thompson"}
+EVERY = frozenset(CATALOGUE)
+
+
+class Feature(NamedTuple):
+    """Terms of a market, what happens in its season, and the mechanisms that take it."""
+
+    terms: Mapping[str, Any] = MappingProxyType({})
+    weights: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    late: int = 0
+    joins: bool = False
+    withdraws: bool = False
+    taken_by: frozenset[str] = EVERY
+
+
+TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
+FEATURES = {
+    "nothing": Feature(),
+    "late rewards": Feature(late=6),
+    "windows": Feature({"wait_rounds": 3}, late=6),
+    "a random end": Feature({"ends": "at-random"}),
+    "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
+    "withdrawals": Feature(withdraws=True, late=2),
+    "weights": Feature(weights={"ana": (2, 0, 5), "bo": (1, 3)}, taken_by=frozenset(ON_SLOTS)),
+    "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=ON_SLOTS - {"reservoir-contest"}),
+    "segments": Feature(TWO, late=3, withdraws=True),
+    "pages": Feature({"positions": [1.0, 0.6]}, late=3, withdraws=True, taken_by=frozenset(RANKING)),
+    "pages, weights and uniform traffic": Feature(
+        {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
+        taken_by=frozenset({"reservoir"}),
+    ),
+    "pages in segments": Feature(
+        TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)
+    ),
+}  # fmt: skip
+
+
+def terms_of(name: str, feature: Feature) -> dict[str, Any]:
+    parameters = dict(SMALL.get(name, {}))
+    if "positions" in feature.terms:
+        parameters.pop("threshold", None)
+    ends = {"ends": "at-random"} if name in AT_RANDOM else {}
+    return {"mechanism": name, "parameters": parameters, "horizon": 4 * ROUNDS, **ends, **feature.terms}
+
+
+def opened(name: str, feature: Feature) -> LiveMarket:
+    market = LiveMarket.open(complete(spec(seed=None, **terms_of(name, feature))), 0, MarketDice(SECRET))
+    for agent, count in ARMS.items():
+        market.register_agent(agent, 1000)
+        for arm, weight in enumerate(feature.weights.get(agent, (1,) * count)):
+            market.register_arm(agent, f"{agent}-{arm}", 1000, None if weight == 1 else weight)
+    market.start(1000)
+    return market
+
+
+def plain_session(market: LiveMarket, name: str, feature: Feature) -> cp.Session:
+    """One like that of the service."""
+    terms = terms_of(name, feature)
+    options = {key: terms[key] for key in ("ends", "uniform_traffic", "segments", "positions") if key in terms}
+    return cp.session(
+        cp.mechanism(name, **terms["parameters"]), ARMS, terms["horizon"], market.session.seed, share=0.4,
+        weights=feature.weights or None, **options,
+    )  # fmt: skip
+
+
+def decided(live: cp.Session, segment: str | None, pages: bool) -> list[tuple[Any, ...]]:
+    made = live.decide_slate(segment) if pages else [live.decide(segment)]
+    return [(one.id, one.agent, f"{one.agent}-{one.arm}", one.phase) for one in made]
+
+
+def served(market: LiveMarket, number: int, segment: str | None) -> list[tuple[Any, ...]]:
+    made = market.decide(f"r{number}", 2000 + number, segment)
+    shown = zip(made.rounds, made.shown, strict=True) if market.spec.positions else [(made.id, made)]
+    return [(decision, one.agent, one.arm, one.phase) for decision, one in shown]
+
+
+def events(feature: Feature, number: int, market: LiveMarket) -> None:
+    """Who joins and withdraws after this round."""
+    if feature.joins and number in (2, 6):
+        market.register_agent(f"eve{number}", 2000 + number)
+        market.register_arm(f"eve{number}", f"eve{number}-0", 2000 + number)
+        market.join(f"eve{number}", 2000 + number)
+    if feature.withdraws and number in (8, 12):
+        market.withdraw_arm("ana" if number == 8 else "bo", "ana-1" if number == 8 else "bo-0", 2000 + number)
+
+
+def season(name: str, feature: Feature) -> LiveMarket:
+    """A market that has played a season, beside one that was restored from a snapshot in every round, and a session."""
+    market, restored = opened(name, feature), opened(name, feature)
+    plain = plain_session(market, name, feature)
+    alike = "wait_rounds" not in feature.terms and not feature.joins  # sessions know no windows, and no season's key
+    segments, dice, due = list(market.spec.segments) or [None], random.Random(1), []
+    for number in range(min(ROUNDS, market.session.last)):
+        restored = restore(take_snapshot(restored), SECRET)
+        segment = dice.choice(segments)
+        made = served(market, number, segment)
+        assert served(restored, number, segment) == made
+        assert not alike or decided(plain, segment, "positions" in feature.terms) == made
+        due += [(number + dice.randint(0, feature.late), one, float(dice.random() < 0.4)) for one, *_ in made]
+        for one in (market, restored):
+            list(one.expire(2000 + number))
+            for _, decision, worth in sorted(each for each in due if each[0] <= number):
+                if one.awaits(decision):
+                    one.reward(f"e{decision}", decision, worth, 2000 + number, None)
+            events(feature, number, one)
+        if alike:
+            for _, decision, worth in sorted(each for each in due if each[0] <= number):
+                plain.reward(decision, worth)
+            for agent, arms in market.session.withdrawn.items():
+                for arm in arms:
+                    plain.withdraw(agent, arm)
+        due = [each for each in due if each[0] > number]
+    assert restored.chain.head == market.chain.head
+    if alike:
+        assert plain.payoff == {name: pytest.approx(market.registry.agents[name].balance / 10**6) for name in ARMS}
+    return market
+
+
+CASES = [(name, kind) for kind, feature in FEATURES.items() for name in sorted(feature.taken_by)]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_service_session_snapshot_and_replay_agree(name, kind):
+    market = season(name, FEATURES[kind])
+    lines, now = market.chain.take().lines, market.session.to_json()
+    ledger = [(line, None) for line in lines]
+    repeated = replay(ledger, MarketDice(SECRET))
+    assert repeated.unverified_from is None
+    assert repeated.market.session.to_json() == now
+    assert snapshot_difference(take_snapshot(market), repeated.market) is None
+    assert recover(None, lines, SECRET).session.to_json() == now
+    by_others = replay(ledger)  # without the dice
+    assert by_others.unverified_from is not None
+    assert by_others.market.registry.to_dict() == market.registry.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for kind, feature in FEATURES.items() for name in sorted(EVERY - feature.taken_by)]
+)
+def test_what_a_mechanism_does_not_take_it_refuses(name, kind):
+    with pytest.raises(CloneproofError, match=r"takes? no|take agents|draws from arms|ends at random|got"):
+        season(name, FEATURES[kind])
+
+
+FAULTS = {
+    "withdrawals that are not told": ("cloneproof.mechanisms.online.session.Session.withdraw", "withdrawals"),
+    "windows that never end": ("cloneproof.serve.market.live.LiveMarket.expire", "windows"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_caught(fault, monkeypatch):
+    place, kind = FAULTS[fault]
+    monkeypatch.setattr(place, lambda self, *arguments: [])
+    with pytest.raises((AssertionError, CloneproofError)):
+        test_service_session_snapshot_and_replay_agree("ucb1", kind)
