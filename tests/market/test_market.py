@@ -113,36 +113,6 @@ def test_merged_permutations_are_the_permutations(means, data):
     assert sum(w for w, _ in instance.permutations()) == 1
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("horizon = 100", "horizn = 100"), "line 1: unknown key 'horizn' .* did you mean 'horizon'"),
-        (("horizon = 100\n", ""), "line 1: missing key 'horizon'"),
-        (
-            ("originals = 2\nprior = { values", "orignals = 2\nprior = { values"),
-            "line 7: unknown key 'orignals' of agent 1",
-        ),
-        (('name = "bo"\n', ""), "line 10: missing key 'name' of agent 2"),
-        (("weights = [0.5, 0.5]", "wieghts = [0.5, 0.5]"), "line 8: .*'wieghts'"),
-        (("weights = [0.5, 0.5]", "weights = [0.5, 0.6]"), "line 8: .*sum to 1"),
-        (("weights = [0.5, 0.5]", "weights = [0.5, nan]"), "line 8: .*weight"),
-        (("share = 0.4", "share = 4"), "line 2: .*share"),
-        (("point = 0.6", "point = 6"), "line 13: .*point"),
-        (('name = "bo"', 'name = "ana"'), "distinct names"),
-        (('name = "bo"', 'name = "b\\no"'), "line 11: .*line breaks"),
-        (("sd = 0.1", "sdd = 0.1"), "line 3: .*'sdd'"),
-        (("originals = 2\nprior = [", "originals = 3\nprior = ["), "line 1[0-9]: .*one prior or 3"),
-        (("share = 0.4", "share = "), "not TOML: .*line 2"),
-        (("[[agents]]", "[agents]"), "not TOML|agents"),
-    ],
-)
-def test_a_bad_file_names_the_key_and_the_line(change, words):
-    assert change[0] in GOOD
-    with pytest.raises(cp.errors.MarketFileError, match=words) as caught:
-        market_from_toml(GOOD.replace(*change), "market.toml")
-    assert "\n" not in str(caught.value)
-
-
 MEANS = (0.0, 0.1, 0.5, 0.9, 1.0)
 LEVELS = [(k + 0.5) / 400 for k in range(400)]
 

@@ -77,7 +77,8 @@ def answer(call: str, names: dict[str, object]) -> str | None:
     try:
         exec(compile(ast.parse(source), "<table>", "exec"), names)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        said, _, _ = str(error).partition(". Did you mean")  # which Python itself adds since 3.13
+        return f"{type(error).__name__}: {said}"
     return None
 
 

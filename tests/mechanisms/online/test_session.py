@@ -213,22 +213,6 @@ def test_rewards_are_counted_once():
     assert live.ledger == [(1, "ana", 0, 0.5, 0.25, None)]
 
 
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda live: live.reward(7, 1.0), "id of a decision made so far"),
-        (lambda live: live.reward("one", 1.0), "id of a decision"),
-        (lambda live: live.reward(live.decide().id, 1.5), r"\[0, 1\]"),
-        (lambda live: live.reward(live.decide().id, math.nan), r"\[0, 1\]"),
-        (lambda live: live.reward(live.decide().id, "good"), r"\[0, 1\]"),
-        (lambda live: [live.decide() for _ in range(6)], "at most 5 decisions"),
-    ],
-)
-def test_what_a_session_cannot_answer(act, words):
-    with pytest.raises(cp.errors.SessionError, match=words):
-        act(cp.session(cp.mechanism("ucb1"), {"ana": 2}, horizon=5))
-
-
 @pytest.mark.parametrize("bad", [1.0, "1", None, [1], 10**400])
 def test_a_reward_that_cannot_be_entered_loses_nothing(bad):
     for name in ("ucb1", "thompson"):
