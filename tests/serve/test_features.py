@@ -1,7 +1,7 @@
 """One suite by mechanism and feature: a served season, a session, and whatever is saved, restored or replayed agree.
 
-Every mechanism of the catalogue plays a season with every feature, or refuses it. In each season a plain session and
-one that is saved and read again before every decision are given the same events as the service.
+Every mechanism of the catalogue plays a season with every feature, or refuses it. In each season a plain session, and a
+market that is restored from its snapshot again and again, are given the same events. A new feature is a line.
 """
 
 import random
@@ -113,13 +113,14 @@ def events(feature: Feature, number: int, market: LiveMarket) -> None:
 
 
 def season(name: str, feature: Feature) -> LiveMarket:
-    """A market that has played a season, beside one that was restored from a snapshot in every round, and a session."""
+    """A market that has played a season, beside one that is restored from snapshots all the time, and a session."""
     market, restored = opened(name, feature), opened(name, feature)
     plain = plain_session(market, name, feature)
     alike = "wait_rounds" not in feature.terms and not feature.joins  # sessions know no windows, and no season's key
     segments, dice, due = list(market.spec.segments) or [None], random.Random(1), []
     for number in range(min(ROUNDS, market.session.last)):
-        restored = restore(take_snapshot(restored), SECRET)
+        if LONG or number % 3 == 0:
+            restored = restore(take_snapshot(restored), SECRET)
         segment = dice.choice(segments)
         made = served(market, number, segment)
         assert served(restored, number, segment) == made
