@@ -59,10 +59,10 @@ class Rank(NamedTuple):
 def first_pass(rounds: int, threshold: float | None) -> Rank:
     """Tests of so many rounds, which pass at a threshold; without one none passes, and the best count is lowest."""
     least, origin = (math.inf, 0) if threshold is None else (0.0, ticks(threshold))
-    return Rank(-math.inf, rounds, 1.0, tested, (least,), origin=origin)
+    return Rank(-math.inf, rounds, 1.0, pass_or_fail, (least,), origin=origin)
 
 
-def tested(pulls: int, total: float, rank: float, least: float) -> tuple[float, int]:
+def pass_or_fail(pulls: int, total: float, rank: float, least: float) -> tuple[float, int]:
     """Judge a test when all its rewards are in: it passes with the least total."""
     return (rank if total >= least else -total), 0
 
