@@ -68,11 +68,7 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes  # late: without the compiler there is none
 
     count_work(runs * cost)
-    dice = np.random.default_rng([sampling.seed, 5])
-    worlds: list[Means] = [
-        {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
-        for _ in range(runs)
-    ]
+    worlds = drawn_means(market, (sampling.seed, 5), runs)
     worth = []
     for number, agent in enumerate(market.agents):
         if agent.priors in [other.priors for other in market.agents[:number]]:
@@ -89,6 +85,15 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
         error = ERRORS * float(gains.std(ddof=1)) / runs**0.5
         worth.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
     return max(worth, key=lambda gain: gain.value)
+
+
+def drawn_means(market: Market, seed: tuple[int, int], worlds: int) -> list[Means]:
+    """Return the means of everybody's originals in some worlds."""
+    dice = np.random.default_rng(seed)
+    return [
+        {agent.name: tuple(float(prior.quantile(dice.random())) for prior in agent.priors) for agent in market.agents}
+        for _ in range(worlds)
+    ]
 
 
 def account_floor(market: Market) -> float | None:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
 
-import numpy as np
-
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
 from cloneproof.advice.assumptions import (
     account_floor,
     cheapest_seasons,
+    drawn_means,
     if_bayesian,
     market_of_bests,
     second_account_gain,
@@ -28,12 +27,13 @@ from cloneproof.advice.recommendation import (
     UNKNOWN,
     Accounts,
     AssessedMechanism,
+    CheapestSeasons,
     PlatformOption,
     Providers,
     Recommendation,
 )
 from cloneproof.advice.regret import SamplingBudget, is_listed, over_time, random_regret, regret_of
-from cloneproof.advice.segments import added_up, parts_of
+from cloneproof.advice.segments import added_up, part_of
 from cloneproof.advice.tuning import DECLARED, GAMEABLE, INFORMED, RESERVOIRS, SLOW, enough_rounds, tuned_mechanisms
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import audit_case
@@ -110,15 +110,9 @@ def assess_informed(market: Market, mechanism: Mechanism, sampling: SamplingBudg
 
 def realised_markets(market: Market, seed: int) -> list[Market]:
     """Return a few realisations of everybody's means, as markets of points."""
-    generator = np.random.default_rng([seed, 18])
-    drawn = []
-    for _ in range(REALISATIONS):
-        agents = [
-            Agent(agent.name, prior=[Point(float(prior.quantile(generator.random()))) for prior in agent.priors])
-            for agent in market.agents
-        ]
-        drawn.append(market.with_agents(agents))
-    return drawn
+    worlds = drawn_means(market, (seed, 18), REALISATIONS)
+    realised = [[Agent(name, prior=[*map(Point, means)]) for name, means in world.items()] for world in worlds]
+    return [market.with_agents(agents) for agents in realised]
 
 
 def recommend(
@@ -217,13 +211,15 @@ def recommend(
     if market.segments and (lifetime or between):
         raise MarketError("expected no drift or arrivals in a market with segments; ask about market.segment(name)")
 
-    question = _Question(providers, accounts, lifetime, between, *_own(own), search.seed)
     with budget_clock(search.seconds):
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
+        seasons = cheapest_seasons(market, lifetime, between) if lifetime or between else None
+        market = market if seasons is None else market.with_horizon(seasons.length)
+        question = _Question(providers, accounts, seasons, *_own(own), search.seed)
         if not market.segments:
             return _recommended(market, question, clock)
         alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
-        clocks = parts_of(clock, len(alike) + 1)
+        clocks = (part_of(clock, place, len(alike) + 1) for place in range(len(alike) + 1))  # each as it is asked for
         advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
         pooled = _recommended(market.pooled(), question, next(clocks))
         by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
@@ -236,8 +232,7 @@ class _Question:
 
     providers: Providers
     accounts: Accounts
-    lifetime: float | None
-    arrivals: float | None
+    seasons: CheapestSeasons | None
     boxes: Mapping[str, BlackBox]
     mechanisms: list[Mechanism]
     seed: int
@@ -253,12 +248,9 @@ class _Question:
 
 def _recommended(market: Market, question: _Question, clock: Deadline) -> Recommendation:
     """`recommend` for a market without segments, until the clock says so."""
-    lifetime, arrivals = question.lifetime, question.arrivals
-    seasons = None if lifetime is None and arrivals is None else cheapest_seasons(market, lifetime, arrivals)
-    market = market if seasons is None else market.with_horizon(seasons.length)
     so_far = Recommendation(
         market, question.providers, (), {}, None, random_regret(market), False, "", accounts=question.accounts,
-        account_floor=None if market.places else account_floor(market), seasons=seasons,
+        account_floor=None if market.places else account_floor(market), seasons=question.seasons,
     )  # fmt: skip
     try:
         with interrupts_raised():

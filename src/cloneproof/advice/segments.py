@@ -6,7 +6,7 @@ segment is so in all together. One market for all pays for the best item on aver
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from cloneproof.advice.recommendation import AssessedMechanism, PlatformOption, Recommendation
@@ -56,14 +56,10 @@ def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Rec
     return replace(whole, options=(*_served(whole), *_ends(parts)))
 
 
-def parts_of(clock: Deadline, parts: int) -> Iterator[Deadline]:
-    """Yield the clock of each of several questions: its share of the time left, and of the progress of all."""
-    for place in range(parts):
-
-        def told(done: int, total: int, what: str, before: int = place) -> None:
-            clock.tell(before * total + done, parts * total, what)
-
-        yield replace(clock.share(parts - place), report=told)
+def part_of(clock: Deadline, place: int, parts: int) -> Deadline:
+    """Return the clock of one of several questions: its share of the time left, and of the progress of all."""
+    share = clock.share(parts - place)
+    return replace(share, report=lambda done, total, what: clock.tell(place * total + done, parts * total, what))
 
 
 def _named(advice: Recommendation, name: str) -> AssessedMechanism | None:
