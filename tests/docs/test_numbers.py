@@ -31,7 +31,7 @@ def naming(market):
     return f"{right.regret_if_one.value:.0f} {told.regret.value:.0f}", f"{right.regret_if_all.value:.0f}"
 
 
-@pytest.mark.parametrize("case", study.MARKETS if LONG else study.MARKETS[:2], ids=lambda case: case[0])
+@pytest.mark.parametrize("case", study.MARKETS if LONG else study.MARKETS[1:2], ids=lambda case: case[0])
 def test_what_the_theorem_does_not_cover_gains_what_the_pages_say(case):
     words, agents, values, horizon = case
     informed, _, two, three = (f"+{100 * gain:.0f} %" for gain in study.gains(study.market(agents, values, horizon)))
