@@ -98,7 +98,7 @@ def test_the_exploration_of_copies_can_be_free_and_pays_then():
     [
         (BEST, 3),
         (FIRST_PASS, 4),
-        *([(FIRST_PASS, 7), (FRESH_DRAW, 7), (BEST, 8)] if LONG else [(FRESH_DRAW, 5), (BEST, 6)]),
+        *([(FIRST_PASS, 7), (FRESH_DRAW, 7), (BEST, 8)] if LONG else [(FRESH_DRAW, 5), (BEST, 8)]),
     ],
 )
 def test_the_reservoir_is_a_scan_in_the_order_in_which_tests_are_known(mechanism, horizon):
