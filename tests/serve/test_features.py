@@ -43,7 +43,6 @@ class Feature(NamedTuple):
 
 TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
 FEATURES = {
-    "nothing": Feature(),
     "late rewards": Feature(late=6),
     "windows": Feature({"wait_rounds": 3}, late=6),
     "a random end": Feature({"ends": "at-random"}),

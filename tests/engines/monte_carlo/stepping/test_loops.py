@@ -52,7 +52,7 @@ def without_bounds(job):
 
 def test_bounds_change_no_decision_of_ucb():
     """Random jobs with and without them, by two loops; and the reference simulator on some of them."""
-    for seed in range(600 if LONG else 150):
+    for seed in range(600 if LONG else 100):
         job = some_job(seed)
         ours = step_outcomes(job, 3, 2)
         assert same(ours, step_outcomes(without_bounds(job), 3, 2, run_any)), seed
