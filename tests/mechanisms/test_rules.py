@@ -44,7 +44,9 @@ def test_every_rule_makes_conforming_mechanisms(name):
 INDICES = {
     "etc": "mean", "best-of-draws": "mean", "first-pass": "mean", "uniform": "none", "thompson": "posterior",
     "falling-kl-ucb": "steady-kl-ucb", "bars": "bars",
-} | {name: name for name in ("epsilon-greedy", "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "ucb")}  # fmt: skip
+} | {
+    name: name for name in ("epsilon-greedy", "kl-moss", "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "ucb")
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -54,7 +56,7 @@ def test_a_rule_declares_what_it_is(name):
     assert rule.index == INDICES.get(name, "own")
     assert rule.uniform == (name == "uniform")
     assert rule.commits_to_mean == (name == "etc")
-    assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb", "falling-kl-ucb"))
+    assert rule.steady == (name in ("steady-ucb", "steady-kl-ucb", "falling-kl-ucb", "kl-moss"))
     other = replace(rule, priority=lambda *numbers: 0.0)
     assert (other.index, other.uniform, other.commits_to_mean, other.steady) == ("own", False, False, False)
     assert not replace(rule, commits=True).steady

@@ -39,6 +39,8 @@ MECHANISMS = {
     "etc": {"arm_rounds": 2},
     "prior-independent-etc": {},
     "thompson": {},
+    "h-thompson": {"alpha": 2, "beta": 9},
+    "h-kl-ucb": {"horizon": 60},
 }
 
 

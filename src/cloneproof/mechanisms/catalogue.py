@@ -34,6 +34,7 @@ from cloneproof.mechanisms.parameters.reservoir import (
     reservoir_parameters,
 )
 from cloneproof.mechanisms.parameters.theorems import Derived, etc_parameters, uniform_etc_parameters
+from cloneproof.mechanisms.parameters.two_level import h_kl_ucb_parameters, prior_parameters
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.rule import (
     Choice,
@@ -53,6 +54,7 @@ from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy as epsilon
 from cloneproof.mechanisms.rules.etc import etc as etc_rule
 from cloneproof.mechanisms.rules.falling_kl_ucb import falling_kl_ucb
 from cloneproof.mechanisms.rules.first_pass import first_pass
+from cloneproof.mechanisms.rules.kl_moss import kl_moss
 from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
@@ -66,13 +68,20 @@ from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 Contest = Literal["kl-ucb", "ucb"]
 ChampionRule = Literal["first-pass", "best"]
+Width = Literal["own", "horizon"]
+Within = Literal["thompson", "kl-ucb"]
 BonusFunction = Callable[[float, float], float]
 SHIN_2022 = "Shin, Lee and Ok 2022"
+MEASURED = (
+    Claim("not clone-proof", "docs/which_mechanism.md", "listing less can pay: exploration lowers one's record"),
+    Claim("what copies gain is measured for your rates and horizon, not proven", "docs/which_mechanism.md"),
+)
 _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "etc": etc_parameters, "uniform-etc": uniform_etc_parameters, "h-etc-r": h_etc_r_parameters,
     "holdout-h-etc": holdout_parameters, "holdout-kl-ucb": holdout_contest_parameters,
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
     "reservoir-index": reservoir_index_parameters, "reservoir-bars": reservoir_bars_parameters,
+    "h-thompson": prior_parameters, "h-kl-ucb": h_kl_ucb_parameters,
 }  # fmt: skip
 _NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
@@ -235,9 +244,39 @@ def epsilon_greedy(c: float = 1.0) -> Mechanism:
     return Mechanism(arm=epsilon_greedy_rule(c))
 
 
-def thompson(one_place_each: bool = False) -> Mechanism:
-    """Thompson sampling over all arms with Beta(1, 1) priors."""
-    return Mechanism(arm=thompson_rule(), one_place_each=one_place_each)
+def thompson(one_place_each: bool = False, alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
+    """Thompson sampling over all arms with the prior Beta(alpha, beta)."""
+    return Mechanism(arm=thompson_rule(alpha, beta), one_place_each=one_place_each)
+
+
+def h_thompson(alpha: float = 1.0, beta: float = 1.0) -> Mechanism:
+    """Thompson sampling over agents by all their rewards, and among the arms of the agent.
+
+    Both posteriors have the prior Beta(alpha, beta), uniform unless it is given or matched to a market. A copy adds
+    nothing to its agent's record, and costs rounds that tell the agent's own arms apart.
+    """
+    rule = thompson_rule(alpha, beta)
+    return Mechanism(agent=rule, arm=rule, claims=MEASURED)
+
+
+def h_kl_ucb(
+    horizon: int,
+    constant: float = 0.8,
+    width: Width = "own",
+    within: Within = "thompson",
+    alpha: float = 1.0,
+    beta: float = 1.0,
+) -> Mechanism:
+    """Steady KL-UCB over agents by all their rewards; Thompson sampling or KL-UCB among the arms of the agent.
+
+    The width of the index is constant * ln(1 + T / (N n)), n an agent's own rounds and N the agents, or
+    constant * ln T with width="horizon". The prior is that of Thompson sampling within.
+    """
+    one_of(width, get_args(Width), "width", MechanismError)
+    one_of(within, get_args(Within), "within", MechanismError)
+    agent = (kl_moss if width == "own" else steady_kl_ucb)(rounds_number(horizon, "horizon"), constant)
+    arm = thompson_rule(alpha, beta) if within == "thompson" else kl_ucb_rule(clock="completed")
+    return Mechanism(agent=agent, arm=arm, claims=MEASURED)
 
 
 def reservoir(
@@ -326,6 +365,7 @@ CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     for build in (
         ucb1, etc, prior_independent_etc, h_ucb, rh_ucb, s_ucb, rand_ucb, uniform_etc, h_etc_r, holdout_h_etc,
         holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, reservoir_bars, kl_ucb, epsilon_greedy, thompson,
+        h_thompson, h_kl_ucb,
     )
 }  # fmt: skip
 
@@ -338,7 +378,8 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
         "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "reservoir-index",
-        "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson"; `cloneproof mechanisms` says what each does.
+        "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson", "h-thompson", "h-kl-ucb"; `cloneproof mechanisms` says
+        what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market. In a market with segments they are tuned to each: `made.in_segment(name)` is what runs there.
@@ -347,6 +388,7 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
         theorems. "holdout-h-etc" also takes a platform's own bounds: agents, horizon ("unknown" for doubling epochs),
         max_originals, and what is known of means: values, or rates=(lowest, highest) with a relative_gap, or gap and
         agent_gap; sub_gaussian for rewards outside [0, 1]. "holdout-kl-ucb" takes the same, less agent_gap.
+        "h-thompson" and "h-kl-ucb" match the prior of their posteriors to the market by two moments.
 
     Returns
     -------

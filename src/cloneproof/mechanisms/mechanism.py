@@ -188,7 +188,7 @@ class Mechanism:
         What is claimed of it.
     one_place_each : bool, default False
         Whether an agent has at most one place of a page with positions, under a rule that ranks all arms; the
-        reservoir always gives it one.
+        reservoir and mechanisms of two levels always give it one.
 
     Notes
     -----
@@ -367,6 +367,12 @@ class Mechanism:
     def unchanging(self) -> bool:
         """Whether all arms are kept and nothing is ever cleared."""
         return self.keeps_all_arms and self.never_clears
+
+    @property
+    def ranks_pages(self) -> bool:
+        """Whether it can fill pages of several places by priority: all rewards count, and nothing is committed to."""
+        usual = not self.draws and self.unchanging and self.fallback is None and self.scoring.counts_all
+        return usual and not any(rule.commits or rule.explore > 1 or rule.siblings for rule in self.rules)
 
     def exploration(self, registered: Collection[int]) -> int:
         """Return the rounds after which all is explored: all agents, then the arms of the largest; or all arms."""

@@ -36,8 +36,8 @@ Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Fallback = Literal["best", "draw"]
 IndexKind = Literal[
-    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "posterior", "epsilon-greedy", "bars",
-    "own",
+    "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "kl-moss", "posterior",
+    "epsilon-greedy", "bars", "own",
 ]  # fmt: skip
 Priority = Callable[..., float]
 Numbers = npt.NDArray[Any]
@@ -52,7 +52,8 @@ class PriorityInputs(NamedTuple):
     clock, log_clock : int and float
         The level's round and its natural logarithm (from one table, so equal on every machine).
     pulls, mean : int and float
-        The rewards known of this candidate, and their exact average rounded once (0 before the first).
+        The rewards known of this candidate, and their exact average rounded once (0 before the first). On pages the
+        attention of the views with a reward, and rewards by attention.
     coin, draw : float
         Uniform in (0, 1): one for the whole level this round, one for this candidate.
     candidates : int
@@ -61,7 +62,7 @@ class PriorityInputs(NamedTuple):
 
     clock: int
     log_clock: float
-    pulls: int
+    pulls: float
     mean: float
     coin: float
     draw: float
@@ -224,7 +225,7 @@ class Rule:
     @property
     def steady(self) -> bool:
         """Whether the index of a candidate depends on its own rewards alone, so that better ones never cost a round."""
-        return self.index in ("steady-ucb", "steady-kl-ucb") and not self.commits
+        return self.index in ("steady-ucb", "steady-kl-ucb", "kl-moss") and not self.commits
 
     @property
     def uniform(self) -> bool:
@@ -281,10 +282,10 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     Parameters
     ----------
     name : str
-        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-ucb", "slow-ucb",
-        "steady-kl-ucb", "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed package gives to a rule of
-        its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which is imported: a `Rule`, or a
-        function that makes one from its options.
+        One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-moss",
+        "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed
+        package gives to a rule of its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which
+        is imported: a `Rule`, or a function that makes one from its options.
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 

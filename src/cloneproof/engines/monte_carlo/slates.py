@@ -9,7 +9,7 @@ or the best of each agent, are shown.
 """
 
 # mypy: disable-error-code="no-untyped-def"
-# ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
@@ -52,6 +52,7 @@ class SlatePlan(NamedTuple):
     horizon: int
     one_each: bool
     completed: bool  # whether the clock counts completed pages
+    explores: bool  # whether an arm without a view comes first
 
 
 class SlateTables(NamedTuple):
@@ -127,7 +128,7 @@ def _close_slates(tables, best, results, r):
 
 
 @compiled
-def _best_page(means, owners, attention):
+def best_page(means, owners, attention):
     """Return what a page of the best slate of different agents is worth."""
     agents = owners[-1] + 1
     bests = np.zeros(agents)
@@ -178,7 +179,7 @@ def _laboratory(sources: int) -> Any:  # noqa: ANN401
                 for place in range(filled):
                     chance, stream = attention[place] * arms[a].mean, block_stream(arms[a].tape, CLICKS + place)
                     tables.clicks[arms[a].agent] += binomial(tables.pages[a, place], chance, stream)
-            _close_slates(tables, plan.horizon * _best_page(means[r], owners, attention), results, r)
+            _close_slates(tables, plan.horizon * best_page(means[r], owners, attention), results, r)
 
     return run_laboratory
 
@@ -220,11 +221,11 @@ def _top_arms(sources: int) -> Any:  # noqa: ANN401
         arms, attention = tables.arms, tables.attention
         count = len(arms)
         shown, values, ties = np.zeros(len(attention), np.int64), np.zeros(count), np.zeros(count, np.uint64)
-        hits = np.zeros(count, np.int64)
+        hits, seen = np.zeros(count, np.int64), np.zeros(count)
         for r in range(len(run_streams) if sources else 0):
             streams = streams_of(run_streams[r])
             begin_run(arms, count, streams.tapes, means[r])
-            tables.clicks[:], tables.pages[:], hits[:] = 0, 0, 0
+            tables.clicks[:], tables.pages[:], hits[:], seen[:] = 0, 0, 0, 0.0
             level = level_stream(streams.levels, ZERO, ZERO)
             coins, lots, draws = word(level, COIN_STREAM), word(level, TIE_STREAM), word(level, DRAW_STREAM)
             for page in range(1, plan.horizon + 1):
@@ -232,10 +233,11 @@ def _top_arms(sources: int) -> Any:  # noqa: ANN401
                 coin = uniform(coins, page)
                 for a in range(count):
                     arm = arms[a]
-                    mean = hits[a] / arm.pulls if arm.pulls else 0.0
+                    mean = hits[a] / seen[a] if seen[a] else 0.0
                     draw = uniform(word(draws, arm.key), page)
-                    inputs = PriorityInputs(clock, logarithms[clock], arm.pulls, mean, coin, draw, count)
-                    values[a] = priority_at(priority, inputs, parameters)
+                    inputs = PriorityInputs(clock, logarithms[clock], seen[a], mean, coin, draw, count)
+                    unseen = plan.explores and seen[a] == 0.0
+                    values[a] = np.inf if unseen else priority_at(priority, inputs, parameters)
                     ties[a] = word(word(lots, arm.key), page)
                 for place in range(_show(plan, tables, shown, values, ties)):
                     a = shown[place]
@@ -244,7 +246,10 @@ def _top_arms(sources: int) -> Any:  # noqa: ANN401
                     hits[a] += hit
                     tables.pages[a, place] += 1
                     tables.clicks[arms[a].agent] += hit
-            _close_slates(tables, plan.horizon * _best_page(means[r], owners, attention), results, r)
+                    seen[a] = 0.0  # a view counts as the attention of its place
+                    for p in range(len(attention)):
+                        seen[a] += attention[p] * tables.pages[a, p]
+            _close_slates(tables, plan.horizon * best_page(means[r], owners, attention), results, r)
 
     return run_top_arms
 
@@ -287,7 +292,7 @@ def _tables(job: Job, count: int) -> tuple[SlateTables, IntArray, RunResults]:
 def laboratory_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1 of the reservoir, with the laws of a session."""
     rule, market = job.mechanism.arm, job.market
-    plan = SlatePlan(len(market.agents), rule.draws, rule.explore, market.horizon, False, False)
+    plan = SlatePlan(len(market.agents), rule.draws, rule.explore, market.horizon, False, False, False)
     tables, owners, results = _tables(job, count)
     run_laboratory(plan, tables, owners, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
     return results.outcomes(market.share)
@@ -297,7 +302,7 @@ def top_arms_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1 of a usual bandit, bit for bit as a session does."""
     rule, market = job.mechanism.arm, job.market
     one_each = job.mechanism.one_place_each
-    plan = SlatePlan(len(market.agents), 0, 0, market.horizon, one_each, rule.clock == "completed")
+    plan = SlatePlan(len(market.agents), 0, 0, market.horizon, one_each, rule.clock == "completed", rule.explore > 0)
     tables, owners, results = _tables(job, count)
     priority, parameters = compiled_priority(rule), np.array(rule.parameters, np.float64)
     streams: WordArray = run_streams(job.seed, first, count)

@@ -33,7 +33,8 @@ NEAR = 1e-9
 
 def compares_floats(rule: Rule) -> bool:
     """Whether the priority is a user's function, which can only be compared in floats."""
-    return rule.index not in ("none", "mean", "ucb", "slow-ucb", "steady-ucb", "steady-kl-ucb", "epsilon-greedy")
+    known = ("none", "mean", "ucb", "slow-ucb", "steady-ucb", "steady-kl-ucb", "kl-moss", "epsilon-greedy")
+    return rule.index not in known
 
 
 def best(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> Mask:

@@ -127,6 +127,11 @@ class Withdrawals:
         return self.slots and (agent, arm) in self.arms
 
 
+def no_single_arm() -> SessionError:
+    """Return the error for a round of one arm where pages have several places."""
+    return SessionError("expected decide_slate() where a page has positions, got decide(); call that")
+
+
 def nobody_left() -> NobodyLeftError:
     """Return the error for a round in which nobody can be served."""
     return NobodyLeftError(
@@ -147,6 +152,10 @@ class Allocation(NamedTuple):
     slot: int = -1  # the candidate of a level of slots
     awaited: bool = False  # the next phase waits for the reward, whether it counts or not
     segment: str | None = None  # entered by the session
+    place: int = 0  # of a page, from 1, where a reward counts by it
+
+
+Page = list[Allocation | None]  # by place; None: it stays empty
 
 
 def open_registration(

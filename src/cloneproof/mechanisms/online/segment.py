@@ -16,7 +16,7 @@ from cloneproof.errors import SessionError, brief
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
 from cloneproof.mechanisms.online.running import UniformTraffic, initial_state
-from cloneproof.mechanisms.online.slate import UniformPages, slate_state
+from cloneproof.mechanisms.online.slate import Attention, UniformPages, places_of, slate_state
 from cloneproof.mechanisms.online.state import StateSetup
 from cloneproof.mechanisms.online.streams import (
     COINS_STREAM,
@@ -35,7 +35,7 @@ class SegmentTerms(NamedTuple):
     name, number   both None if the session has no segments
     horizon        rounds that its mechanism expects there
     last           its last round; the session may end before
-    places         of a page; 0 if a round shows one arm
+    attention      of the places of a page, or how many there are; 0 if a round shows one arm
     """
 
     name: str | None
@@ -43,7 +43,7 @@ class SegmentTerms(NamedTuple):
     mechanism: Mechanism
     horizon: int
     last: int
-    places: int = 0
+    attention: Attention = 0
 
 
 def segment_stream(stream: Stream, number: int | None) -> Stream:
@@ -92,7 +92,8 @@ class Segment:
         withdrawn: set[tuple[int, int]],
         uniform_traffic: float,
     ) -> None:
-        self.name, self.number, self.mechanism, horizon, self.last, self.places = terms
+        self.name, self.number, self.mechanism, horizon, self.last, attention = terms
+        self.places = places_of(attention)
         self.registration, self.round, self.changes = registration, 0, 0
         self.allocations: dict[Allocation, Allocation] = {}
         own = segment_stream(stream, self.number)
@@ -100,7 +101,7 @@ class Segment:
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
         setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
-        self.state: Any = slate_state(setup, self.places) if self.places else initial_state(setup)
+        self.state: Any = slate_state(setup, attention) if self.places else initial_state(setup)
         if uniform_traffic:
             coins = substream(own, UNIFORM_STREAM)
             mixed: type[Any] = UniformPages if self.places else UniformTraffic

@@ -46,7 +46,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.slate import SessionPlaces, checked_places
+from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 
 
@@ -106,7 +106,7 @@ class Session:
         positions: SessionPlaces | None = None,
     ) -> None:
         self.segments = {} if segments is None else checked_segments(segments)
-        self.positions = None if positions is None else checked_places(positions, self.segments)
+        self.positions = None if positions is None else checked_attention(positions, self.segments)
         self.mechanism, self.registration = segments_mechanism(mechanism, self.segments), registration
         self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
         self.seed: Stream = seed if isinstance(seed, bytes) and len(seed) == KEY_BYTES else checked_seed(seed)
@@ -140,8 +140,8 @@ class Session:
             check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
         own = None if name is None else number
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
-        places = self.positions[str(name)] if isinstance(self.positions, dict) else self.positions or 0
-        return SegmentTerms(name, own, mechanism, horizon, last, places)
+        attention = self.positions[str(name)] if isinstance(self.positions, dict) else self.positions or 0
+        return SegmentTerms(name, own, mechanism, horizon, last, attention)
 
     def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
         """Return the segment of this name before its first decision; `joined` as `Registration` has it."""
@@ -317,7 +317,7 @@ class Session:
         agents while it runs, and `SessionError` if a champion has all later rounds.
         """
         for terms in self._terms.values():
-            refusal = terms.mechanism.no_joiners(self.ends, bool(terms.places))
+            refusal = terms.mechanism.no_joiners(self.ends, bool(terms.attention))
             if refusal is not None:
                 raise MechanismError(refusal)
         if self.decided or self.round >= self.last:
@@ -599,9 +599,9 @@ def session(
         and, if ends are random, an end of its own with its fraction of the horizon as its mean. What an agent's slots
         hold is drawn once for all segments.
     positions : int, sequence of float, or mapping of str to such, optional
-        How many places a page has, or the attention of each, which no decision depends on; for all segments, or for
-        each. The horizon then counts pages, `decide_slate` takes the place of `decide`, and a window is as long as
-        that many full pages.
+        How many places a page has, or the attention of each; for all segments, or for each. Mechanisms that rank arms
+        or agents count a view in a place as its attention; no other decision depends on it. The horizon then counts
+        pages, `decide_slate` takes the place of `decide`, and a window is as long as that many full pages.
 
     Examples
     --------

@@ -117,10 +117,15 @@ def pending_to_data(pending: Mapping[int, Allocation]) -> list[list[Any]]:
     groups.sort(key=lambda group: pending[int(group[0])])
     fields = [pending[int(group[0])] for group in groups]
     return [
-        [*(own[:-1] if own.segment is None else own), [int(piece[0]), *np.diff(piece).tolist()]]
+        [*_fields(own), [int(piece[0]), *np.diff(piece).tolist()]]
         for own, group in zip(fields, groups, strict=True)
         for piece in (group[start : start + _AT_ONCE] for start in range(0, len(group), _AT_ONCE))
     ]
+
+
+def _fields(own: Allocation) -> tuple[Any, ...]:
+    """Return an allocation without its last fields where these are as usual."""
+    return own if own.place else own[:-2] if own.segment is None else own[:-1]
 
 
 def pending_from_data(data: Sequence[Sequence[Any]]) -> Iterator[tuple[Allocation, Iterator[int]]]:

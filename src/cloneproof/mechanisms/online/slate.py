@@ -14,8 +14,7 @@ goes to the next in rank (docs/textbook/slates.md).
 
 With fewer agents than places the last places stay empty, and the laboratory is the last of those that are filled.
 
-*The usual bandits* fill the page with the arms of highest priority, in this order; all rewards count as they come, and
-with `one_place_each` an agent has one place at most.
+*The usual bandits*, and those of two levels, fill the page by priority (`ranked`).
 
 Who is out (withdrawals, as in `state`) has no place any more. The timetable stays as it is, since its slots may not
 move by what happens to others: agents take turns in the laboratory in place of who is out.
@@ -23,29 +22,28 @@ move by what happens to others: agents take turns in the laboratory in place of 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cloneproof._checks import count
-from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import MechanismError, SessionError
 from cloneproof.market.positions import MOST_PLACES, checked_positions, places_by_segment
-from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import level_stream
-from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals, nobody_left
-from cloneproof.mechanisms.online.state import OneLevelState, RunningState, SlotState, StateSetup, known_chance
-from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, NEUTRAL_STREAM, TIE_STREAM
-from cloneproof.mechanisms.rule import PriorityInputs, broken_rule
+from cloneproof.mechanisms.online.ranked import TopAgentsState, TopArmsState
+from cloneproof.mechanisms.online.registration import (
+    Allocation,
+    Page,
+    Registration,
+    Withdrawals,
+    no_single_arm,
+    nobody_left,
+)
+from cloneproof.mechanisms.online.state import RunningState, SlotState, StateSetup, known_chance
+from cloneproof.mechanisms.online.streams import NEUTRAL_STREAM
 
+Attention = int | tuple[float, ...]  # how many places, or the attention of each
 SessionPlaces = int | Sequence[float] | Mapping[str, int | Sequence[float]]
-Page = list[Allocation | None]  # by place; None: it stays empty
-
-
-def no_single_arm() -> SessionError:
-    """Return the error for a round of one arm where pages have several places."""
-    return SessionError("expected decide_slate() where a page has positions, got decide(); call that")
 
 
 class Turns:
@@ -143,61 +141,7 @@ class LaboratoryState(SlotState):
             self.leave_out()
 
 
-class TopArmsState(OneLevelState):
-    """A usual bandit on slates: the arms of highest priority, ties to the fewest rewards outstanding, then by lot."""
-
-    def __init__(self, setup: StateSetup, places: int) -> None:
-        super().__init__(setup)
-        self.filled, self.one_each = places, setup.mechanism.one_place_each
-        stream = level_stream(self.stream, self.version, 0)
-        self._ties, self._draws = (
-            [substream(stream, purpose, key) for key in self.keys] for purpose in (TIE_STREAM, DRAW_STREAM)
-        )
-        self._coins = substream(stream, COIN_STREAM)
-        self.chances: list[float | None] = []
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        raise no_single_arm()
-
-    def next_page(self, page: int) -> Page:
-        """Return what page `page`, counted from 1, shows."""
-        level = self.level
-        shown: list[int] = []
-        agents: set[int] = set()
-        for k in sorted(level.left, key=self._order(page)):
-            agent = self.candidates[k][0]
-            if not (self.one_each and agent in agents):
-                shown.append(k)
-                agents.add(agent)
-            if len(shown) == self.filled:
-                break
-        if not shown:
-            raise nobody_left()
-        for k in shown:
-            level.take(k, True)
-        empty = self.filled - len(shown)
-        self.chances = [None] * self.filled
-        return [Allocation(*self.candidates[k], "play", False, True, self.version) for k in shown] + [None] * empty
-
-    def _order(self, page: int) -> Any:  # noqa: ANN401
-        """Return the key by which arms are sorted on this page."""
-        level, rule = self.level, self.mechanism.arm
-        clock = page - (rule.clock == "completed")
-        log_clock, coin = ln(clock) if clock > 0 else -math.inf, uniform(self._coins, page)
-
-        def key(k: int) -> tuple[float, int, int]:
-            draw, value = uniform(self._draws[k], page) if rule.randomised else 0.5, None
-            inputs = PriorityInputs(clock, log_clock, level.arrived[k], level.means[k], coin, draw, len(level.left))
-            try:
-                value = float(rule.priority(inputs, *rule.parameters))
-            except Exception as problem:
-                raise broken_rule(rule, clock, level.arrived[k], level.means[k], problem) from problem
-            if value != value:
-                raise broken_rule(rule, clock, level.arrived[k], level.means[k], value)
-            outstanding = level.judged[k] - level.arrived[k] if rule.spreads else 0
-            return -value, outstanding, word(self._ties[k], page)
-
-        return key
+SlateState = LaboratoryState | TopArmsState | TopAgentsState
 
 
 class UniformPages(RunningState):
@@ -205,7 +149,7 @@ class UniformPages(RunningState):
 
     def __init__(
         self,
-        state: LaboratoryState | TopArmsState,
+        state: SlateState,
         share: float,
         registration: Registration,
         stream: Stream,
@@ -245,9 +189,6 @@ class UniformPages(RunningState):
         self.state.restore(state["state"])
 
 
-SlateState = LaboratoryState | TopArmsState
-
-
 def check_takes_positions(mechanism: Mechanism) -> None:
     """Refuse a mechanism that cannot fill a page of several places."""
     rule, name = mechanism.arm, mechanism.name
@@ -256,25 +197,40 @@ def check_takes_positions(mechanism: Mechanism) -> None:
         raise MechanismError(
             f"mechanism {name!r} takes the best of its draws where a page has positions, got a threshold; leave it out"
         )
-    if not (flat and (rule.commits if rule.draws else not rule.commits and rule.explore <= 1 and not rule.siblings)):
+    if not (flat and rule.draws and rule.commits) and not mechanism.ranks_pages:
         raise MechanismError(
             f"mechanism {name!r} takes no positions: of those on draws only 'reservoir' does, and of the others those "
-            "that rank all arms and never commit, as 'ucb1'; leave positions out"
+            "that never commit, as 'ucb1' and 'h-thompson'; leave positions out"
         )
+
+
+def checked_attention(positions: object, segments: Iterable[str]) -> Attention | dict[str, Attention]:
+    """Return the attention of each place, or how many places there are; of a page, or of one in each segment."""
+    if isinstance(positions, Mapping):
+        given = {name: (1.0,) * own if isinstance(own, int) else own for name, own in positions.items()}
+        found = places_by_segment(given, segments, SessionError)
+        return {name: own if isinstance(own, int) else found[name] for name, own in positions.items()}
+    if isinstance(positions, int):
+        return count(positions, "the places of a page", 1, MOST_PLACES, SessionError)
+    return checked_positions(positions, SessionError)
 
 
 def checked_places(positions: object, segments: Iterable[str]) -> int | dict[str, int]:
     """Return how many places a page has, or one in each segment, given their number or the attention of each."""
-    if isinstance(positions, Mapping):
-        given = {name: (1.0,) * own if isinstance(own, int) else own for name, own in positions.items()}
-        found = places_by_segment(given, segments, SessionError)
-        return {name: len(found[name]) for name in given}
-    if isinstance(positions, int):
-        return count(positions, "the places of a page", 1, MOST_PLACES, SessionError)
-    return len(checked_positions(positions, SessionError))
+    found = checked_attention(positions, segments)
+    return {name: places_of(own) for name, own in found.items()} if isinstance(found, dict) else places_of(found)
 
 
-def slate_state(setup: StateSetup, places: int) -> SlateState:
-    """Return the state of a mechanism that fills pages of so many places."""
-    check_takes_positions(setup.mechanism)
-    return (LaboratoryState if setup.mechanism.draws else TopArmsState)(setup, places)
+def places_of(attention: Attention) -> int:
+    """Return how many places there are."""
+    return attention if isinstance(attention, int) else len(attention)
+
+
+def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
+    """Return the state of a mechanism that fills pages of these places."""
+    mechanism = setup.mechanism
+    check_takes_positions(mechanism)
+    if mechanism.draws:
+        return LaboratoryState(setup, places_of(attention))
+    counted = (1.0,) * attention if isinstance(attention, int) else attention
+    return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)

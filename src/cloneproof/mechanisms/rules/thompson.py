@@ -1,23 +1,31 @@
-"""Thompson sampling with Beta(1, 1) priors."""
+"""Thompson sampling with Beta priors."""
 
 import math
 
+from cloneproof._checks import number_in
 from cloneproof._discovery import formula
+from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.arithmetic import beta_variate
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 
 @formula("posterior")
-def posterior_draw(inputs: PriorityInputs) -> float:
-    """Draw from Beta(1 + successes, 1 + failures), as a function of one uniform number."""
+def posterior_draw(inputs: PriorityInputs, alpha: float = 1.0, beta: float = 1.0) -> float:
+    """Draw from Beta(alpha + successes, beta + failures), as a function of one uniform number.
+
+    On pages `pulls` may be a sum of attention, below the number of successes.
+    """
     successes = math.floor(inputs.mean * inputs.pulls + 0.5)
-    return beta_variate(1.0 + successes, 1.0 + inputs.pulls - successes, inputs.draw)
+    return beta_variate(alpha + successes, beta + max(0.0, inputs.pulls - successes), inputs.draw)
 
 
-def thompson() -> Rule:
+def thompson(alpha: float = 1.0, beta: float = 1.0) -> Rule:
     """Thompson sampling; rewards in [0, 1] become coins that show 1 with their probability (Agrawal and Goyal 2012).
 
-    Many new candidates flood it: the largest of many prior draws is arbitrarily close to 1, above the posterior draws
-    of the few candidates that have been played.
+    The prior is Beta(alpha, beta), both at least 1. Many new candidates flood it: the largest of many prior draws is
+    arbitrarily close to 1, above the posterior draws of the few candidates that have been played.
     """
-    return Rule("thompson", posterior_draw, randomised=True, binarise=True)
+    prior = tuple(number_in(each, "a parameter of the prior", 1, 1e9, MechanismError) for each in (alpha, beta))
+    options = dict(zip(("alpha", "beta"), prior, strict=True))
+    given = () if prior == (1.0, 1.0) else prior  # the uniform prior is code of its own, which a GPU has too
+    return Rule("thompson", posterior_draw, given, randomised=True, binarise=True, options=options)

@@ -156,7 +156,7 @@ class UnverifiedSegment:
         self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
         places = spec.places
         self.places = places[str(name)] if isinstance(places, dict) else places
-        self._one_each = bool(mechanism.draws) or mechanism.one_place_each
+        self._one_each = bool(mechanism.draws) or mechanism.one_place_each or not mechanism.flat
         if self.places:
             laboratory = mechanism.draws > 0
             self.phases: PossiblePhases | None = (Laboratory if laboratory else PossiblePhases)(mechanism, registered)

@@ -380,7 +380,7 @@ def slots_apply(job: Job) -> bool:
     if not tests or mechanism.in_epochs or mechanism.fallback is not None:
         return False
     if agent is not None:
-        contest = agent.steady and agent.order == "round-robin"
+        contest = agent.index in CONTESTS and not agent.commits and agent.order == "round-robin"
         if not (contest and type(mechanism.scoring) is Champions):
             return False
     if family.law != "normal":

@@ -97,7 +97,7 @@ def _stepped(job: Job) -> int | None:
         return None
     if agent is None:
         return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
-    steady = agent.steady and agent.order == "round-robin"
+    steady = agent.index in CONTESTS and not agent.commits and agent.order == "round-robin"
     return CONTEST if steady and arm.index == "mean" and arm.commits else None
 
 

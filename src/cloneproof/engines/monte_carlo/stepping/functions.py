@@ -30,7 +30,8 @@ _lock = RLock()  # one thread compiles, the others wait for its result
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 _OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
 _INPUTS = nb.types.NamedTuple(
-    [nb.int64, nb.float64, nb.int64, nb.float64, nb.float64, nb.float64, nb.int64], PriorityInputs
+    [nb.int64, nb.float64, nb.float64, nb.float64, nb.float64, nb.float64, nb.int64],
+    PriorityInputs,  # on pages
 )
 _PRIORITY = nb.float64(_INPUTS, nb.float64[::1])
 USES_LOGARITHM: Final = ("ucb", "slow-ucb", "kl-ucb", "own")  # or may, as a user's function

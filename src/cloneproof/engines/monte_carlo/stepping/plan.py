@@ -46,7 +46,7 @@ def usual_bandit(job: Job) -> Bandit | None:
         return "ucb" if known and within else None
     flat = mechanism.flat and mechanism.keeps_all_arms and family.law == "coin"
     usual = rule.explore == 0 and not rule.commits and rule.draws == 0 and rule.clock == "current"
-    if flat and usual and rule.index == "posterior":
+    if flat and usual and rule.index == "posterior" and not rule.parameters:
         return "thompson"
     return "epsilon-greedy" if flat and usual and rule.index == "epsilon-greedy" else None
 

@@ -1,0 +1,291 @@
+"""Pages of several places by posterior draws or on two levels, page by page and to the bits of a session.
+
+Rows are the candidates of all levels: the arms, and before them the agents where these are a level of their own. On a
+page the agents of the highest values are shown, each with its best arm; or with one level the arms. A posterior keeps
+the constants of its two gamma variates until its row has a view, and a steady index its value; other priorities are
+computed anew on each page.
+"""
+
+# mypy: disable-error-code="no-untyped-def"
+# ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+
+from cloneproof._arrays import FloatArray, IntArray, WordArray
+from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, uncounted, uniform, word
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.runs import (
+    ZERO,
+    ArmTable,
+    RunResults,
+    arm_table,
+    begin_run,
+    first_arms,
+    level_stream,
+    streams_of,
+)
+from cloneproof.engines.monte_carlo.slates import LONGEST, best_page
+from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at, with_callees
+from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
+from cloneproof.mechanisms import arithmetic
+from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
+from cloneproof.mechanisms.rule import PriorityInputs, Rule
+
+gamma_scale, scaled_gamma = with_callees(arithmetic.gamma_scale), with_callees(arithmetic.scaled_gamma)
+SECOND = np.int64(arithmetic.WORDS * arithmetic.TRIES)  # where the words of a posterior's second variate begin
+
+
+class PageRule(NamedTuple):
+    """The rule of a level as numbers; `prior` is that of a posterior."""
+
+    posterior: bool
+    steady: bool
+    explores: bool
+    completed: bool  # whether the clock counts completed rounds
+    priority: int
+    parameters: FloatArray
+    prior: tuple[float, float]
+
+    @classmethod
+    def of(cls, rule: Rule, address: int) -> PageRule:
+        alpha, beta = rule.parameters if rule.index == "posterior" and rule.parameters else (1.0, 1.0)
+        numbers, kinds = np.array(rule.parameters, np.float64), (rule.index == "posterior", rule.steady)
+        return cls(*kinds, rule.explore > 0, rule.clock == "completed", address, numbers, (float(alpha), float(beta)))
+
+
+class PagePlan(NamedTuple):
+    """A job as numbers and arrays; `above` counts the rows before those of the arms."""
+
+    horizon: int
+    flat: bool
+    one_each: bool
+    above: int
+    upper: PageRule
+    lower: PageRule
+    first: IntArray  # arms of each agent, and the end
+    keys: WordArray
+    attention: FloatArray
+    logarithms: FloatArray
+
+
+class PageRows(NamedTuple):
+    """What a run fills in of each candidate: streams, views by place, clicks, attention, mean, value."""
+
+    draws: WordArray
+    lots: WordArray
+    views: IntArray
+    clicks: IntArray
+    seen: FloatArray
+    means: FloatArray
+    scales: FloatArray  # of the two gamma variates of a posterior
+    values: FloatArray
+    rounds: IntArray  # of each agent
+
+
+@inlined
+def _count(rows, rule, attention, count, k):
+    """Enter what the views of row k come to."""
+    seen = 0.0
+    for place in range(len(attention)):
+        seen += attention[place] * rows.views[k, place]
+    mean = rows.clicks[k] / seen if seen > 0.0 else 0.0
+    rows.seen[k], rows.means[k] = seen, mean
+    if rule.posterior:
+        successes = np.floor(mean * seen + 0.5)
+        rows.scales[k, 0], rows.scales[k, 1] = gamma_scale(rule.prior[0] + successes)
+        rows.scales[k, 2], rows.scales[k, 3] = gamma_scale(rule.prior[1] + max(0.0, seen - successes))
+    elif rule.steady:
+        rows.values[k] = _priority(rows, rule, count, k, ZERO, 0.0, 0.5, 0.5)
+
+
+@inlined
+def _priority(rows, rule, count, k, clock, log_clock, coin, draw):
+    if rule.explores and rows.seen[k] == 0.0:
+        return np.inf
+    inputs = PriorityInputs(clock, log_clock, rows.seen[k], rows.means[k], coin, draw, count)
+    return priority_at(rule.priority, inputs, rule.parameters)
+
+
+@inlined
+def _set_values(rows, rule, logarithms, begin, end, page, clock, coins):
+    """Set the values of the rows of a level on a page."""
+    if rule.posterior:
+        for k in range(begin, end):
+            stream = word(rows.draws[k], page) >> np.uint64(12)
+            one = scaled_gamma(rows.scales[k, 0], rows.scales[k, 1], stream, ZERO)
+            other = scaled_gamma(rows.scales[k, 2], rows.scales[k, 3], stream, SECOND)
+            rows.values[k] = one / (one + other)
+    elif not rule.steady:
+        clock -= np.int64(rule.completed)
+        coin = uniform(coins, page)
+        for k in range(begin, end):
+            draw = uniform(rows.draws[k], page)
+            rows.values[k] = _priority(rows, rule, end - begin, k, clock, logarithms[clock], coin, draw)
+
+
+@inlined
+def _before(rows, k, other, page):
+    """Whether row k comes before another on a page: by value, then by lot."""
+    one, two = rows.values[k], rows.values[other]
+    return one > two or (one == two and word(rows.lots[k], page) < word(rows.lots[other], page))
+
+
+@inlined
+def _best(rows, begin, end, page):
+    best = begin
+    for k in range(begin + 1, end):
+        if _before(rows, k, best, page):
+            best = k
+    return best
+
+
+@inlined
+def _insert(rows, shown, found, k, page):
+    """Insert row k into those shown, the best first; return how many there are."""
+    if found == len(shown):
+        if not _before(rows, k, shown[found - 1], page):
+            return found
+        found -= 1
+    at = found
+    while at > 0 and _before(rows, k, shown[at - 1], page):
+        shown[at] = shown[at - 1]
+        at -= 1
+    shown[at] = k
+    return found + 1
+
+
+@compiled
+def _open(rows, rule, attention, begin, end, stream, keys):
+    """Open a level with no statistics; return the stream of its coins."""
+    draws, lots = word(stream, DRAW_STREAM), word(stream, TIE_STREAM)
+    for k in range(begin, end):
+        rows.draws[k], rows.lots[k] = word(draws, keys[k]), word(lots, keys[k])
+        rows.views[k], rows.clicks[k] = 0, 0
+        _count(rows, rule, attention, end - begin, k)
+    return word(stream, COIN_STREAM)
+
+
+@inlined
+def _view(plan, rows, k, place, hit, rule, count):
+    """Enter a view of row k in a place."""
+    rows.views[k, place] += 1
+    rows.clicks[k] += hit
+    _count(rows, rule, plan.attention, count, k)
+
+
+@compiled
+def _open_run(plan, rows, levels, inner):
+    """Open all levels; return the stream of the coins of the upper one."""
+    rows.rounds[:] = 0
+    top, first = level_stream(levels, ZERO, ZERO), plan.first
+    if plan.flat:
+        return _open(rows, plan.lower, plan.attention, ZERO, first[-1], top, plan.keys)
+    for i in range(plan.above):
+        begin, end = plan.above + first[i], plan.above + first[i + 1]
+        inner[i] = _open(rows, plan.lower, plan.attention, begin, end, level_stream(levels, ZERO, i + 1), plan.keys)
+    return _open(rows, plan.upper, plan.attention, ZERO, plan.above, top, plan.keys)
+
+
+@inlined
+def _show(plan, rows, shown, page, coins):
+    """Fill `shown` with the rows of highest value: agents, or with one level arms; return how many there are."""
+    first, found = plan.first, ZERO
+    if not plan.flat:
+        _set_values(rows, plan.upper, plan.logarithms, ZERO, plan.above, page, page, coins)
+        for i in range(plan.above):
+            found = _insert(rows, shown, found, i, page)
+        return found
+    _set_values(rows, plan.lower, plan.logarithms, ZERO, first[-1], page, page, coins)
+    if plan.one_each:
+        for i in range(len(first) - 1):
+            found = _insert(rows, shown, found, _best(rows, first[i], first[i + 1], page), page)
+        return found
+    for k in range(first[-1]):
+        found = _insert(rows, shown, found, k, page)
+    return found
+
+
+@compiled
+def _play(plan, rows, arms, inner, shown, coins):
+    """Play all pages of a run."""
+    plan, rows, arms, inner, shown = uncounted((plan, rows, arms, inner, shown))
+    attention, above = plan.attention, plan.above  # rows before those of the arms
+    for page in range(1, plan.horizon + 1):
+        for place in range(_show(plan, rows, shown, page, coins)):
+            i, k = shown[place], shown[place]
+            begin, end = ZERO, plan.first[-1]
+            if not plan.flat:
+                begin, end = above + plan.first[i], above + plan.first[i + 1]
+                rows.rounds[i] += 1
+                _set_values(rows, plan.lower, plan.logarithms, begin, end, page, rows.rounds[i], inner[i])
+                k = _best(rows, begin, end, page)
+            arm = arms[k - above]
+            hit = np.int64(uniform(arm.tape, arm.pulls) < attention[place] * arm.mean)
+            arm.pulls += 1
+            _view(plan, rows, k, place, hit, plan.lower, end - begin)
+            if not plan.flat:
+                _view(plan, rows, i, place, hit, plan.upper, above)
+
+
+def _ranked(sources: int) -> Any:  # noqa: ANN401
+    @nb.njit(cache=True, nogil=True)
+    def run_ranked(plan, rows, arms, owners, means, streams, results):
+        attention = plan.attention
+        shown, inner = np.zeros(len(attention), np.int64), np.zeros(len(plan.first), np.uint64)
+        for r in range(len(streams) if sources else 0):
+            own = streams_of(streams[r])
+            begin_run(arms, len(arms), own.tapes, means[r])
+            _play(plan, rows, arms, inner, shown, _open_run(plan, rows, own.levels, inner))
+            results.regret[r] = plan.horizon * best_page(means[r], owners, attention)
+            for a in range(len(arms)):
+                i, k = arms[a].agent, plan.above + a
+                for place in range(len(attention)):
+                    worth = rows.views[k, place] * attention[place] * arms[a].mean
+                    results.served[r, i] += worth
+                    results.regret[r] -= worth
+                    results.rounds[r, i] += rows.views[k, place]
+                results.payoff[r, i] += rows.clicks[k]
+
+    return run_ranked
+
+
+run_ranked = _ranked(source_stamp())
+"""Compiled once for these sources."""
+
+
+def ranked_pages_apply(job: Job) -> bool:
+    """Whether the job is a bandit on pages, of built-in rules on coins, with two levels or with posterior draws."""
+    mechanism, market = job.mechanism, job.market
+    known = mechanism.ranks_pages and all(rule.index != "own" for rule in mechanism.rules)
+    fits = market.family.law == "coin" and market.ends == "at-horizon" and market.horizon <= LONGEST
+    return bool(market.places) and known and fits and (not mechanism.flat or mechanism.arm.index == "posterior")
+
+
+def ranked_page_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Play runs first, .., first + count - 1, bit for bit as a session does."""
+    mechanism, market, agents = job.mechanism, job.market, len(job.market.agents)
+    arms: ArmTable = arm_table(job, mechanism.flat)
+    attention, above = np.array(market.places), 0 if mechanism.flat else agents
+    rules = (mechanism.agent or mechanism.arm, mechanism.arm)
+    kept = [compiled_priority(rule) for rule in rules]
+    upper, lower = (PageRule.of(rule, made.address) for rule, made in zip(rules, kept, strict=True))
+    keys = np.concatenate([np.arange(above, dtype=np.uint64), arms["key"]])
+    plan = PagePlan(
+        market.horizon, mechanism.flat, mechanism.one_place_each, above, upper, lower, first_arms(job), keys, attention,
+        logarithm_table(market.horizon),
+    )  # fmt: skip
+    count_of = len(keys)
+    draws, lots = np.zeros(count_of, np.uint64), np.zeros(count_of, np.uint64)
+    seen, rates, values = np.zeros(count_of), np.zeros(count_of), np.zeros(count_of)
+    views, clicks = np.zeros((count_of, len(attention)), np.int64), np.zeros(count_of, np.int64)
+    scales, rounds = np.zeros((count_of, 4)), np.zeros(agents, np.int64)
+    rows = PageRows(draws, lots, views, clicks, seen, rates, scales, values, rounds)
+    owners = np.repeat(np.arange(agents), [agent.count for agent in market.agents])
+    means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
+    results = RunResults.empty(count, agents)
+    run_ranked(plan, rows, arms, owners, means, streams, results)
+    return results.outcomes(market.share)

@@ -1,0 +1,140 @@
+"""Two-level bandits: their priors, the index by own rounds, and the cases in which listing less, or flooding, pays."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from math import comb, log
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import MechanismError
+
+Record = tuple[int, int]  # successes and failures
+
+
+@cache
+def tail(record: Record) -> tuple[Fraction, ...]:
+    """The distribution function of Beta(1 + s, 1 + f), as a polynomial: a binomial tail."""
+    s, f = record
+    total = s + f + 1
+    found = [Fraction(0)] * (total + 1)
+    for k in range(s + 1, total + 1):
+        for j in range(total - k + 1):
+            found[k + j] += comb(total, k) * comb(total - k, j) * (-1) ** j
+    return tuple(found)
+
+
+@cache
+def chances(records: tuple[Record, ...]) -> tuple[Fraction, ...]:
+    """The chance of each posterior's draw to be the highest: the integral of its density times the others' tails."""
+    found = []
+    for k, own in enumerate(records):
+        poly = [(n + 1) * each for n, each in enumerate(tail(own)[1:])]  # its density
+        for j, other in enumerate(records):
+            if j != k:
+                product_of = [Fraction(0)] * (len(poly) + len(tail(other)) - 1)
+                for a, one in enumerate(poly):
+                    for b, two in enumerate(tail(other)):
+                        product_of[a + b] += one * two
+                poly = product_of
+        found.append(sum((each / (n + 1) for n, each in enumerate(poly)), Fraction(0)))
+    return tuple(found)
+
+
+@cache
+def earned(mine: tuple[Record, ...], rival: Record, rates: tuple[int, ...], pages: int) -> Fraction:
+    """What the first agent earns on so many pages under `h-thompson`; rewards are certain, the rival's are 1."""
+    if not pages:
+        return Fraction(0)
+    pooled = sum(s for s, _ in mine), sum(f for _, f in mine)
+    me, _ = chances((pooled, rival))
+    worth = (1 - me) * earned(mine, (rival[0] + 1, rival[1]), rates, pages - 1)
+    for arm, chance in enumerate(chances(mine)):
+        s, f = mine[arm]
+        after = (*mine[:arm], (s + rates[arm], f + 1 - rates[arm]), *mine[arm + 1 :])
+        worth += me * chance * (rates[arm] + earned(after, rival, rates, pages - 1))
+    return worth
+
+
+def expected(copies: Sequence[int], hit: Fraction, pages: int) -> Fraction:
+    total = Fraction(0)
+    for means in product((0, 1), repeat=len(copies)):
+        weight = Fraction(1)
+        for mean in means:
+            weight *= hit if mean else 1 - hit
+        arms = tuple(mean for mean, times in zip(means, copies, strict=True) for _ in range(times))
+        total += weight * earned(((0, 0),) * len(arms), (0, 0), arms, pages)
+    return total
+
+
+def posterior_chances(clock: Any, pulls: Any, means: Any, outstanding: Any) -> Any:
+    """Those of Thompson sampling, exactly, for the state tree."""
+    found = np.empty(means.shape)
+    for at in np.ndindex(means.shape[1:]):
+        hits = np.rint(means[(..., *at)] * pulls[(..., *at)]).astype(int)
+        records = tuple(zip(hits.tolist(), (pulls[(..., *at)] - hits).tolist(), strict=True))
+        found[(..., *at)] = [float(each) for each in chances(records)]
+    return found
+
+
+def test_withholding_pays_exactly_19_of_9600() -> None:
+    """Two items that are hits with chance 1/10, a rival of rate 1, three pages; in fractions and by the state tree."""
+    hit = Fraction(1, 10)
+    exact = expected((1, 0), hit, 3) - expected((1, 1), hit, 3)
+    assert exact == Fraction(19, 9600)
+    assert expected((2, 1), hit, 3) < expected((1, 1), hit, 3)
+    agents = [cp.Agent("ana", 2, cp.Discrete([0, 1], [0.9, 0.1])), cp.Agent("bo", 1, cp.Point(1.0))]
+    market = cp.Market(agents, 3)
+    rule = replace(cp.rule("thompson"), chance=posterior_chances, binarise=False)  # rewards are 0 or 1
+    ours = cp.mechanism("h-thompson")
+    assert ours.agent is not None
+    assert replace(rule, chance=None, binarise=True) == ours.agent == ours.arm
+    found = [
+        cp.evaluate(market, cp.Mechanism(agent=rule, arm=rule), {"ana": copies}, engine="tree").payoff["ana"].value
+        for copies in ((1, 0), (1, 1))
+    ]
+    assert found[0] - found[1] == pytest.approx(19 / 9600, abs=1e-12)
+
+
+def test_the_audit_finds_that_withholding_pays() -> None:
+    agents = [cp.Agent("ana", 2, cp.Discrete([0, 1], [0.9, 0.1])), cp.Agent("bo", 1, cp.Point(1.0))]
+    search = cp.Search(copies=2, runs=400_000, bounds="asymptotic")
+    found = cp.audit(cp.Market(agents, 3), cp.mechanism("h-thompson"), agent="ana", also="withholding", search=search)
+    assert found.withholding.worst.copies in ((1, 0), (0, 1))
+    assert abs(found.withholding.worst.gain.value - 19 / 9600) < found.withholding.worst.gain.error
+
+
+def test_the_market_gives_a_prior_by_two_moments() -> None:
+    """The same for Beta rates; of rates that are spread more widely, the mean."""
+    made = cp.mechanism("h-thompson", market=cp.Market([cp.Agent("ana", 3, cp.Beta(3, 97))], 100))
+    assert (made.parameters["alpha"], made.parameters["beta"]) == (3.0, 97.0)
+    two = cp.Market([cp.Agent("ana", 1, cp.Point(0.1)), cp.Agent("bo", 1, cp.Point(0.3))], 100)
+    made = cp.mechanism("h-kl-ucb", market=two)
+    assert (made.parameters["alpha"], made.parameters["beta"], made.parameters["horizon"]) == (3.0, 12.0, 100)
+    sure = cp.mechanism("h-thompson", market=cp.Market([cp.Agent("ana", 1, cp.Point(0.0))], 100))
+    assert sure.parameters == {"alpha": 1.0, "beta": 1.0}
+    given = cp.mechanism("h-thompson", market=two, alpha=2)
+    assert given.parameters == {"alpha": 2, "beta": 1.0}
+    with pytest.raises(MechanismError, match="prior"):
+        cp.mechanism("h-thompson", alpha=0.5)
+
+
+def test_neither_is_said_to_be_clone_proof() -> None:
+    for made in (cp.mechanism("h-thompson"), cp.mechanism("h-kl-ucb", horizon=100)):
+        assert "not clone-proof" in str(made.claims[0])
+        assert "measured" in str(made.claims[1])
+
+
+def test_the_width_falls_with_own_rounds() -> None:
+    """The largest q with n kl(mean, q) <= c ln(1 + T / (N n)), or c ln T."""
+    for width, wanted in (("own", 0.5 * log(1 + 400 / (3 * 20))), ("horizon", 0.5 * log(400))):
+        agent = cp.mechanism("h-kl-ucb", horizon=400, constant=0.5, width=width).agent
+        assert agent is not None
+        assert agent.steady
+        q = agent.priority(cp.parts.PriorityInputs(9, log(9), 20, 0.3, 0.5, 0.5, 3), *agent.parameters)
+        assert 20 * (0.3 * log(0.3 / q) + 0.7 * log(0.7 / (1 - q))) == pytest.approx(wanted, rel=1e-9)
