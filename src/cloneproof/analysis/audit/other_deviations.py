@@ -17,7 +17,7 @@ from typing import Final
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
 from cloneproof.analysis.audit.gained import InformedGain, NearCopyGain
 from cloneproof.analysis.audit.informed import informed_gain
-from cloneproof.analysis.audit.question import Question
+from cloneproof.analysis.audit.question import AuditCase, Question
 from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
@@ -28,15 +28,15 @@ from cloneproof.analysis.audit.search_result import (
 )
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses
 from cloneproof.analysis.audit.variants import variant_gain
-from cloneproof.analysis.deviations import Split, splits, wider_splits
-from cloneproof.analysis.gain import Finding, Payoff, compared, exact_payoffs
+from cloneproof.analysis.deviations import CopiesOf, Split, splits, wider_splits
+from cloneproof.analysis.gain import Finding, PairedSampling, Payoff, compared, exact_payoffs, sampled_gain
 from cloneproof.analysis.search import Answers, Search, run_search
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import EngineError, OutOfTimeError
 from cloneproof.market.market import full_copies
 
-SAMPLED: Final = frozenset(("informed", "variants"))  # what is sampled if no exact engine applies
+SAMPLED: Final = frozenset(("informed", "variants", "withholding"))  # what is sampled if no exact engine applies
 MORE_ACCOUNTS = (3, 5)  # Splits into this many accounts are tried beside those into two.
 
 
@@ -104,12 +104,10 @@ def other_deviations(
     answer = OtherDeviations()
     if clock.interrupted:
         return replace(answer, missing=dict.fromkeys(sorted(question.also), "interrupted"))
-    if by_engine and len(exact) < len(deviations.results):
-        answer = OtherDeviations(
-            notes=("withholding and splitting are tried by exact engines only, and none applies here",)
-        )
+    if "splitting" in by_engine and len(exact) < len(deviations.results):
+        answer = OtherDeviations(notes=("splitting is tried by exact engines only, and none applies here",))
     if "withholding" in by_engine:
-        answer |= _withholding(exact, search.copies, question.tolerance, clock)
+        answer |= _withholding(deviations.results, search, question.tolerance, clock)
     if "splitting" in question.also:
         for accounts in (2, *MORE_ACCOUNTS):
             answer |= _splitting(exact, accounts, question.tolerance, clock)
@@ -128,19 +126,48 @@ def other_deviations(
     return replace(answer, missing={name: note.removeprefix(f"{name}: ") for name, note in why.items()})
 
 
-def _withholding(exact: Sequence[ExactResult], copies: int, tolerance: float, clock: Deadline) -> OtherDeviations:
+def _withholding(found: Sequence[SearchResult], search: Search, tolerance: float, clock: Deadline) -> OtherDeviations:
+    exact = [result for result in found if isinstance(result, ExactResult)]
     case_of = {(result.agent, result.case.horizon): result.case for result in exact}
     tried: list[Witness] = []
     for results in found_together(exact):
-        withheld = search_vectors(results, withholding_vectors(results[0].case.kinds, copies), [], clock)
+        withheld = search_vectors(results, withholding_vectors(results[0].case.kinds, search.copies), [], clock)
         tried += chain(*tried_by_agent(withheld))
+    sampled = [result.case for result in found if result.engine == "sampled"]
+    cases = {case.name: case for case in sampled if case.agent.count > 1}  # each at its last horizon
+    for number, case in enumerate(cases.values()):
+        tried += sampled_withholding(case, search, clock.share(len(cases) - number))
+    if not tried and (cases or len(exact) + len(sampled) < len(found)):
+        why = "the budget was spent before any was sampled" if cases else "neither an engine nor samples apply here"
+        return OtherDeviations(notes=(f"withholding: {why}",))
     if not tried:
         return OtherDeviations(notes=("withholding: nothing to try, the agents have one original each",))
     best = best_of(tried)
-    with clock.for_engines(), suppress(OutOfTimeError):
-        best = enclose(case_of[best.agent, best.horizon], best) or best
+    if (best.agent, best.horizon) in case_of:
+        with clock.for_engines(), suppress(OutOfTimeError):
+            best = enclose(case_of[best.agent, best.horizon], best) or best
     note = f"withholding: registering {best.copies} as {best.agent} {_worth(best, tolerance)}"
     return OtherDeviations({"withholding": best}, notes=(note,))
+
+
+def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> list[Witness]:
+    """Return what leaving out one original, and all but one, gains by pairs of runs: all hold together at 99 %."""
+    count, tried = case.kinds.count, []
+    vectors = {(*(1,) * k, 0, *(1,) * (count - 1 - k)) for k in range(count)}
+    vectors |= {(*(0,) * k, 1, *(0,) * (count - 1 - k)) for k in range(count)}
+    vectors = {case.kinds.sorted(vector) for vector in vectors}
+    for number, vector in enumerate(sorted(vectors, reverse=True)):
+        seconds = None if clock.left is None else clock.left / (len(vectors) - number)
+        sampling = PairedSampling(
+            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=seconds, bounds=search.bounds,
+            device=search.device,
+        )  # fmt: skip
+        drawn = sampled_gain(case.market, case.played, CopiesOf(case.name, vector), sampling)
+        if drawn.runs:
+            tried.append(
+                Witness(case.name, vector, drawn.honest, drawn.copied, drawn.estimate, case.market, drawn.copies)
+            )
+    return tried
 
 
 def _scan_withholding(exact: Sequence[ExactResult], tolerance: float) -> OtherDeviations:
