@@ -360,7 +360,7 @@ def known_rule(name: str, options: Mapping[str, Any]) -> Rule:
     return rule(name, **options)
 
 
-def broken_rule(rule: Rule, clock: int, pulls: int, mean: float, got: object) -> MechanismError:
+def broken_rule(rule: Rule, clock: int, pulls: float, mean: float, got: object) -> MechanismError:
     """Return the error for a rule that returned something other than a number, or raised."""
     if isinstance(got, Exception):
         outcome = f"but it raised {type(got).__name__}: {got}"

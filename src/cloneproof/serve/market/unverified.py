@@ -21,6 +21,7 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import Allocation, nobody_left, open_registration
 from cloneproof.mechanisms.online.session_file import Decision
+from cloneproof.mechanisms.online.slate import checked_attention
 from cloneproof.mechanisms.online.slots import SlotLevel, rank_of
 from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger
@@ -40,7 +41,8 @@ class UnverifiedSession(Session):
         self.round, self.pages, self.pending = 0, 0, {}
         self.registration, self._withdrawn = open_registration(registered), set()
         spec = market.spec
-        self.segments, self.begun, self.positions = spec.fractions, {}, spec.places or None
+        self.segments, self.begun = spec.fractions, {}
+        self.positions = None if spec.positions is None else checked_attention(spec.positions, spec.segments)
         self._unverified = {name: UnverifiedSegment(market, registered, name) for name in self.segments or (None,)}
         self._fixed = spec.ends == "at-horizon"
         self.last = spec.horizon if self._fixed else sum(segment.last for segment in self._unverified.values())
