@@ -29,12 +29,7 @@ from cloneproof.engines.monte_carlo.blocks.slots import (
 )
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
 from cloneproof.engines.monte_carlo.ranked_pages import ranked_page_outcomes, ranked_pages_apply
-from cloneproof.engines.monte_carlo.slates import (
-    laboratory_applies,
-    laboratory_outcomes,
-    top_arms_apply,
-    top_arms_outcomes,
-)
+from cloneproof.engines.monte_carlo.slates import laboratory_applies, laboratory_outcomes
 from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
 from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
 
@@ -51,7 +46,6 @@ KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
 SLATE_KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
     ("laboratory", laboratory_applies, laboratory_outcomes),
     ("ranked pages", ranked_pages_apply, ranked_page_outcomes),
-    ("top arms", top_arms_apply, top_arms_outcomes),
 )  # for markets with positions, which no other kernel plays
 
 TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes)
@@ -86,8 +80,8 @@ def seconds_of_run(job: Job) -> float:
     name, _ = kernel_for(job)
     if name == "reference":
         return rounds / ROUNDS_IN_PYTHON
-    if name in ("top arms", "ranked pages"):
-        return rounds * arms * (2e-7 if name == "top arms" else 7e-8)
+    if name == "ranked pages":
+        return rounds * arms * 7e-8
     if all(rule.commits for rule in job.mechanism.rules):
         return 1e-6 + 3e-7 * arms
     quick = name == "stepping" and usual_bandit(job) in ("ucb", "epsilon-greedy")

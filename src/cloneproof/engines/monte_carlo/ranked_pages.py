@@ -1,4 +1,4 @@
-"""Pages of several places by posterior draws or on two levels, page by page and to the bits of a session.
+"""Bandits of one level or two on pages of several places, page by page and to the bits of a session.
 
 Rows are the candidates of all levels: the arms, and before them the agents where these are a level of their own. On a
 page the agents of the highest values are shown, each with its best arm; or with one level the arms. A posterior keeps
@@ -10,7 +10,7 @@ computed anew on each page.
 # ruff: noqa: ANN001, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -28,7 +28,7 @@ from cloneproof.engines.monte_carlo.runs import (
     level_stream,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.slates import LONGEST, best_page
+from cloneproof.engines.monte_carlo.slates import best_page
 from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at, with_callees
 from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
 from cloneproof.mechanisms import arithmetic
@@ -36,7 +36,8 @@ from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_S
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 gamma_scale, scaled_gamma = with_callees(arithmetic.gamma_scale), with_callees(arithmetic.scaled_gamma)
-SECOND = np.int64(arithmetic.WORDS * arithmetic.TRIES)  # where the words of a posterior's second variate begin
+LONGEST: Final = 10**8  # pages that are stepped one by one
+SECOND: Final = np.int64(arithmetic.WORDS * arithmetic.TRIES)  # where the words of a posterior's second variate begin
 
 
 class PageRule(NamedTuple):
@@ -258,11 +259,11 @@ run_ranked = _ranked(source_stamp())
 
 
 def ranked_pages_apply(job: Job) -> bool:
-    """Whether the job is a bandit on pages, of built-in rules on coins, with two levels or with posterior draws."""
+    """Whether the job is a bandit on pages, of one level or two, of built-in rules on coins."""
     mechanism, market = job.mechanism, job.market
     known = mechanism.ranks_pages and all(rule.index != "own" for rule in mechanism.rules)
     fits = market.family.law == "coin" and market.ends == "at-horizon" and market.horizon <= LONGEST
-    return bool(market.places) and known and fits and (not mechanism.flat or mechanism.arm.index == "posterior")
+    return bool(market.places) and known and fits
 
 
 def ranked_page_outcomes(job: Job, first: int, count: int) -> Outcomes:

@@ -1,11 +1,8 @@
-"""Pages of several places: the reservoir with a laboratory in blocks, and the usual bandits page by page.
+"""Pages of several places: the reservoir with a laboratory in blocks. Bandits are in `ranked_pages`.
 
-*The reservoir.* Between two tests nothing changes, so a stage is one step: the count of its test is a binomial draw,
+Between two tests nothing changes, so a stage is one step: the count of its test is a binomial draw,
 and what stands in front collects pages. The clicks of an arm in a place depend on nothing else, and are drawn once at
 the end of the run.
-
-*The usual bandits* are stepped to the bits of a session: on each page all arms have a priority, and the best of them,
-or the best of each agent, are shown.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -17,11 +14,11 @@ from typing import Any, Final, NamedTuple
 import numba as nb
 import numpy as np
 
-from cloneproof._arrays import FloatArray, IntArray, WordArray
+from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.kernel import block_stream
 from cloneproof.engines.monte_carlo.blocks.slots import drawn_arm, order_agents
-from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, uniform, word
+from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, word
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
 from cloneproof.engines.monte_carlo.runs import (
     ZERO,
@@ -30,17 +27,11 @@ from cloneproof.engines.monte_carlo.runs import (
     arm_table,
     begin_run,
     first_arms,
-    level_stream,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at
-from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
-from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
-from cloneproof.mechanisms.rule import PriorityInputs
 
 TURNS: Final = 1 << 40  # of the stream of levels: the order of turns; of a tape: the turns' draws
 CLICKS: Final = 1 << 41  # of a tape: the clicks in each place
-LONGEST: Final = 10**8  # pages that are stepped one by one
 
 
 class SlatePlan(NamedTuple):
@@ -50,9 +41,6 @@ class SlatePlan(NamedTuple):
     draws: int
     pulls: int
     horizon: int
-    one_each: bool
-    completed: bool  # whether the clock counts completed pages
-    explores: bool  # whether an arm without a view comes first
 
 
 class SlateTables(NamedTuple):
@@ -184,78 +172,7 @@ def _laboratory(sources: int) -> Any:  # noqa: ANN401
     return run_laboratory
 
 
-@compiled
-def _show(plan, tables, shown, values, ties):
-    """Fill `shown` with the arms of the highest values, the best first; return how many there are."""
-    arms, found = tables.arms, 0
-    for a in range(len(arms)):
-        at = found
-        while at > 0:
-            other = shown[at - 1]
-            if values[other] > values[a] or (values[other] == values[a] and ties[other] < ties[a]):
-                break
-            at -= 1
-        if plan.one_each:  # an agent's worse arm makes room for its better one
-            taken = -1
-            for k in range(found):
-                if arms[shown[k]].agent == arms[a].agent:
-                    taken = k
-            if taken >= 0:
-                if taken < at:
-                    continue
-                for k in range(taken, at, -1):
-                    shown[k] = shown[k - 1]
-                shown[at] = a
-                continue
-        if at < len(shown):
-            found = min(found + 1, len(shown))
-            for k in range(found - 1, at, -1):
-                shown[k] = shown[k - 1]
-            shown[at] = a
-    return found
-
-
-def _top_arms(sources: int) -> Any:  # noqa: ANN401
-    @nb.njit(cache=True, nogil=True)
-    def run_top_arms(plan, tables, priority, parameters, logarithms, owners, means, run_streams, results):
-        arms, attention = tables.arms, tables.attention
-        count = len(arms)
-        shown, values, ties = np.zeros(len(attention), np.int64), np.zeros(count), np.zeros(count, np.uint64)
-        hits, seen = np.zeros(count, np.int64), np.zeros(count)
-        for r in range(len(run_streams) if sources else 0):
-            streams = streams_of(run_streams[r])
-            begin_run(arms, count, streams.tapes, means[r])
-            tables.clicks[:], tables.pages[:], hits[:], seen[:] = 0, 0, 0, 0.0
-            level = level_stream(streams.levels, ZERO, ZERO)
-            coins, lots, draws = word(level, COIN_STREAM), word(level, TIE_STREAM), word(level, DRAW_STREAM)
-            for page in range(1, plan.horizon + 1):
-                clock = page - plan.completed
-                coin = uniform(coins, page)
-                for a in range(count):
-                    arm = arms[a]
-                    mean = hits[a] / seen[a] if seen[a] else 0.0
-                    draw = uniform(word(draws, arm.key), page)
-                    inputs = PriorityInputs(clock, logarithms[clock], seen[a], mean, coin, draw, count)
-                    unseen = plan.explores and seen[a] == 0.0
-                    values[a] = np.inf if unseen else priority_at(priority, inputs, parameters)
-                    ties[a] = word(word(lots, arm.key), page)
-                for place in range(_show(plan, tables, shown, values, ties)):
-                    a = shown[place]
-                    hit = np.int64(uniform(arms[a].tape, arms[a].pulls) < attention[place] * arms[a].mean)
-                    arms[a].pulls += 1
-                    hits[a] += hit
-                    tables.pages[a, place] += 1
-                    tables.clicks[arms[a].agent] += hit
-                    seen[a] = 0.0  # a view counts as the attention of its place
-                    for p in range(len(attention)):
-                        seen[a] += attention[p] * tables.pages[a, p]
-            _close_slates(tables, plan.horizon * best_page(means[r], owners, attention), results, r)
-
-    return run_top_arms
-
-
 run_laboratory = _laboratory(source_stamp())
-run_top_arms = _top_arms(source_stamp())
 """Compiled once for these sources."""
 
 
@@ -269,13 +186,6 @@ def laboratory_applies(job: Job) -> bool:
     """Whether the job is the reservoir on slates, on coins."""
     rule = job.mechanism.arm
     return bool(job.market.places) and _is_flat(job) and rule.draws > 0 and rule.commits and rule.binarise
-
-
-def top_arms_apply(job: Job) -> bool:
-    """Whether the job is a usual bandit on slates: a built-in rule over all arms, on coins."""
-    rule = job.mechanism.arm
-    known = rule.index != "own" and not (rule.draws or rule.commits or rule.siblings) and rule.explore <= 1
-    return bool(job.market.places) and _is_flat(job) and known and job.market.horizon <= LONGEST
 
 
 def _tables(job: Job, count: int) -> tuple[SlateTables, IntArray, RunResults]:
@@ -292,20 +202,7 @@ def _tables(job: Job, count: int) -> tuple[SlateTables, IntArray, RunResults]:
 def laboratory_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1 of the reservoir, with the laws of a session."""
     rule, market = job.mechanism.arm, job.market
-    plan = SlatePlan(len(market.agents), rule.draws, rule.explore, market.horizon, False, False, False)
+    plan = SlatePlan(len(market.agents), rule.draws, rule.explore, market.horizon)
     tables, owners, results = _tables(job, count)
     run_laboratory(plan, tables, owners, means_of_runs(job, first, count), run_streams(job.seed, first, count), results)
-    return results.outcomes(market.share)
-
-
-def top_arms_outcomes(job: Job, first: int, count: int) -> Outcomes:
-    """Play runs first, .., first + count - 1 of a usual bandit, bit for bit as a session does."""
-    rule, market = job.mechanism.arm, job.market
-    one_each = job.mechanism.one_place_each
-    plan = SlatePlan(len(market.agents), 0, 0, market.horizon, one_each, rule.clock == "completed", rule.explore > 0)
-    tables, owners, results = _tables(job, count)
-    priority, parameters = compiled_priority(rule), np.array(rule.parameters, np.float64)
-    streams: WordArray = run_streams(job.seed, first, count)
-    means, logarithms = means_of_runs(job, first, count), logarithm_table(market.horizon)
-    run_top_arms(plan, tables, priority.address, parameters, logarithms, owners, means, streams, results)
     return results.outcomes(market.share)

@@ -38,7 +38,8 @@ def run(setting: Setting) -> Findings:
             f"Honest registration and one copy of arm a, in each of the four cases and over the prior, at T = "
             f"{horizons[0]} and T = {horizons[1]}, under all {len(MECHANISMS)} mechanisms for a fixed end; parameters "
             "as their theorems have them for this market. Rewards of mean 0 and 1 leave nothing to chance but "
-            f"the mechanism's own coins, so all are computed exactly but Thompson sampling ({runs:,} runs a case)."
+            "the mechanism's own coins, so all are computed exactly but those with Thompson sampling "
+            f"({runs:,} runs a case)."
         ),
         checks=(
             claim(
