@@ -42,7 +42,10 @@ class ViewCounts:
 
     def add(self, k: int, place: int, ticks: int) -> None:
         """Enter the reward of a view in a place, counted from 1."""
-        self.level.add(k, ticks)
+        level = self.level  # not by its `add`, which averages over views
+        level.arrived[k] += 1
+        level.total[k] += ticks
+        level.missing -= 1
         self.views[k][place - 1] += 1
         self._count(k)
 
@@ -63,22 +66,27 @@ class ViewCounts:
 
     def order(self, page: int, clock: int) -> Callable[[int], tuple[float, int, int]]:
         """Return the key by which candidates are sorted on a page; `clock` is the level's round, from 1."""
-        level, rule = self.level, self.level.rule
+        level, rule, seen, means = self.level, self.level.rule, self.seen, self.means  # local names: a tight loop
         clock -= rule.clock == "completed"
-        log_clock, coin = ln(clock) if clock > 0 else -math.inf, uniform(self._coins, page)
+        log_clock, coin, draw = ln(clock) if clock > 0 else -math.inf, 0.5, 0.5
+        randomised, explores, spreads, count = rule.randomised, rule.explore > 0, rule.spreads, len(level.left)
+        priority, parameters, make, ties, draws = rule.priority, rule.parameters, tuple.__new__, self._ties, self._draws
+        judged, arrived = level.judged, level.arrived
+        if randomised:
+            coin = uniform(self._coins, page)
 
         def key(k: int) -> tuple[float, int, int]:
-            draw, value = uniform(self._draws[k], page) if rule.randomised else 0.5, math.inf
-            inputs = PriorityInputs(clock, log_clock, self.seen[k], self.means[k], coin, draw, len(level.left))
-            if self.seen[k] or not rule.explore:
+            value = math.inf
+            if seen[k] or not explores:
+                drawn = uniform(draws[k], page) if randomised else draw
+                inputs = make(PriorityInputs, (clock, log_clock, seen[k], means[k], coin, drawn, count))
                 try:
-                    value = float(rule.priority(inputs, *rule.parameters))
+                    value = float(priority(inputs, *parameters))
                 except Exception as problem:
-                    raise broken_rule(rule, clock, inputs.pulls, inputs.mean, problem) from problem
-            if value != value:
-                raise broken_rule(rule, clock, inputs.pulls, inputs.mean, value)
-            outstanding = level.judged[k] - level.arrived[k] if rule.spreads else 0
-            return -value, outstanding, word(self._ties[k], page)
+                    raise broken_rule(rule, clock, seen[k], means[k], problem) from problem
+                if value != value:
+                    raise broken_rule(rule, clock, seen[k], means[k], value)
+            return -value, judged[k] - arrived[k] if spreads else 0, word(ties[k], page)
 
         return key
 

@@ -16,7 +16,8 @@ def posterior_draw(inputs: PriorityInputs, alpha: float = 1.0, beta: float = 1.0
     On pages `pulls` may be a sum of attention, below the number of successes.
     """
     successes = math.floor(inputs.mean * inputs.pulls + 0.5)
-    return beta_variate(alpha + successes, beta + max(0.0, inputs.pulls - successes), inputs.draw)
+    failures = inputs.pulls - successes
+    return beta_variate(alpha + successes, beta + failures if failures > 0 else beta, inputs.draw)
 
 
 def thompson(alpha: float = 1.0, beta: float = 1.0) -> Rule:
