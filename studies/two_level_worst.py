@@ -127,9 +127,12 @@ def main(markets: int = MARKETS, file: Path | None = None) -> None:
         rows += again
     if file is not None:
         with file.open("w", newline="") as to:
-            table = csv.writer(to)
+            table = csv.writer(to, lineterminator="\n")
             table.writerow([*Found._fields[:-1]])
-            table.writerows([*found[:3], " ".join(map(str, found.copies)), *found[4:6]] for found in rows)
+            table.writerows(
+                [*found[:3], " ".join(map(str, found.copies)), f"{found.percent:.1f}", f"{found.error:.1f}"]
+                for found in rows
+            )
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def kl_moss(horizon: int = 1000, constant: float = 1.0) -> Rule:
     never cost a round. Rewards in [0, 1] become coins that show 1 with their probability.
 
     >>> round(kl_moss().priority(PriorityInputs(7, 0, 4, 0.5, 0, 0, 3), 1000.0, 1.0), 6)
-    0.971793
+    0.971992
     """
     horizon = rounds_number(horizon, "the horizon of KL-MOSS")
     constant = positive(constant, "the constant of KL-MOSS")
