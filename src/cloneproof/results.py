@@ -10,7 +10,7 @@ Each has `to_dict()`, which is also the command line's `--json`, or is a plain n
 
 from cloneproof.advice.comparison import Comparison
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
+from cloneproof.analysis.audit.gained import CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.analysis.certificate.verification import Verification
 from cloneproof.analysis.equilibrium import Equilibrium
@@ -28,12 +28,14 @@ __all__ = [
     "Conformance",
     "CopyLimit",
     "Decision",
+    "Deduplication",
     "Equilibrium",
     "Estimate",
     "Evaluation",
     "Finding",
     "Gain",
     "InformedGain",
+    "KnowledgeGain",
     "NearCopyGain",
     "Recommendation",
     "Record",

@@ -27,6 +27,23 @@ def test_exploitable_exits_1_with_a_table_that_fits():
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 
+def test_a_deduplicator_is_declared_and_told(tmp_path):
+    prior = cp.Discrete([0.2, 0.8], [0.5, 0.5])
+    cp.save_market(cp.Market([cp.Agent("ana", 2, prior)], 40), tmp_path / "market.toml")
+    asked = (tmp_path / "market.toml", "-m", "reservoir", "--set", "rounds=5", "--set", "draws=3")
+    done = run(*asked, "--caught", 0.95)
+    assert done.returncode == 0
+    assert "The de-duplicator catches 95" in done.stdout
+    assert "A de-duplicator is not needed: no copies pay without one." in " ".join(done.stdout.split())
+    for wrong, why in (
+        (("--caught", 2), "caught, the chance"),
+        (("--caught", 0.5, "--certificate", "x.json"), "got both"),
+    ):
+        refused = run(*asked, *wrong)
+        assert refused.returncode == 2
+        assert why in refused.stderr
+
+
 def test_clone_proof_exits_0_and_other_deviations_are_apart():
     done = run(
         CREATORS,

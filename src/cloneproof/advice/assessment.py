@@ -43,7 +43,7 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
         said, gain, verdict = ceiling
     else:
         try:
-            audited = quick_audit(market, mechanism, sampling.search(0.5))
+            audited = quick_audit(market, mechanism, sampling.search(0.5), sampling.caught)
         except CloneproofError as refusal:
             return str(refusal)
         said, needs = promise(market, mechanism, audited)
@@ -80,7 +80,7 @@ def _ceiling_promise(market: Market, mechanism: Mechanism) -> tuple[str, float, 
 def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> str:
     """Why a black box is not recommended: an attack, or that nothing is known about what was not tried."""
     try:
-        audited = audit(market, box, tolerance=TOLERANCE, search=sampling.search(1.0))
+        audited = audit(market, box, tolerance=TOLERANCE, caught=sampling.caught, search=sampling.search(1.0))
     except BlackBoxError:
         raise  # the policy is at fault, and its author wants to know
     except CloneproofError as refusal:
@@ -90,9 +90,9 @@ def box_judgement(market: Market, box: BlackBox, sampling: SamplingBudget) -> st
     return "undecided: a black box is sampled, and what was not tried may pay"
 
 
-def quick_audit(market: Market, mechanism: Mechanism, search: Search) -> Audit:
+def quick_audit(market: Market, mechanism: Mechanism, search: Search, caught: float = 0.0) -> Audit:
     """Audit in floats with counted errors; ball arithmetic takes seconds in a large market."""
-    question = checked_question(market, mechanism, tolerance=TOLERANCE).of_one_of_each_kind
+    question = checked_question(market, mechanism, tolerance=TOLERANCE, caught=caught).of_one_of_each_kind
     return answer(question, search, Deadline(search.seconds), enclose=False)
 
 
@@ -103,6 +103,8 @@ def relative_gain(audited: Audit) -> float:
     if worst.honest.value <= 0:
         return math.inf if worst.gain.value > 0 else 0.0
     most = worst.gain.value if audited.verdict == "exploitable" else worst.gain.high
+    if audited.gain_at_most is not None and audited.verdict == "undecided":
+        most = audited.gain_at_most.high  # of every list, not only of those tried
     return min(most_allowed, max(0.0, most / worst.honest.value))
 
 
@@ -128,6 +130,9 @@ def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, Awa
 def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, str]:
     """Return what is promised, and which declaration it depends on ("" for none)."""
     rates = "the rates are as declared"
+    if audited.verdict != "clone-proof" and audited.knowledge is not None and audited.knowledge.proven:
+        most = f"{audited.knowledge.relative_gain:.0%}"
+        return f"No list gains a provider more than naming its best item alone, {most} at most: proven.", rates
     if audited.verdict != "clone-proof":
         return "Nothing is promised: the audit could not rule out that copies pay.", rates
     if audited.sampled_proof:

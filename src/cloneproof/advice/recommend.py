@@ -40,6 +40,7 @@ from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.analysis.audit.theorems import by_shares
 from cloneproof.analysis.evaluate import check_mechanism_or_box
+from cloneproof.analysis.gain import checked_caught
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
@@ -129,6 +130,7 @@ def recommend(
     drift: float | None = None,
     arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
+    caught: float = 0.0,
     search: Search = SEARCH,
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
@@ -165,6 +167,9 @@ def recommend(
         recommendation is for a season then too, and `cost` includes what waiting loses at most.
     own : mapping of str to Mechanism or BlackBox, optional
         What you run now, or might: judged beside ours. A black box can be found to be exploitable, never clone-proof.
+    caught : float, default 0.0
+        The chance that your de-duplicator removes a copy beyond the first of an item. What is clone-proof needs none;
+        other mechanisms are judged with it.
     search : Search, optional
         Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
         cores. Its `seconds` are of wall-clock time, besides what the first call on a machine takes to compile. Nothing
@@ -199,6 +204,7 @@ def recommend(
     search = search if seconds is None else replace(search, seconds=seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
+    caught = checked_caught(caught)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
     if market.positions is not None and market.segments:
@@ -215,7 +221,7 @@ def recommend(
         clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
         seasons = cheapest_seasons(market, lifetime, between) if lifetime or between else None
         market = market if seasons is None else market.with_horizon(seasons.length)
-        question = _Question(providers, accounts, seasons, *_own(own), search.seed)
+        question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught)
         if not market.segments:
             return _recommended(market, question, clock)
         alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
@@ -236,6 +242,7 @@ class _Question:
     boxes: Mapping[str, BlackBox]
     mechanisms: list[Mechanism]
     seed: int
+    caught: float
 
     @property
     def informed(self) -> bool:
@@ -292,7 +299,7 @@ class _Stages:
         return market_of_bests(self.market) if self.asked.informed else self.market
 
     def sampling(self, share: float) -> SamplingBudget:
-        return SamplingBudget(share * self.budget, self.asked.seed)
+        return SamplingBudget(share * self.budget, self.asked.seed, self.asked.caught)
 
     def run(self, so_far: Recommendation) -> Iterator[Recommendation]:
         """Yield what is known after each step."""

@@ -1,7 +1,8 @@
 """Deviations: what an agent may register in place of each of its originals once.
 
-`CopiesOf` registers originals several times, or leaves some out. `Split` divides them among several accounts. `Names`
-registers one original alone, the best one as often as the agent is right. `Variants` registers near-copies.
+`CopiesOf` registers originals several times, or leaves some out; a de-duplicator may catch some of the copies. `Split`
+divides them among several accounts. `Names` registers one original alone, the best one as often as the agent is right.
+`Variants` registers near-copies.
 
 A deviation leads to *worlds*: markets with what everybody registers there. `worlds` are plain markets with their
 chances, for exact engines; a `sampled` world is one market whose means are a function of those drawn, so that runs with
@@ -29,6 +30,7 @@ from cloneproof.market.market import Agent, FullCopies, Market, full_copies
 from cloneproof.market.priors import Discrete, Prior
 
 MOST_REALISATIONS = 256  # More realisations of an agent's means are not enumerated.
+MOST_LISTS = 64  # More lists that a de-duplicator may leave are not enumerated.
 FIRST, SECOND, BOTH = 1, 2, 3  # The accounts that register an original, as a bit set.
 SECOND_NAME = " (second account)"  # A second account has its agent's name and this.
 
@@ -69,21 +71,69 @@ class Deviation(Protocol):
 
 @dataclass(frozen=True)
 class CopiesOf:
-    """An agent registers each original this often; 0 withholds it. `others` do not register honestly."""
+    """An agent registers each original this often; 0 withholds it. `others` do not register honestly.
+
+    A de-duplicator removes each copy beyond the first of an original, anybody's, with the chance `caught` before play.
+    """
 
     agent: str
     copies: CopyVector
     others: Mapping[str, CopyVector] = field(default_factory=dict, hash=False)
+    caught: float = 0.0
 
     @property
     def accounts(self) -> Sequence[str]:
         return (self.agent,)
 
     def worlds(self, market: Market) -> list[World]:
-        return [self.sampled(market)]
+        registered = self.sampled(market).copies
+        return [World(market, left, chance) for chance, left in lists_left(registered, self.caught)]
 
     def sampled(self, market: Market) -> World:
+        """The list as registered: which copies are caught is drawn for each run (`drawn_lists`)."""
         return World(market, full_copies(market.agents, {**self.others, self.agent: self.copies}))
+
+
+def lists_left(registered: FullCopies, caught: float) -> list[tuple[float, FullCopies]]:
+    """Return what a de-duplicator may leave of the lists, with its chances; c copies leave 1 + Binomial(c - 1, .).
+
+    >>> lists_left({"ana": (3, 1)}, 0.5)
+    [(0.25, {'ana': (1, 1)}), (0.5, {'ana': (2, 1)}), (0.25, {'ana': (3, 1)})]
+    """
+    several = [(name, k, number - 1) for name, own in registered.items() for k, number in enumerate(own) if number > 1]
+    if not caught or not several:
+        return [(1.0, registered)]
+    lists = math.prod(number + 1 for _, _, number in several)
+    if lists > MOST_LISTS and caught < 1:
+        raise EngineError(
+            f"expected at most {MOST_LISTS} lists that a de-duplicator may leave, got {lists}; register fewer copies, "
+            "or sample"
+        )
+    found = []
+    for missed in product(*(range(number + 1 if caught < 1 else 1) for _, _, number in several)):
+        chance, left = 1.0, {name: list(own) for name, own in registered.items()}
+        for (name, k, number), kept in zip(several, missed, strict=True):
+            chance *= math.comb(number, kept) * (1 - caught) ** kept * caught ** (number - kept)
+            left[name][k] = 1 + kept
+        found.append((chance, {name: tuple(own) for name, own in left.items()}))
+    return found
+
+
+def drawn_lists(registered: FullCopies, caught: float, levels: FloatArray) -> list[FullCopies]:
+    """Return what is left of the lists in each run, by a uniform number for each original (runs x originals).
+
+    >>> drawn_lists({"ana": (3, 1)}, 0.5, np.array([[0.1, 0.1], [0.9, 0.9]]))
+    [{'ana': (1, 1)}, {'ana': (3, 1)}]
+    """
+    extra = np.array([number - 1 for own in registered.values() for number in own])
+    kept = scipy.stats.binom.ppf(levels, np.maximum(extra, 0), 1 - caught).astype(np.int64)
+    numbers = np.where(extra > 0, 1 + kept, extra + 1).tolist()
+    ends = np.cumsum([len(own) for own in registered.values()]).tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        {name: tuple(run[start:end]) for name, start, end in zip(registered, starts, ends, strict=True)}
+        for run in numbers
+    ]
 
 
 def honesty(market: Market, agent: str) -> CopiesOf:

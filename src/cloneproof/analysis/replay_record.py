@@ -65,6 +65,7 @@ def write_replay(audit: Audit, path: str | Path) -> None:
 def replay_record(audit: Audit) -> dict[str, Any]:
     """Return the record as data."""
     _check_kernels()
+    audit.check_every_copy_played()
     if not audit.samples:
         raise CertificateError(f"expected an audit that sampled, got one that did not; {_instead(audit)}")
     mechanisms = {sample.market.horizon: sample.mechanism.to_dict() for sample in audit.samples}

@@ -14,6 +14,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
+    Caught,
     MarketFile,
     OwnPolicies,
     OwnRules,
@@ -99,6 +100,7 @@ def recommend(
     arrivals: Annotated[
         int | None, option("N", "Rounds between two new items, on average; they wait for the next season.")
     ] = None,
+    caught: Caught = 0.0,
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
@@ -123,7 +125,7 @@ def recommend(
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
     question |= {"own": own_by_name(rule, policy), "accounts": accounts}
-    question |= {"drift": drift, "arrivals": arrivals}
+    question |= {"drift": drift, "arrivals": arrivals, "caught": caught}
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(

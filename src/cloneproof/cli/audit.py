@@ -14,6 +14,7 @@ from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     BoundsOption,
+    Caught,
     Device,
     MarketFile,
     MechanismName,
@@ -75,6 +76,7 @@ def audit(
     new: Annotated[
         float | None, option("CHANCE", "Instead of --spread: the chance that a variant is a new item.")
     ] = None,
+    caught: Caught = 0.0,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this; 0.005 is half a percent.")] = 0.0,
     allow_undecided: Annotated[
         bool, option(None, "Exit with 0 if undecided and none of those tried gains more.")
@@ -98,6 +100,8 @@ def audit(
         check_page(html)  # before the work, not after it
     if certificate is not None:
         check_place(certificate)
+    if certificate is not None and caught:
+        raise CloneproofError("expected --certificate or --caught, got both; a certificate holds lists that are played")
     search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
@@ -109,7 +113,7 @@ def audit(
     with working(f"auditing {name}") as tell:
         result = run_audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
-            also=also or (), search=search, progress=tell,  # type: ignore[arg-type]
+            also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     if as_json:
         print_json(result.to_dict())

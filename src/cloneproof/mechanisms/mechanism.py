@@ -304,6 +304,15 @@ class Mechanism:
         return not self.flat and not self.rules[0].commits
 
     @property
+    def bounded_by_knowledge(self) -> bool:
+        """Whether no list of an agent earns more than its best original alone (docs/textbook/knowledge.md).
+
+        Agents are ranked by a steady index of all their own rewards, and nothing is ever cleared.
+        """
+        steady = self.agent is not None and self.agent.steady and self.scoring.counts_all
+        return steady and self.restart is None and self.fallback is None and not self.draws
+
+    @property
     def scans(self) -> bool:
         """Whether the slots of all agents are tested in one timetable, until one passes or all were tested."""
         return self.flat and self.draws > 0 and self.commits_to_arm

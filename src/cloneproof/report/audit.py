@@ -44,10 +44,12 @@ STEPS_TITLES = {
 def sections(audit: Audit) -> Iterable[Section]:
     """Return what the audit says."""
     tiles = Facts(tuple(_tiles(audit)), large=True)
-    answer: list[SectionPart] = [Paragraph(verdict_sentence(audit)), tiles, *_ceiling(audit)]
+    answer: list[SectionPart] = [Paragraph(verdict_sentence(audit)), tiles, *_ceiling(audit), *_knowledge(audit)]
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
     if audit.by_segment:
         yield Section("In each segment", _segments(audit))
+    if audit.deduplication:
+        yield Section("With a de-duplicator", _deduplication(audit))
     for figure in audit_figures(audit):
         yield Section(figure.title, (figure,))
     steps = Points(tuple(attack_steps(audit)), numbered=True)
@@ -163,6 +165,45 @@ def _ceiling(audit: Audit) -> list[Paragraph]:
     return [
         Paragraph(f"Copies and withholding gain at most {number(audit.gain_at_most.high)} rewards in all ({sure}).")
     ]
+
+
+def _knowledge(audit: Audit) -> list[SectionPart]:
+    """What naming its best original gains an agent, and what that says about lists."""
+    known = audit.knowledge
+    if known is None:
+        return []
+    named = f"Naming its best original alone would gain {known.agent} {number(known.gain, sign=True)}"
+    said = f"{named} ({percent(known)}, {error_words(known.gain)})"
+    if known.proven:
+        return [Paragraph(f"{said}; no list gains more: proven (docs/textbook/knowledge.md).")]
+    tried = "nothing tried surely gains more"
+    if known.beaten_by is not None:
+        tried = f"copies {copies_words(known.beaten_by)} gain more"
+    return [Paragraph(f"{said}: measured, not proven to be the most that a list gains; {tried}.")]
+
+
+def _deduplication(audit: Audit) -> list[SectionPart]:
+    """What a de-duplicator leaves to gain, and how good it must be."""
+    found = audit.deduplication
+    if found is None:
+        return []
+    rows = [
+        (f"{row.copies:,}", number(row.gain, sign=True), error_number(row.gain), percent(row))
+        for row in found.by_copies
+    ]
+    table: list[SectionPart] = [Table.of(("copies of one original", *COLUMNS[4:]), rows)] if rows else []
+    if found.needed is None:
+        said = "How good it would have to be was not computed."
+    elif found.needed == 0.0 and not found.needed_at_most:
+        said = f"A de-duplicator is not needed: {'of those tried ' if rows else ''}no copies pay without one."
+    else:
+        said = (
+            f"It must catch {100 * found.needed:.6g}{NARROW}% of copies (by the errors of gains, at most "
+            f"{100 * (found.needed_at_most or 1):.6g}{NARROW}%) before none of up to {found.limit:,} copies of one "
+            f"original gain more than {100 * found.pays:g}{NARROW}%."
+        )
+    caught = f"The de-duplicator catches {100 * found.caught:g}{NARROW}% of the copies beyond the first."
+    return [*table, Paragraph(f"{caught} {said}")]
 
 
 def _deviations(audit: Audit) -> list[SectionPart]:

@@ -6,7 +6,8 @@
    every agent and horizon, `by_dominance` against any opponents, `exact` (vectors of copies by exact engines), or
    `sampled` (paired runs).
 4. `other_deviations` adds other deviations, which do not change the verdict.
-5. `after_search` asks the list again, with what was found.
+5. `after_search` asks the list again, with what was found. `with_deduplication` says what a de-duplicator leaves to
+   gain, `with_knowledge` what naming the best item would.
 6. `conclude` returns `exploitable` with a witness whose gain is surely above the tolerance, `clone-proof` if an
    argument settles every case, or else `undecided`. It also says under which delays of rewards the verdict holds.
 """
@@ -20,7 +21,9 @@ from functools import partial
 from cloneproof._clock import budget_clock
 from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
+from cloneproof.analysis.audit.deduplicator import with_deduplication
 from cloneproof.analysis.audit.dominance import by_dominance
+from cloneproof.analysis.audit.knowledge import BEFORE, asks_for_ceiling, with_knowledge
 from cloneproof.analysis.audit.other_deviations import SAMPLED, OtherDeviations, other_deviations
 from cloneproof.analysis.audit.question import AlsoName, Auditable, OpponentsName, Question, checked_question
 from cloneproof.analysis.audit.result import Audit
@@ -45,6 +48,7 @@ def audit(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
+    caught: float = 0.0,
     search: Search = SEARCH,
     progress: ProgressCallback | None = None,
 ) -> Audit:
@@ -73,6 +77,9 @@ def audit(
         knows its means before it registers, and what becomes of the regret if one agent or everybody names its best
         original, rightly or not, in `Audit.informed`; "variants" what near-copies of each original gain (`cp.Search`
         says how many and how near), in `Audit.variants`. What is sampled of these takes half of the time.
+    caught : float, default 0.0
+        The chance that a de-duplicator removes a copy beyond the first of an original before play. Gains are then those
+        of registering copies anyway, and `Audit.deduplication` says how good it would have to be.
     search : Search, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
         counted, so that one seed gives one answer, and ends after about a minute), and how runs are sampled if no
@@ -106,7 +113,7 @@ def audit(
     'clone-proof'
     """
     check_sampling(progress=progress)
-    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also)
+    question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also, caught)
     patience = SECONDS if search.seconds is None and search.runs is None else None
     with budget_clock(search.seconds):
         return answer(question, search, Deadline(search.seconds, progress, until=patience))
@@ -121,12 +128,15 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     strategies = (by_theorem, *((by_dominance,) if question.opponents == "any" else others))
     with interrupts_raised():
         arguments = before_search(question, clock)
-        searching = clock.share(2) if question.also & SAMPLED else clock
+        searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
+        searching = searching.share(2) if question.also & SAMPLED or question.caught else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
         deviations = next(filter(None, answers))
         if clock.interrupted and not any(result.evaluated for result in deviations.results):
             raise KeyboardInterrupt  # before there was anything to tell
         also = other_deviations(question, deviations, search, clock) if question.also else OtherDeviations()
     covered = after_search(question, deviations.results, clock)
-    audit = replace(conclude(question, deviations, covered, also, search.copies), seconds=clock.elapsed)
+    audit = conclude(question, deviations, covered, also, search.copies)
+    audit = with_deduplication(audit, question, search, clock.share(2)) if question.caught else audit
+    audit = replace(with_knowledge(audit, question, search, clock), seconds=clock.elapsed)
     return replace(audit, interrupted=True, notes=(*audit.notes, INTERRUPTED)) if clock.interrupted else audit

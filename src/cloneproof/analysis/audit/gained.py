@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cloneproof._data import Data
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 
@@ -42,6 +43,69 @@ class CopyLimit(Finding):
             f"with ever more copies of original {self.original} of {self.agent} the gain at horizon {self.horizon} "
             f"tends to {self.gain.value:.4g} ± {self.gain.error:.2g}"
         )
+
+
+@dataclass(frozen=True)
+class KnowledgeGain(Finding):
+    """The ceiling of knowledge: what an agent gains that lists its best original alone.
+
+    Attributes
+    ----------
+    agent : str
+        Whose list.
+    horizon : int
+        The rounds of the market.
+    honest, copied, gain : Estimate
+        Its honest payoff, that of its best original alone, and the difference.
+    proven : bool
+        Whether no list gains more, by a theorem (docs/textbook/knowledge.md); otherwise it is an estimate.
+    beaten_by : tuple of int or None
+        Copies that were found to gain more, where it is not proven.
+    """
+
+    keys_of_data = ("agent", "horizon", "honest", "gain", "relative_gain", "proven", "beaten_by?")
+
+    agent: str
+    horizon: int
+    proven: bool
+    beaten_by: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CopiesCaught(Finding):
+    """What registering so many copies of one original gains if a de-duplicator catches some of them."""
+
+    keys_of_data = ("copies", "honest", "gain", "relative_gain")
+
+    copies: int
+
+
+@dataclass(frozen=True)
+class Deduplication(Data):
+    """What a de-duplicator leaves to gain.
+
+    Attributes
+    ----------
+    caught : float
+        The chance that a copy beyond the first of an original is removed before play.
+    by_copies : tuple of CopiesCaught
+        The gain by number of copies of one original; empty where no copies pay anyway.
+    needed : float or None
+        The least chance at which no number of copies up to `limit` gains more than `pays` of the honest payoff,
+        interpolated; 0 if none is needed, None if it was not computed. `needed_at_most` is the same at the upper ends
+        of the gains.
+    limit : int
+        The most copies.
+    pays : float
+        The relative gain from which copies count as paying.
+    """
+
+    caught: float
+    by_copies: tuple[CopiesCaught, ...]
+    needed: float | None
+    limit: int
+    pays: float
+    needed_at_most: float | None = None
 
 
 @dataclass(frozen=True)

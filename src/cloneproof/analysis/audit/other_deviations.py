@@ -164,9 +164,7 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
         )  # fmt: skip
         drawn = sampled_gain(case.market, case.played, CopiesOf(case.name, vector), sampling)
         if drawn.runs:
-            tried.append(
-                Witness(case.name, vector, drawn.honest, drawn.copied, drawn.estimate, case.market, drawn.copies)
-            )
+            tried.append(Witness(*drawn.finding.numbers, case.name, vector, case.market, drawn.copies))
     return tried
 
 

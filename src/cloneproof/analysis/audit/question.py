@@ -11,7 +11,8 @@ from typing import Literal, get_args
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
 from cloneproof.analysis.audit.result import Witness
-from cloneproof.analysis.gain import Finding
+from cloneproof.analysis.deviations import CopiesOf
+from cloneproof.analysis.gain import Finding, checked_caught
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -34,6 +35,7 @@ class AuditCase:
     running    the mechanism for these agents and this horizon: the declared one, or its fallback
     kinds      which of the agent's originals can be exchanged at every horizon of the audit
     box        a black box, for which `mechanism` is a placeholder
+    caught     the chance that a de-duplicator removes a copy
     """
 
     agent: Agent
@@ -42,10 +44,15 @@ class AuditCase:
     running: Mechanism
     kinds: OriginalKinds
     box: BlackBox | None = None
+    caught: float = 0.0
 
     @property
     def name(self) -> str:
         return self.agent.name
+
+    def deviation(self, vector: CopyVector) -> CopiesOf:
+        """Copies of this agent, as far as they are not caught; the others are honest."""
+        return CopiesOf(self.name, vector, caught=self.caught)
 
     @property
     def played(self) -> Mechanism | BlackBox:
@@ -165,6 +172,7 @@ class Question:
     representatives for each agent the first one that it can be exchanged with; only that one is searched
     opponents       "market": honest, with their priors; "any": dominance
     also            the deviations other than copies that are asked for
+    caught          the chance that a de-duplicator removes a copy
     """
 
     market: Market
@@ -173,6 +181,7 @@ class Question:
     tolerance: float
     opponents: OpponentsName = "market"
     also: frozenset[AlsoName] = frozenset()
+    caught: float = 0.0
 
     @property
     def box(self) -> BlackBox | None:
@@ -207,6 +216,7 @@ def checked_question(
     tolerance: float = 0.0,
     horizons: str | Sequence[int] | None = None,
     also: Iterable[AlsoName] = (),
+    caught: float = 0.0,
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
@@ -236,12 +246,18 @@ def checked_question(
             "expected no opponents='any', informed agents or variants in a market with segments, got one of them; "
             "leave them out, or ask about market.segment(name)"
         )
+    caught = checked_caught(caught)
+    if caught and opponents == "any":
+        raise EngineError("expected opponents='market' with a de-duplicator, got opponents='any'; leave one out")
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
     asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    cases = audit_cases(market, mechanism, agents, asked)
+    cases = {
+        name: tuple(replace(case, caught=caught) for case in own) if caught else own
+        for name, own in audit_cases(market, mechanism, agents, asked).items()
+    }
     if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
-    return Question(market, cases, representatives(cases), slack, opponents, frozenset(others))
+    return Question(market, cases, representatives(cases), slack, opponents, frozenset(others), caught)
 
 
 def checked_horizons(horizons: object) -> list[int]:

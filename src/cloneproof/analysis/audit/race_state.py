@@ -44,7 +44,6 @@ from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.analysis.audit.result import SampledDeviation, Witness, does_not_pay, pays
-from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
@@ -304,7 +303,7 @@ class Race:
             pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
-        gain = sampled_gain(case.market, case.played, CopiesOf(case.name, entry.copies), sampling)
+        gain = sampled_gain(case.market, case.played, case.deviation(entry.copies), sampling)
         done = gain.runs - (0 if before is None else before.pairs)
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)

@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple
 from cloneproof._data import columns_of
 from cloneproof._sections import report
 from cloneproof._tables import Tabular
-from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
+from cloneproof.analysis.audit.gained import CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
+from cloneproof.errors import CertificateError
 from cloneproof.market.market import FullCopies, Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -241,6 +242,11 @@ class Audit(Tabular):
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
         its kind is "estimated". None if no ceiling is known.
+    knowledge : KnowledgeGain or None
+        Under mechanisms of two levels, what naming its best original alone gains an agent: proven to be the most that
+        any list gains, or an estimate of it.
+    deduplication : Deduplication or None
+        What a de-duplicator leaves to gain, if one was declared (`caught=`).
     by_segment : dict of str to Witness
         `worst` in each segment, if the market has segments and its numbers were computed. They add up to those of
         `worst`, and each interval holds by itself.
@@ -249,7 +255,8 @@ class Audit(Tabular):
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
         "tried=_tried", "by_horizon=_by_horizon", "thresholds=_thresholds", "also", "limits", "informed",
-        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "by_segment?",
+        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "knowledge?", "deduplication?",
+        "by_segment?",
     )  # fmt: skip
 
     said_in = "audit"
@@ -274,11 +281,18 @@ class Audit(Tabular):
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
+    knowledge: KnowledgeGain | None = None
+    deduplication: Deduplication | None = None
     by_segment: dict[str, Witness] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         head = f"{self.verdict!r}, mechanism={self.mechanism.name!r}, tolerance={self.tolerance:g}"
         return f"Audit({head},\n      worst={self.worst!r})"
+
+    def check_every_copy_played(self) -> None:
+        """Refuse to write a record if a de-duplicator may have removed copies: records hold lists that are played."""
+        if self.deduplication is not None:
+            raise CertificateError("expected an audit without a de-duplicator, got one with caught=; leave it out")
 
     @property
     def state(self) -> AuditState:

@@ -161,7 +161,7 @@ def search_vectors(
 def witnesses(results: Sequence[ExactResult], vector: CopyVector) -> list[Witness]:
     """Return the deviation at the horizon of each result."""
     markets = [result.case.under for result in results]
-    paid = exact_payoffs(markets, CopiesOf(results[0].agent, vector), results[0].engine)
+    paid = exact_payoffs(markets, results[0].case.deviation(vector), results[0].engine)
     return [result.case.witness(vector, compared(result.honest, paid[result.case.horizon])) for result in results]
 
 
@@ -194,11 +194,13 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
 
 
 def enclose(case: AuditCase, witness: Witness, honest: dict[int, Evaluation] | None = None) -> Witness | None:
-    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form.
+    """Return the same deviation enclosed in ball arithmetic; None if it has no closed form, or copies may be caught.
 
     `honest` caches everybody's honest payoffs by horizon.
     """
     honest = {} if honest is None else honest
+    if case.caught:
+        return None
     try:
         if case.horizon not in honest:
             everybody = case.copies(case.kinds.honest)
@@ -300,7 +302,7 @@ def sampled_results(
         if case in elementary and case.running.scoring.max_arms is None:
             argued.append(argued_result(case, vectors[0], elementary[case]))
             continue
-        worlds, enough = limit_worlds(case), worlds_that_suffice(case)
+        worlds, enough = limit_worlds(case), None if case.caught else worlds_that_suffice(case)
         wanted = dict.fromkeys([*vectors, *worlds.values(), *(enough or ())])
         candidates += [RaceEntry(case, vector) for vector in wanted]
         if enough is not None:

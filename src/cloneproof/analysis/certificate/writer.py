@@ -134,6 +134,7 @@ def write_json(data: dict[str, Any], path: str | Path) -> None:
 
 def checked_certificate(audit: Audit) -> dict[str, Any]:
     """Return the certificate as data, accepted by the checker."""
+    audit.check_every_copy_played()
     data = certificate(audit)
     verification = check(data)
     most = max((sum(witness.copies) for witness in audit.tried), default=0)

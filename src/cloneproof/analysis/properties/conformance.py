@@ -41,6 +41,7 @@ LONGEST = 600  # rounds of one run
 SHAPES: tuple[dict[str, int], ...] = ({"ana": 1}, {"ana": 3}, {"ana": 2, "bo": 2}, {"ana": 3, "bo": 1, "cy": 2})
 ARM_NUMBERS = ((1, 1, 1), (3, 1, 2), (2, 7, 1), (40, 1, 5))
 LATE = 3  # rounds after which a reward arrives, in the second half of the runs
+STEADY_AT = ((901, 0.1), (1000, 0.5), (4000, 0.9))  # clocks and random numbers that a steady index does not look at
 PICKS = 1000  # in each state whose chances are compared
 STATES = (
     ("", "", ""),
@@ -360,6 +361,24 @@ def bounds_hold(mechanism: Mechanism) -> Iterator[str]:
                     yield f"rule {rule.name!r} has priority {value:.6g} by {state}, `exceeds` says above {level:.6g}"
 
 
+def steady_as_declared(mechanism: Mechanism) -> Iterator[str]:
+    """A rule that says `steady` looks at a candidate's own rewards alone, and its priority never falls with them.
+
+    The ceiling of knowledge rests on both (docs/textbook/knowledge.md).
+    """
+    for rule in (rule for rule in mechanism.rules if rule.steady):
+        for pulls in (1, 2, 5, 30, 900):
+            priorities = []
+            for mean in (0.0, 0.01, 0.3, 0.5, 0.97, 1.0):
+                states = [PriorityInputs(clock, ln(clock), pulls, mean, x, 1 - x, 4) for clock, x in STEADY_AT]
+                values = {rule.priority(state, *rule.parameters) for state in states}
+                if len(values) > 1:
+                    yield f"rule {rule.name!r} with {pulls} pulls of mean {mean:g} has the priorities {sorted(values)}"
+                priorities.append(min(values))
+            if priorities != sorted(priorities):
+                yield f"rule {rule.name!r} with {pulls} pulls falls as the mean rises: {priorities}"
+
+
 def _level_with(rule: Rule, records: Sequence[str], stream: Stream) -> Level:
     """Return a level after exploration, in which each candidate gets the rewards of its record over and over."""
     level = Level(rule, min(rule.explore, LONGEST), stream, range(len(records)))
@@ -437,6 +456,7 @@ CHECKS: dict[str, Callable[[Mechanism], Iterator[str]]] = {
         ties_are_uniform,
         picks_have_the_declared_chances,
         bounds_hold,
+        steady_as_declared,
         nothing_private_is_reachable,
         reservoir,
     )
