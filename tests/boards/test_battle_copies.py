@@ -68,7 +68,7 @@ def test_a_file_of_battles_is_read_and_one_number_a_model_refused(tmp_path):
     (tmp_path / "battles.csv").write_text("\n".join(["model_a,model_b,winner", *rows]))
     found = boards.find_copies(tmp_path / "battles.csv")
     assert (found.by, found.hypotheses) == ("opponents", 21)
-    study = study_board(boards.read_board(tmp_path / "battles.csv"), votes=20, recommend=False, runs=2, seconds=5)
+    study = study_board(boards.read_board(tmp_path / "battles.csv"), votes=20, recommend=False, runs=2)
     assert any("look like one" in section.title for section in study.sections())
     (tmp_path / "ratings.csv").write_text("model,score\na,1000\nb,1200\n")
     with pytest.raises(BoardError, match="expected scores by task, or battles"):

@@ -202,7 +202,10 @@ def _compare(values: Floats, unrelated: np.ndarray, only: tuple[int, int] | None
 def _planted(scores: Scores, compared: _TaskPairs, dice: np.random.Generator) -> float:
     """Return ln of the e-value of a model that is entered again in another's place, as near as NEAR says."""
     first, second = map(int, dice.choice(np.argwhere(compared.asked)))
-    left = np.nanstd(scores.values, axis=0) * np.sqrt(compared.fitted.variance)
+    finite = np.isfinite(scores.values)
+    number = np.maximum(finite.sum(axis=0), 1)  # a task that nobody has spreads by 0
+    apart = np.where(finite, scores.values - np.nansum(scores.values, axis=0) / number, 0.0)
+    left = np.sqrt((apart**2).sum(axis=0) / number * compared.fitted.variance)
     noise = left * np.sqrt(dice.choice(NEAR) ** -2 - 1) * dice.normal(size=len(left))
     values = scores.values.copy()
     values[second] = np.where(np.isfinite(values[second]), values[first] + noise, np.nan)
@@ -266,10 +269,8 @@ def _groups(scores: Scores, strength: Floats, pairs: list[tuple[int, int]]) -> t
 def fit_strengths(values: Floats) -> Strengths:
     """Fit one factor to the normal scores of each task by alternating least squares; what is missing is left out."""
     finite = np.isfinite(values)
-    normal = np.zeros(values.shape)
-    for task, column in enumerate(values.T):
-        own = finite[:, task]
-        normal[own, task] = ndtri(rankdata(column[own]) / (own.sum() + 1))
+    ranks = rankdata(np.where(finite, values, np.inf), axis=0)  # what is missing comes after all others
+    normal = np.where(finite, ndtri(np.where(finite, ranks, 0.5) / (finite.sum(axis=0) + 1)), 0.0)
     strength, loadings, variance = np.zeros(len(values)), np.ones(values.shape[1]), np.ones(values.shape[1])
     for _ in range(STEPS):
         scaled = loadings / variance

@@ -1,4 +1,4 @@
-"""Ratings from battles: Bradley-Terry, Elo and Borda (the average win rate), each with standard errors.
+"""Ratings from battles: Bradley-Terry, Elo, Borda (the average win rate), Deviation Ratings, with standard errors.
 
 Elo and Borda come from the package `evalica`. Bradley-Terry is fitted here by Newton's method on the matrix of counts,
 because an audit refits the same board thousands of times. A fit that starts from the last one takes two or three steps,
@@ -10,20 +10,23 @@ Symbols: w[i, j] wins of i over j, n[i, j] battles, p[i, j] = 1 / (1 + exp(-(r[i
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import spsolve
 from scipy.special import expit
 
 from cloneproof._checks import one_of
 from cloneproof.boards.board import ELO, Battles, Floats
+from cloneproof.boards.deviation import battle_payoffs, deviation_ratings
 from cloneproof.errors import BoardError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-METHODS: Final[tuple[str, ...]] = ("bradley-terry", "elo", "borda")
+METHODS: Final[tuple[str, ...]] = ("bradley-terry", "elo", "borda", "deviation")
 PRIOR: Final = 0.1  # virtual half-won battles of each model against an average one: keeps unbeaten models finite
 STEPS: Final = 100  # Newton steps after which a fit fails
 TOLERANCE: Final = 1e-8  # step in log-odds at which a fit ends
@@ -32,6 +35,7 @@ LONGEST: Final = 2.0  # longest step in log-odds
 START: Final = 8.0  # largest log-odds of a start
 FARTHEST: Final = 300.0  # largest log-odds whose exponential is taken
 RIDGE: Final = 1e-10  # added to the diagonal, relative to the largest curvature: covers Cholesky's roundings
+MANY: Final = 600  # models from which on a fit is sparse
 RESAMPLES: Final = 100  # bootstrap samples for the standard errors of Elo and Borda
 
 
@@ -64,10 +68,11 @@ def rate(battles: Battles, method: str = "bradley-terry", seed: int = 0) -> Rati
     """Rate the models of these battles."""
     if one_of(method, METHODS, "the rating", BoardError) == "bradley-terry":
         return bradley_terry(battles.wins)
-    values = _by_evalica(battles, method)
+    rated = _by_deviations if method == "deviation" else partial(_by_evalica, method=method)
+    values = rated(battles)
     rng = np.random.default_rng(seed)
     drawn = [rng.integers(0, len(battles.points), len(battles.points)) for _ in range(RESAMPLES)]
-    again = [_by_evalica(_resampled(battles, rows), method) for rows in drawn]
+    again = [rated(_resampled(battles, rows)) for rows in drawn]
     errors: Floats = np.std(again, axis=0, ddof=1)
     return Ratings(values, errors)
 
@@ -96,6 +101,8 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
     counts = wins + wins.T
     won = wins.sum(axis=1)
     values: Floats = np.zeros(len(wins)) if start is None else np.clip(start - start.mean(), -START, START)
+    if len(wins) > MANY:
+        return _fitted_sparsely(counts, won, values)
     factor, size = None, np.inf
     for _ in range(STEPS):
         chances = _chances(values)
@@ -106,6 +113,24 @@ def fitted(wins: Floats, start: Floats | None = None) -> Floats:
         values = values + np.clip(step, -LONGEST, LONGEST)
         size = np.abs(step).max()
         if size < TOLERANCE:
+            return values
+    raise BoardError(f"expected ratings to settle in {STEPS} steps, got none; a model may have no battles")
+
+
+def _fitted_sparsely(counts: Floats, won: Floats, values: Floats) -> Floats:
+    """Fit as `fitted` does, on the pairs that met alone: of many models those are few."""
+    one, other = np.nonzero(counts)
+    met, size, each = counts[one, other], len(won), np.arange(len(won))
+    for _ in range(STEPS):
+        chances, own = expit(values[one] - values[other]), expit(values)
+        weights = met * chances * (1 - chances)
+        diagonal = np.bincount(one, weights, size) + PRIOR * own * (1 - own)
+        entries = np.concatenate([-weights, diagonal + RIDGE * diagonal.max()])
+        places = (np.concatenate([one, each]), np.concatenate([other, each]))
+        gradient = won - np.bincount(one, met * chances, size) + PRIOR * (0.5 - own)
+        step = spsolve(csc_array((entries, places)), gradient)
+        values = values + np.clip(step, -LONGEST, LONGEST)
+        if np.abs(step).max() < TOLERANCE:
             return values
     raise BoardError(f"expected ratings to settle in {STEPS} steps, got none; a model may have no battles")
 
@@ -129,6 +154,13 @@ def _resampled(battles: Battles, rows: np.ndarray[tuple[int], np.dtype[np.int64]
     """Battles resampled with replacement, in their old order (Elo depends on it)."""
     rows = np.sort(rows)
     return Battles.from_sequence(len(battles.wins), battles.first[rows], battles.second[rows], battles.points[rows])
+
+
+def _by_deviations(battles: Battles) -> Floats:
+    """Return Deviation Ratings as Elo points: the log-odds of a model against the equilibrium."""
+    payoffs = np.clip(deviation_ratings(battle_payoffs(battles.wins)), -1 + 1e-6, 1 - 1e-6)
+    values = 2 * np.arctanh(payoffs) * ELO
+    return np.asarray(values - values.mean())
 
 
 def _by_evalica(battles: Battles, method: str) -> Floats:
