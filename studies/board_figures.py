@@ -74,6 +74,9 @@ def show_rules(board: Board, votes: int) -> BoardAdvice:
     advice = recommend_board(board, battles=votes * len(board.models) // len(board.names))
     print(votes, advice.rule, f"best model missed with chance {advice.missed:.3f} at most")
     for row in advice.rows:
+        if row.gain_random is None:  # simulated, without laws of counts
+            print(f"  {row.rule.name:40}{row.wrong_pairs.value:8.2f}{row.gain_best.value:+8.3f} of {row.pairs:,} pairs")
+            continue
         gains = f"{row.gain_best.value:+8.3f}{row.gain_random.value:+8.3f}{withholding(board, row.rule):+8.3f}"
         print(f"  {row.rule.name:40}{row.wrong_pairs.value:8.2f}{gains}")
     for row in advice.naming:
