@@ -123,6 +123,12 @@ def board_copies():
     return BoardCopies(table, 0.05, 3, (pair,), (LikeModels(("p", "q"), (1, 2), 0.5),))
 
 
+def competition():
+    """Submissions of three teams, of which one has several."""
+    table = {"team": list("ppqr"), "submission": list("abcd"), "score": [0.7, 0.8, 0.75, 0.6]}
+    return cp.boards.study_competition(cp.boards.read_submissions(table))
+
+
 def results(folder):
     """Results of each kind by name; `folder` is empty."""
     certificate = str(folder / "certificate.json")
@@ -134,6 +140,7 @@ def results(folder):
         "log study": study,
         "board study": board_study(),
         "board copies": board_copies(),
+        "competition": competition(),
         "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),

@@ -13,11 +13,16 @@ a reward.
 from cloneproof.boards.advice import BoardAdvice, recommend_board
 from cloneproof.boards.board import Battles, Board, Scores
 from cloneproof.boards.copies import BoardCopies, find_copies
+from cloneproof.boards.deviation import deviation_ratings
+from cloneproof.boards.earned import Competition, Earned, earned, study_competition
 from cloneproof.boards.entrants import EntrantGain, variants_among_entrants
 from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
 from cloneproof.boards.listing import (
     BestListing,
+    ByListing,
+    EloListing,
     FreshChampion,
+    MeanListing,
     NamedFlagships,
     Panel,
     Provisional,
@@ -25,13 +30,16 @@ from cloneproof.boards.listing import (
     SelfRanked,
 )
 from cloneproof.boards.rating import bradley_terry, rate
-from cloneproof.boards.reading import read_board, read_scores
+from cloneproof.boards.reading import read_board, read_scores, read_submissions
+from cloneproof.boards.rules import DeviationListing, RuleRow, listing_rule
 from cloneproof.boards.study import BoardStudy, study_board
 from cloneproof.boards.variants import Standing, VariantGain
 
 __all__ = [
-    "Battles", "BestListing", "Board", "BoardAdvice", "BoardCopies", "BoardStudy", "EntrantGain", "FreshChampion",
-    "NamedFlagships", "Panel", "PrivateSelection", "Provisional", "ReservoirBoard", "Scores", "SelfRanked",
-    "Standing", "VariantGain", "VariantInflation", "bradley_terry", "find_copies", "private_selection", "rate",
-    "read_board", "read_scores", "recommend_board", "study_board", "variant_inflation", "variants_among_entrants",
+    "Battles", "BestListing", "Board", "BoardAdvice", "BoardCopies", "BoardStudy", "ByListing", "Competition",
+    "DeviationListing", "Earned", "EloListing", "EntrantGain", "FreshChampion", "MeanListing", "NamedFlagships",
+    "Panel", "PrivateSelection", "Provisional", "ReservoirBoard", "RuleRow", "Scores", "SelfRanked", "Standing",
+    "VariantGain", "VariantInflation", "bradley_terry", "deviation_ratings", "earned", "find_copies", "listing_rule",
+    "private_selection", "rate", "read_board", "read_scores", "read_submissions", "recommend_board", "study_board",
+    "study_competition", "variant_inflation", "variants_among_entrants",
 ]  # fmt: skip

@@ -29,6 +29,7 @@ from cloneproof.boards.listing import (
     SelfRanked,
 )
 from cloneproof.boards.rating import one_thread
+from cloneproof.boards.rules import RuleRow, judged, listing_rule
 from cloneproof.boards.variants import Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
@@ -39,18 +40,8 @@ STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their la
 NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared
 NAMED: Final = (1.0, 0.5)  # shares of the draws that producers give to the model that they name
 SHOWN: Final = 5  # variants in the comparison of rules
-
-
-@dataclass(frozen=True)
-class RuleRow(Data):
-    """One rule on this board: its accuracy, and what five variants gain under it on average."""
-
-    keys_of_data = ("rule=rule.name", "proven=rule.proven", "wrong_pairs", "gain_best", "gain_random")
-
-    rule: ListingRule
-    wrong_pairs: Estimate
-    gain_best: Estimate
-    gain_random: Estimate
+NAMES: Final = ("fresh-votes(2000, over=10)", "last-of(1)", "mean-of", "cap(3)", "elo", "deviation-ratings")
+SAME: Final = 1.02  # factor of the battles up to which rules have as many
 
 
 @dataclass(frozen=True)
@@ -106,8 +97,9 @@ class BoardAdvice(Data):
         Rules that take the producers' word for their models are not meant.
         """
         ours = next(row for row in self.rows if row.rule.proven)
-        others = (row for row in self.rows if not row.rule.proven and not row.rule.trusting)
-        rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value]
+        others = [row for row in self.rows if not row.rule.proven and not row.rule.trusting]
+        others = [row for row in others if row.pairs == self.pairs and row.battles <= SAME * ours.battles]
+        rivals = [row for row in others if row.gain_best.value <= ours.gain_best.value and row.gain_random]
         missed = (
             f" Slots are draws: a producer's best model may be in none of them, with a chance of up to "
             f"{self.missed:.2f}."
@@ -121,8 +113,8 @@ class BoardAdvice(Data):
             f"The proof costs {dearer:.1f} wrong pairs of {self.pairs:,}: {ours.wrong_pairs.value:.1f} against "
             f'{best.wrong_pairs.value:.1f} with the rule "{best.rule.name}", same battles and opponents.{text} Five '
             f"copies of a best model that its producer knows gain {signed(ours.gain_best.value)} ranks against "
-            f"{signed(best.gain_best.value)}, of a random one {signed(ours.gain_random.value)} against "
-            f"{signed(best.gain_random.value)}. These are averages on this board: without a proof copies or "
+            f"{signed(best.gain_best.value)}, of a random one {_random(ours)} against {_random(best)}. These are "
+            "averages on this board: without a proof copies or "
             "withholding can pay elsewhere. The proof is worth it where producers can list many models and do not know "
             f"the best. If all know it and name it, {self.naming[0].named.value:.1f} pairs are wrong."
         )
@@ -134,10 +126,15 @@ def recommend_board(
     *,
     battles: int | None = None,
     balanced: bool | None = None,
+    listing: str | ListingRule = "best-of",
     progress: Callable[[int, int], None] | None = None,
 ) -> BoardAdvice:
-    """Tune a reservoir board to a number of battles per producer (default: the board's traffic) and compare rules."""
+    """Tune a reservoir board to a number of battles per producer (default: the board's traffic) and compare rules.
+
+    `listing` is the rule in use, by name or a rule of one's own, which is marked in the comparison.
+    """
     panel = Panel(board)
+    some = panel.part()
     producers, models = len(board.names), len(board.models)
     if producers < 2:
         raise BoardError(f"expected two producers or more, got {producers}; say who made which model with owners=")
@@ -160,7 +157,7 @@ def recommend_board(
 
     def wrong(rule: ListingRule, tests: int) -> float:
         check_time("search for the best board")
-        return Standing(panel.coarse(tests), rule).wrong_pairs().value
+        return Standing(some.coarse(tests), rule).wrong_pairs().value
 
     parts = range(1, PARTS)
     ours = reservoir(*_best(
@@ -173,14 +170,15 @@ def recommend_board(
         *ranked,
         provisional(*_best(lambda share: wrong(provisional(share), provisional(share).votes), (parts,), (PARTS // 2,))),
         champion(*_best(lambda share: wrong(champion(share), champion(share).search // most), (parts,), (PARTS // 2,))),
+        *(listing_rule(name, board, votes, balanced=turns) for name in NAMES),
+        NamedFlagships(ours),
         ours,
     ]
+    used = listing_rule(listing, board, votes, balanced=turns)
+    rules = rules if used.name in [rule.name for rule in rules] else [used, *rules]
     rows = []
     for done, rule in enumerate(rules):
-        check_time("comparison of rules")
-        standing = Standing(panel, rule)
-        gains = [standing.average_rank_gain(copied, SHOWN) for copied in ("best", "random")]
-        rows.append(RuleRow(rule, standing.wrong_pairs(), *gains))
+        rows.append(judged(panel, rule, in_use=rule.name == used.name))
         if progress is not None:
             progress(done + 1, len(rules))
     weights = [board.weights_of(own) for own in panel.models.values()]  # of the best model first
@@ -194,8 +192,13 @@ def recommend_board(
 def _naming(panel: Panel, ours: ReservoirBoard, noise: float, ranked: Estimate) -> NamingRow:
     """Return the wrong pairs if producers name flagships with this error, beside those of their self-ranking."""
     check_time("comparison of names")
-    wrong = [Standing(panel, NamedFlagships(ours, noise, share)).wrong_pairs() for share in NAMED]
+    fine = panel.fine(ours.tests)
+    wrong = [Standing(fine, NamedFlagships(ours, noise, share)).wrong_pairs() for share in NAMED]
     return NamingRow(noise, ranked, *wrong)
+
+
+def _random(row: RuleRow) -> str:
+    return "" if row.gain_random is None else signed(row.gain_random.value)
 
 
 def _opponents(board: Board, panel: Panel, turns: bool) -> str:

@@ -30,9 +30,9 @@ from cloneproof.errors import BoardError
 
 Indices = NDArray[np.int64]
 Sampling = Literal["uniform", "boost", "uncertainty"]
-Listing = Literal["best listing", "self-ranked", "provisional", "reservoir board"]
+Listing = Literal["best-of", "you-rank-we-rank", "fresh-votes", "reservoir"]
 SAMPLING: tuple[Sampling, ...] = ("uniform", "boost", "uncertainty")
-LISTING: tuple[Listing, ...] = ("best listing", "self-ranked", "provisional", "reservoir board")
+LISTING: tuple[Listing, ...] = ("best-of", "you-rank-we-rank", "fresh-votes", "reservoir")
 BOOST: Final = 5.0  # weight of a new model
 NEW: Final = 3_000  # votes from which on a model is no longer new
 STAGES: Final = 4  # parts of the traffic, after each of which weights are recomputed
@@ -89,7 +89,7 @@ def variants_among_entrants(
     variants: int,
     *,
     battles: int,
-    rule: Listing = "best listing",
+    rule: Listing = "best-of",
     sampling: Sampling = "uniform",
     empty: bool = False,
     runs: int = 200,
@@ -120,14 +120,15 @@ def variants_among_entrants(
 
     def simulate(run: int) -> tuple[float, ...]:
         rng = np.random.default_rng((seed, run))
-        worlds = _reservoir(entrants, rng) if rule == "reservoir board" else _listed(entrants, rule, sampling, rng)
+        worlds = _reservoir(entrants, rng) if rule == "reservoir" else _listed(entrants, rule, sampling, rng)
         return _row(*worlds, own, true)
 
-    rows = []
-    with ThreadPoolExecutor(available_threads()) as pool:  # drawing numbers lets other threads run
-        for row in pool.map(simulate, range(runs)):
-            rows.append(row)
+    rows: list[tuple[float, ...]] = []
+    threads = available_threads()
+    with ThreadPoolExecutor(threads) as pool:  # drawing numbers lets other threads run
+        for first in range(0, runs, threads):  # no more than these are awaited when time is out
             check_time("simulation between entrants")
+            rows += pool.map(simulate, range(first, min(runs, first + threads)))
             if progress is not None:
                 progress(len(rows), runs)
     intervals = (_interval(column, runs) for column in np.array(rows).T)
@@ -137,7 +138,7 @@ def variants_among_entrants(
 def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.random.Generator) -> Worlds:
     """Return scores by a rule on listed models: by the best rating, the first ranked, or the best one's fresh votes."""
     old, producers = entrants.models, len(entrants.board.names)
-    fresh = int(entrants.battles * FRESH) // producers if rule == "provisional" else 0
+    fresh = int(entrants.battles * FRESH) // producers if rule == "fresh-votes" else 0
     worlds = _two_worlds(entrants, entrants.battles - fresh * producers, sampling, rng)
     errors = NOISE * rng.standard_normal(len(entrants.truth))
     met = rng.multinomial(fresh, np.full(old, 1 / old), producers)
@@ -147,9 +148,9 @@ def _listed(entrants: Entrants, rule: Listing, sampling: Sampling, rng: np.rando
         truth, owners = entrants.truth[:size], entrants.owners[:size]
         ratings = fitted(wins, truth / ELO) * ELO
         ratings -= ratings[:old].mean()
-        if rule == "self-ranked":
+        if rule == "you-rank-we-rank":
             scores.append(ratings[_first_of_each(truth + errors[:size], owners, producers)])
-        elif rule == "provisional":
+        elif rule == "fresh-votes":
             champions = _first_of_each(ratings, owners, producers)
             changed = truth[champions] != strengths  # an equally strong champion has the same luck in both worlds
             strengths = truth[champions]

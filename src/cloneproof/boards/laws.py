@@ -152,6 +152,18 @@ def published(champions: Sequence[CountLaw], fresh: Sequence[CountLaw], weight: 
     return replace(law, missing=law.missing + dropped)
 
 
+def stretched(law: CountLaw, factor: float) -> CountLaw:
+    """Return the law of a count times a factor, to the nearest whole number.
+
+    >>> stretched(CountLaw(1, np.array([0.5, 0.5])), 2.5).weights.tolist()      # 2.5 goes to 2
+    [0.5, 0.0, 0.0, 0.5]
+    """
+    if factor == 1:
+        return law
+    places = np.rint(np.arange(law.low, law.high + 1) * factor).astype(int)
+    return CountLaw(int(places[0]), np.bincount(places - places[0], law.weights), missing=law.missing)
+
+
 def mixture(parts: Sequence[CountLaw]) -> CountLaw:
     """Add masses, on one window."""
     missing = max(law.missing for law in parts) + MISSING

@@ -13,15 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Final, Protocol
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import expit, logit, ndtr, ndtri
 
 from cloneproof._checks import count, number_in
-from cloneproof.boards.board import Board, Floats
+from cloneproof.boards.board import ELO, Board, Floats, win_chance
 from cloneproof.boards.laws import (
     balanced_law,
     best_of,
@@ -30,12 +30,21 @@ from cloneproof.boards.laws import (
     mixture,
     normal_law,
     published,
+    stretched,
 )
 from cloneproof.errors import BoardError
 from cloneproof.laws.counts import CountLaw, binomial_floats, scale
 
 RESOLUTION: Final = 5.0  # units of a coarse panel in a standard deviation of a count
-NODES: Final = 201  # nodes of the integral over the noise of a self-ranking
+FINE: Final = 8.0  # the same of a panel in which rules are judged
+NORMAL: Final = 500  # battles from which on rules are judged by normal counts
+NODES: Final = 81  # nodes of the integral over the noise of a self-ranking
+FINEST: Final = 2_000  # least number of steps from 0 to 1 of a mean of counts
+RUNS: Final = 4  # runs of neighbours on the board, for which parameters are searched
+IN_RUN: Final = 8  # producers in each
+LEAST_NAMED: Final = 1e-3  # chance that one is named of those that are left out, the unlikeliest
+FEW_TESTS: Final = 30  # listings of a producer whose tests its battles are still resolved for
+FARTHEST: Final = 20_000  # Elo, more than any rating
 NEGLIGIBLE: Final = 1e-18  # weight below which a node is left out
 _noise = cache(np.polynomial.hermite_e.hermegauss)
 
@@ -47,18 +56,64 @@ class Panel:
         self.board, self.chances = board, board.chances()
         self.means: Floats = self.chances.mean(axis=1)
         self.variances: Floats = (self.chances * (1 - self.chances)).mean(axis=1)
-        self.unit = 0
+        self.unit, self.normal_from = 0, math.inf
+        self.rows: dict[int, Floats] = {}  # chances of variants, which have numbers after those of the models
         self._laws: dict[tuple[int, int, bool], CountLaw] = {}
 
-    def coarse(self, battles: int) -> Panel:
+    def coarse(self, battles: int, resolution: float = RESOLUTION) -> Panel:
         """Return the panel with normal counts in units that still resolve `battles` battles.
 
-        Use it to search for parameters, and the exact panel to judge them.
+        Use it to search for parameters, and `fine` to judge them.
         """
         rough = copy(self)
-        rough.unit = max(1, int(math.sqrt(battles * float(np.median(self.variances))) / RESOLUTION))
+        rough.unit = max(1, int(math.sqrt(battles * float(np.median(self.variances))) / resolution))
         rough._laws = {}
         return rough
+
+    def fine(self, battles: int) -> Panel:
+        """Return the panel with normal counts of many battles, in small units if all counts are such."""
+        rough = self.coarse(battles if battles >= NORMAL else 0, FINE)
+        rough.unit, rough.normal_from = rough.unit if battles >= NORMAL else 0, NORMAL
+        return rough
+
+    def part(self) -> Panel:
+        """Return the panel with some producers only, where there are many: runs of neighbours, from the top to the end.
+
+        Use it to search for parameters.
+        """
+        some = copy(self)
+        runs = np.array_split(np.arange(len(self.models)), RUNS)
+        names = list(self.models)
+        some.models = {names[i]: self.models[names[i]] for run in runs for i in run[:IN_RUN]}
+        return some
+
+    def with_variants(self, name: str, variants: int, spread: float) -> tuple[Panel, tuple[int, ...]]:
+        """Return the panel with variants of a producer's best model, and its models, the best first.
+
+        Their strengths are normal quantiles with a standard deviation of `spread` Elo about the model's; opponents
+        stay.
+        """
+        board, (best, *_) = self.board, self.models[name]
+        steps = ndtri((np.arange(variants) + 0.5) / variants)
+        steps = steps * (spread / max(float(steps.std()), 1e-9))
+        panel = board.ratings if board.panel is None else board.panel
+        rating, mean = float(board.ratings[best]), None if board.means is None else float(board.means[best])
+        rows = (
+            win_chance(rating + steps[:, None] - panel) if mean is None else expit(logit(mean) + steps / ELO)[:, None]
+        )
+        more = copy(self)
+        more._laws = dict(self._laws)
+        more.board = replace(
+            board, models=(*board.models, *(f"variant {k} of {name}" for k in range(variants))),
+            producers=(*board.producers, *[name] * variants), ratings=np.append(board.ratings, rating + steps),
+            errors=np.append(board.errors, np.zeros(variants)), votes=np.append(board.votes, np.zeros(variants, int)),
+            panel=panel, means=None if board.means is None else np.append(board.means, rows.mean(axis=1)),
+            weights=None if board.weights is None else np.append(board.weights, [board.weights[best]] * variants),
+        )  # fmt: skip
+        more.means = np.append(self.means, rows.mean(axis=1))
+        more.variances = np.append(self.variances, (rows * (1 - rows)).mean(axis=1))
+        more.rows = {len(board.models) + k: row for k, row in enumerate(rows)}
+        return more, tuple(sorted((*self.models[name], *more.rows), key=lambda i: -more.board.ratings[i]))
 
     def law(self, model: int, battles: int, *, balanced: bool = False) -> CountLaw:
         """Return the law of a model's wins in `battles` battles, with random opponents or opponents that take turns."""
@@ -69,10 +124,12 @@ class Panel:
 
     def _made(self, model: int, battles: int, balanced: bool) -> CountLaw:
         mean = float(self.means[model])
-        if self.unit:
+        if self.unit or battles >= self.normal_from:
             variance = float(self.variances[model]) if balanced else mean * (1 - mean)
-            return normal_law(battles, mean, variance, self.unit)
-        return balanced_law(battles, self.chances[model]) if balanced else binomial_floats(battles, mean)
+            return normal_law(battles, mean, variance, max(1, self.unit))
+        if not balanced:
+            return binomial_floats(battles, mean)
+        return balanced_law(battles, self.rows[model] if model in self.rows else self.chances[model])
 
     @cached_property
     def models(self) -> dict[str, tuple[int, ...]]:
@@ -113,10 +170,13 @@ class ByListing:
     votes: int
     balanced: bool = field(default=False, kw_only=True)
     proven = False
-    trusting = False
 
     def __post_init__(self) -> None:
         count(self.votes, "votes", error=BoardError)
+
+    @property
+    def trusting(self) -> bool:
+        return False
 
     @property
     def scale(self) -> int:
@@ -128,12 +188,97 @@ class ByListing:
 
 @dataclass(frozen=True)
 class BestListing(ByListing):
-    """Every listing fights `votes` battles; a producer is as good as its best listing. The usual board."""
+    """Every listing fights `votes` battles; a producer is as good as its best listing. The usual board.
 
-    name = "best listing"
+    With `most` only so many listings of a producer count, those that it believes best; with `cap` it has no others.
+    """
+
+    most: int | None = field(default=None, kw_only=True)
+    cap: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cap or self.most is not None:
+            count(self.most, "listings that count", error=BoardError)
+
+    @property
+    def trusting(self) -> bool:
+        return self.most is not None
+
+    @property
+    def name(self) -> str:
+        return f"cap({self.most})" if self.cap else "best-of" if self.most is None else f"best-of({self.most})"
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return best_of([panel.law(model, self.votes, balanced=self.balanced) for model in _listings(models, copies)])
+        listed = _listings(models, copies)[: self.most]
+        return best_of([panel.law(model, self.votes, balanced=self.balanced) for model in listed])
+
+    def battles(self, listed: int) -> int:
+        return super().battles(min(listed, self.most or listed) if self.cap else listed)
+
+
+@dataclass(frozen=True)
+class MeanListing(ByListing):
+    """Every listing fights `votes` battles; a producer is as good as the mean of its last ones, of all without `last`.
+
+    Producers enter their models in the order of strength, so that the best come last. Means are taken as normal.
+    """
+
+    last: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.last is not None:
+            count(self.last, "listings that count", error=BoardError)
+
+    @property
+    def trusting(self) -> bool:
+        return self.last is not None
+
+    @property
+    def name(self) -> str:
+        return "mean-of" if self.last is None else f"last-of({self.last})"
+
+    @property
+    def scale(self) -> int:
+        return self.votes * max(1, round(FINEST / self.votes))  # means of few votes lie between counts
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        listed = _listings(models, copies)[: self.last]
+        means = panel.means[listed]
+        variances = panel.variances[listed] if self.balanced else means * (1 - means)
+        variance = self.scale / self.votes * float(variances.mean()) / len(listed)
+        return normal_law(self.scale, float(means.mean()), variance, max(1, panel.unit * self.scale // self.votes))
+
+
+@dataclass(frozen=True)
+class EloListing(ByListing):
+    """Ratings by Elo with steps of `step` points, in place of counts; a producer is as good as its best listing.
+
+    Against opponents of known ratings a rating moves by `step` times (won - chance to win), so it forgets at the rate
+    step * p (1 - p) / ELO a battle and ends up normal about the strength, with a variance of step * ELO / 2, however
+    many battles there are.
+    """
+
+    step: float = 4.0
+    in_elo = True
+
+    @property
+    def name(self) -> str:
+        return f"elo({self.step:g})"
+
+    def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
+        board = panel.board
+        start = (
+            0.0 if board.means is not None else float((board.ratings if board.panel is None else board.panel).mean())
+        )
+        laws: dict[int, CountLaw] = {}
+        for model in models:
+            kept = math.exp(-self.step * float(panel.variances[model]) / ELO * self.votes)
+            centre = (1 - kept) * (float(board.ratings[model]) - start) + FARTHEST
+            variance = self.step * ELO / 2 * (1 - kept**2)
+            laws[model] = normal_law(2 * FARTHEST, centre / (2 * FARTHEST), variance / (2 * FARTHEST), 1)
+        return best_of([laws[model] for model in _listings(models, copies)])
 
 
 @dataclass(frozen=True)
@@ -145,7 +290,10 @@ class SelfRanked(ByListing):
     """
 
     noise: float = 0.0
-    trusting = True
+
+    @property
+    def trusting(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,7 +301,7 @@ class SelfRanked(ByListing):
 
     @property
     def name(self) -> str:
-        return f"self-ranked, off by {self.noise:g} Elo" if self.noise else "self-ranked, without error"
+        return f"you-rank-we-rank({self.noise:g})" if self.noise else "you-rank-we-rank"
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         listed = _listings(models, copies)
@@ -164,26 +312,35 @@ class SelfRanked(ByListing):
 
 @dataclass(frozen=True)
 class Provisional:
-    """Every listing fights `votes` battles; the best is provisional until `fresh` more battles, which alone count."""
+    """Every listing fights `votes` battles; the best is provisional until `fresh` more battles, which alone count.
+
+    With `over` that holds for producers with more than so many listings; of others the best listing counts.
+    """
 
     votes: int
     fresh: int
     balanced: bool = False
+    over: int = 0
     proven = trusting = False
 
     @property
     def name(self) -> str:
-        return f"provisional until {self.fresh:,} fresh votes"
+        return f"fresh-votes({self.fresh}, over={self.over})" if self.over else f"fresh-votes({self.fresh})"
 
     @property
     def scale(self) -> int:
-        return self.fresh
+        return max(self.votes, self.fresh) if self.over else self.fresh
 
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
-        return _fresh_law(panel, _listings(models, copies), self.votes, self.fresh, self.balanced)
+        listed = _listings(models, copies)
+        if len(listed) > self.over:
+            law = _fresh_law(panel, listed, self.votes, self.fresh, self.balanced)
+            return stretched(law, self.scale / self.fresh)
+        counts = best_of([panel.law(model, self.votes, balanced=self.balanced) for model in listed])
+        return stretched(counts, self.scale / self.votes)
 
     def battles(self, listed: int) -> int:
-        return self.votes * listed + self.fresh
+        return self.votes * listed + self.fresh * (listed > self.over)
 
 
 @dataclass(frozen=True)
@@ -195,6 +352,10 @@ class FreshChampion:
     balanced: bool = False
     name = "one champion on fresh votes"
     proven = trusting = False
+
+    @property
+    def tests(self) -> int:
+        return self.search // FEW_TESTS
 
     @property
     def scale(self) -> int:
@@ -221,9 +382,12 @@ class ReservoirBoard:
     fresh: int
     weight: int = 1
     balanced: bool = False
-    name = "reservoir board"
     proven = True
     trusting = False
+
+    @property
+    def name(self) -> str:
+        return f"reservoir({self.slots}, {self.tests}, {self.fresh}, weight={self.weight})"
 
     def __post_init__(self) -> None:
         count(self.slots, "slots", error=BoardError)
@@ -274,19 +438,30 @@ class NamedFlagships:
 
     @property
     def name(self) -> str:
-        off = f"off by {self.noise:g} Elo" if self.noise else "without error"
-        return f"reservoir board, {self.share:.0%} of the draws to a named flagship, {off}"
+        more = [f"{self.noise:g}"] * (self.noise > 0) + [f"share={self.share:g}"] * (self.share < 1)
+        return f"one-flagship({', '.join(more)})" if more else "one-flagship"
 
     @property
     def scale(self) -> int:
         return self.board.scale
 
+    @property
+    def balanced(self) -> bool:
+        return self.board.balanced
+
+    @property
+    def tests(self) -> int:
+        return self.board.tests
+
     def law(self, panel: Panel, models: Sequence[int], copies: Sequence[int]) -> CountLaw:
         own = [model for model, times in zip(models, copies, strict=True) if times]
         rest = 1 if len(own) == 1 else (1 - self.share) / (len(own) - 1)
         parts = []
-        for place, chance in enumerate(_ranked_first(panel.board.ratings[own], self.noise)):
-            if chance > NEGLIGIBLE:
+        chances = _ranked_first(panel.board.ratings[own], self.noise)
+        order = np.argsort(chances)
+        chances[order[np.cumsum(chances[order]) <= LEAST_NAMED]] = 0
+        for place, chance in enumerate(chances / chances.sum()):
+            if chance:
                 weights = np.where(np.arange(len(own)) == place, self.share, rest)
                 law = self.board.law_of_draws(panel, own, weights)
                 parts.append(scale(law, chance))

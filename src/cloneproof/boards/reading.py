@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ MEANINGS: Final[dict[str, tuple[str, ...]]] = {  # what a column may be called, 
     "producer": ("organization", "organisation", "producer", "owner", "maker", "org", "developer", "team", "company"),
     "task": ("task", "task_name", "benchmark", "dataset", "metric"),
     "kin": ("adapted_from", "base_model", "parent", "derived_from", "finetuned_from"),
+    "submission": ("submission", "submission_id", "entry", "attempt"),
+    "time": ("time", "timestamp", "submitted_at", "submission_time"),
     "producer_a": ("organization_a", "producer_a", "owner_a", "team_a"),
     "producer_b": ("organization_b", "producer_b", "owner_b", "team_b"),
 }
@@ -45,9 +47,53 @@ TIE: Final = frozenset({
 })  # fmt: skip
 OF_SCORES: Final = frozenset({"model", "task", "score", "producer", "kin"})  # meanings in a table of scores
 NAME_THEM: Final = "name them with --column MEANING=COLUMN (columns= in Python)"
+OF_SUBMISSIONS: Final = frozenset({"producer", "submission", "score", "time", "error"})  # in a competition's table
 LEAST_TASKS: Final = 5  # columns of numbers that make a table of scores
 PERCENT: Final = 100.0
 QUANTILE: Final = 1.959964  # half of a 95 % interval, in standard errors
+
+
+class Submissions(NamedTuple):
+    """Scores of a competition, from the first submission to the last; higher is better."""
+
+    names: tuple[str, ...]
+    teams: tuple[str, ...]
+    scores: Floats
+    errors: Floats | None
+    notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> dict[str, NDArray[np.int64]]:
+        """Places of each team's submissions."""
+        return {team: np.flatnonzero(np.array(self.teams) == team) for team in dict.fromkeys(self.teams)}
+
+
+def holds_submissions(source: object, columns: Mapping[str, str] | None = None) -> bool:
+    """Return whether a table has submissions of teams with scores."""
+    meanings = _columns(log_source(source), columns or {})
+    return {"producer", "submission", "score"} <= set(meanings) and not {"first", "task"} & set(meanings)
+
+
+def read_submissions(source: object, *, columns: Mapping[str, str] | None = None) -> Submissions:
+    """Read scores of a competition: columns team, submission and score; optional: time, standard_error.
+
+    Without times submissions are taken in the order of the table.
+    """
+    if not holds_submissions(source, columns):
+        raise BoardError(f"expected columns team, submission and score, got others; {NAME_THEM}")
+    table = log_source(source)
+    meanings = {name: column for name, column in _columns(table, columns or {}).items() if name in OF_SUBMISSIONS}
+    rows = [dict(zip(meanings, row, strict=True)) for row in _texts(table, list(meanings.values()))]
+    if "time" in meanings:
+        late = [str(row["time"] or "") for row in rows]
+        numbers = all(re.fullmatch(r"[-+]?\d+(\.\d*)?", text) for text in late)
+        rows = [rows[i] for i in sorted(range(len(rows)), key=lambda i: float(late[i]) if numbers else late[i])]
+    teams = tuple(str(row["producer"] or "") for row in rows)
+    if len(set(teams)) < 2 or "" in teams:
+        raise BoardError(f"expected the names of two teams or more, got {brief(sorted(set(teams)))}; name each row's")
+    scores = np.array([_number(row["score"], "score") for row in rows])
+    errors = np.array([_number(row["error"], "error") for row in rows]) if "error" in meanings else None
+    return Submissions(tuple(str(row["submission"]) for row in rows), teams, scores, errors, tuple(_guesses(meanings)))
 
 
 def read_board(
@@ -92,7 +138,7 @@ def read_board(
             "or, to look for copies, scores (model and a column for each task, or model, task, score); got "
             f"columns {', '.join(map(brief, list(table.columns)[:8]))}; {NAME_THEM}"
         )
-    notes = _guesses(meanings)
+    notes = _guesses({meaning: name for meaning, name in meanings.items() if meaning not in ("submission", "time")})
     if {"error", "interval", "low"} & set(meanings) and board.source != "battles":
         notes.append(
             f"the standard errors say that a model's votes are worth {board.typical_votes():,} (median); votes are "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -15,10 +16,12 @@ from cloneproof._sections import Result
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
 from cloneproof.boards.copies import BoardCopies, find_copies
+from cloneproof.boards.earned import Earned, earned
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
 from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
-from cloneproof.boards.listing import BestListing, Panel
+from cloneproof.boards.listing import ListingRule, Panel
 from cloneproof.boards.rating import one_thread
+from cloneproof.boards.rules import listing_rule, sample_board
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError, OutOfTimeError
@@ -28,6 +31,10 @@ VARIANTS: Final = (1, 2, SHOWN, 10)  # further listings whose gains are computed
 PRIVATE: Final = (3, 10, 27)  # private variants of one model
 TOP: Final = 10  # producers whose gains are computed for every number of variants
 ENOUGH: Final = 0.01  # ranks; a smaller gain counts as none
+RUNS: Final = 50  # simulated boards of up to FEW models; of more models there are fewer
+FEW: Final = 60
+LEAST_RUNS: Final = 10
+MOST_SIMULATED: Final = 350  # models of a simulated board
 UNEQUAL: Final = (SHOWN, 20)  # variants of unequal strengths
 SPREADS: Final = (0, 2, 5, 10, 20)  # Elo: standard deviations of their strengths
 
@@ -51,7 +58,7 @@ class BoardStudy(Result):
     votes: int
     """Votes a model, the median of the board's."""
     gains: tuple[VariantGain, ...]
-    """On a fixed panel, where the best listing counts."""
+    """On a fixed panel, by the rule in use."""
     entrants: tuple[EntrantGain, ...]
     """Where entrants fight each other, for the producer that is studied closest: the best listing by each rule of
     sampling, the board's votes so far included. None on a board against one reference."""
@@ -67,6 +74,10 @@ class BoardStudy(Result):
     seconds: float
     copies: BoardCopies | None = None
     """Models that look like one, if there are battles."""
+    earned: tuple[Earned, ...] = ()
+    """What near-equal models earn their producers now, the most first."""
+    listing: str = "best-of"
+    """The rule in use."""
 
     @property
     def verdict(self) -> str:
@@ -98,7 +109,7 @@ class BoardStudy(Result):
                 for model, maker, rating, error, votes, weight in models
             ],
             **fields_of(self, "gains", "entrants"), "rules_among_entrants": to_data(self.rules),
-            **fields_of(self, "private", "inflation", "lead", "advice", "copies"),
+            **fields_of(self, "private", "inflation", "lead", "advice", "copies", "earned", "listing"),
         }  # fmt: skip
 
 
@@ -109,7 +120,8 @@ def study_board(
     producer: str | None = None,
     votes: int | None = None,
     recommend: bool = True,
-    runs: int = 50,
+    listing: str | ListingRule = "best-of",
+    runs: int | None = None,
     seed: int = 0,
     seconds: float | None = None,
     progress: StudyProgress | None = None,
@@ -126,8 +138,10 @@ def study_board(
         Votes a model; default: the median of what the board's are worth.
     recommend : bool
         Whether to tune a reservoir board and compare the rules.
+    listing : str or rule
+        The rule in use, such as "cap(3)" (`boards.listing_rule`), or a rule of one's own.
     runs, seed : int
-        Of the simulation between entrants.
+        Of the simulation between entrants; by default 50 runs, fewer of boards with more than 60 models.
     seconds : float, optional
         Leave the questions that are open after this time; default: answer all.
     progress : callable, optional
@@ -142,52 +156,66 @@ def study_board(
     per_model = count(votes or max(10, board.typical_votes()), "votes", error=BoardError)
     simulated = () if board.means is not None else (*SAMPLING, *LISTING)
     steps = len(names) + bool(recommend) + len(simulated)
+    used = listing_rule(listing, board, per_model)
     gains: list[VariantGain] = []
     entrants: list[EntrantGain] = []
     rules: list[EntrantGain] = []
     inflation: list[VariantInflation] = []
-    advice, left = None, []
+    left: list[str] = []
+    worth: tuple[Earned, ...] = ()
+    advice, copies = None, None
     with deadline.for_engines():
-        try:
-            standing = Standing(Panel(board), BestListing(per_model))
+        with _question(left, "what near-equal models earn now"):
+            worth = earned(board)
+        with _question(left, "what variants gain {} of the producers", names, gains):
+            standing = Standing(Panel(board).fine(per_model), used)
             for done, name in enumerate(names):
                 deadline.tell(done, steps, "variants on a fixed panel")
                 kinds = COPIED if name in names[:TOP] else COPIED[:1]
                 numbers = VARIANTS if name in names[:TOP] else (SHOWN,)
                 gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
-        except OutOfTimeError:
-            left.append(f"what variants gain {len(names) - len({gain.producer for gain in gains})} of the producers")
-        if recommend:
-            deadline.tell(len(names), steps, "tuning a reservoir board")
-            own = max(20, per_model * len(board.models) // len(board.names))
-            try:
+        with _question(left, "which models look like one"):
+            copies = None if board.battles is None else find_copies(board)
+        with _question(left, "what to run instead"):
+            if recommend:
+                deadline.tell(len(names), steps, "tuning a reservoir board")
                 advice = recommend_board(
                     board,
-                    battles=own,
+                    battles=max(20, per_model * len(board.models) // len(board.names)),
+                    listing=listing,
                     progress=lambda done, of: deadline.tell(len(names), steps, f"rule {done} of {of}"),
                 )
-            except OutOfTimeError:
-                left.append("what to run instead")
-        try:
+        with _question(left, "what unequal variants add to a score"):
             for ours, number, spread in product([advice.rule] if advice else [], UNEQUAL, SPREADS):
                 check_time("simulation of unequal variants")
                 inflation.append(variant_inflation(ours, per_model, number, spread, seed=seed))
-        except OutOfTimeError:
-            left.append("what unequal variants add to a score")
         closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
-        among = partial(variants_among_entrants, board, closest, SHOWN, battles=per_model * len(board.models) // 2,
-                        runs=runs, seed=seed)  # fmt: skip
-        try:
+        small = sample_board(board, MOST_SIMULATED)
+        few = max(LEAST_RUNS, RUNS * FEW // max(FEW, len(small.models)))
+        among = partial(
+            variants_among_entrants, small, closest if closest in small.names else small.names[0], SHOWN,
+            battles=per_model * len(small.models) // 2, runs=few if runs is None else runs, seed=seed,
+        )  # fmt: skip
+        with _question(left, "what variants gain where entrants fight each other"):
             for sampling in SAMPLING if simulated else ():
                 deadline.tell(steps - len(simulated) + len(entrants), steps, "variants among entrants")
                 entrants.append(among(sampling=sampling))
             for rule in LISTING if simulated else ():
                 deadline.tell(steps - len(LISTING) + len(rules), steps, "rules among entrants")
                 rules.append(among(rule=rule, empty=True))
-        except OutOfTimeError:
-            left.append("what variants gain where entrants fight each other")
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, per_model, abs(lead)) for number in PRIVATE)
     answers = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))
-    copies = None if board.battles is None else find_copies(board)
-    return BoardStudy(board, names, per_model, *answers, lead, advice, tuple(left), deadline.elapsed, copies)
+    found = (copies, worth, used.name)
+    return BoardStudy(board, names, per_model, *answers, lead, advice, tuple(left), deadline.elapsed, *found)
+
+
+@contextmanager
+def _question(
+    left: list[str], what: str, names: Sequence[str] = (), gains: Sequence[VariantGain] = ()
+) -> Iterator[None]:
+    """Note a question for which there is no time; `{}` stands for the number of names without gains."""
+    try:
+        yield
+    except OutOfTimeError:
+        left.append(what.format(len(names) - len({gain.producer for gain in gains})))

@@ -22,6 +22,8 @@ from cloneproof.laws.counts import CountLaw
 
 Copied = Literal["best", "random", "all"]
 COPIED: tuple[Copied, ...] = ("best", "random", "all")
+MOST_AVERAGED: Final = 30  # producers whose gains are averaged
+MOST_COPIED: Final = 5  # models of a producer of which a random one is copied, evenly spaced by strength
 METHOD: Final = "laws of counts on a fixed panel"
 
 
@@ -55,7 +57,10 @@ class Standing:
     def __init__(self, panel: Panel, rule: ListingRule) -> None:
         self.panel, self.rule = panel, rule
         self.names = tuple(panel.models)
-        self.laws = [rule.law(panel, models, [1] * len(models)) for models in panel.models.values()]
+        self.laws = []
+        for models in panel.models.values():
+            check_time("laws of counts")
+            self.laws.append(rule.law(panel, models, [1] * len(models)))
         self.field = Field(self.laws)
 
     def wrong_pairs(self) -> Estimate:
@@ -70,10 +75,18 @@ class Standing:
         own = self.names.index(name)
         return len(self.names) - self.field.number_beaten(law or self.laws[own], own)
 
-    def rank_gain(self, name: str, copied: Copied, variants: int) -> Estimate:
-        """Return how many ranks a producer moves up by listing `variants` more variants."""
+    def rank_gain(self, name: str, copied: Copied, variants: int, spread: float = 0) -> Estimate:
+        """Return how many ranks a producer moves up by listing `variants` more variants.
+
+        With a `spread` they are variants of its best model whose strengths differ (`Panel.with_variants`).
+        """
         check_time("laws of counts")
-        ranks = [self.rank(name, law) for law in self._listed(name, copied, variants)]
+        if spread:
+            panel, models = self.panel.with_variants(name, variants, spread)
+            laws = [self.rule.law(panel, models, [1] * len(models))]
+        else:
+            laws = self._listed(name, copied, variants)
+        ranks = [self.rank(name, law) for law in laws]
         return self._estimate(self.rank(name) - float(np.mean(ranks)), len(self.names))
 
     def gain(self, name: str, copied: Copied, variants: int) -> VariantGain:
@@ -84,20 +97,22 @@ class Standing:
         firsts = [self.field.is_first(law, own) for law in laws]
         first = float(np.mean([value for value, _ in firsts])) - before
         open_ties = open_before + float(np.mean([error for _, error in firsts]))
-        level = honest.mean / self.rule.scale
-        shift = float(np.mean([law.mean for law in laws])) / self.rule.scale - level
+        shift, level = float(np.mean([law.mean for law in laws])) - honest.mean, honest.mean / self.rule.scale
+        in_elo = getattr(self.rule, "in_elo", False)  # or counts, near a win rate of this level
+        elo = shift if in_elo else shift / self.rule.scale * ELO / (level * (1 - level))
         listed = len(models) * (1 + variants) if copied == "all" else len(models) + variants
         return VariantGain(
             name, self.rule.name, copied, variants,
             self.rank_gain(name, copied, variants),
-            self._estimate(shift * ELO / (level * (1 - level)), ELO),
+            self._estimate(elo, ELO),
             Estimate(first, self.field.missing + open_ties, "estimated", METHOD),
             self.rule.battles(listed) / self.rule.battles(len(models)),
         )  # fmt: skip
 
-    def average_rank_gain(self, copied: Copied, variants: int) -> Estimate:
-        """Return the gain in ranks, averaged over the producers of the board."""
-        gains = [self.rank_gain(name, copied, variants).value for name in self.names]
+    def average_rank_gain(self, copied: Copied, variants: int, spread: float = 0) -> Estimate:
+        """Return the gain in ranks, averaged over the producers of the board; over some, evenly spaced, of many."""
+        names = self.names[:: -(-len(self.names) // MOST_AVERAGED)]
+        gains = [self.rank_gain(name, copied, variants, spread).value for name in names]
         return self._estimate(float(np.mean(gains)), len(self.names))
 
     def _listed(self, name: str, copied: Copied, variants: int) -> list[CountLaw]:
@@ -115,5 +130,5 @@ def _vectors(originals: int, copied: Copied, variants: int) -> list[list[int]]:
     """Return how often each model is listed; one vector for each model if a random one is copied."""
     if copied == "all":
         return [[1 + variants] * originals]
-    places = [0] if copied == "best" else range(originals)
+    places = [0] if copied == "best" else range(0, originals, -(-originals // MOST_COPIED))
     return [[1 + variants * (i == place) for i in range(originals)] for place in places]

@@ -15,6 +15,7 @@ from cloneproof.report.page import html_page, write_page
 
 if TYPE_CHECKING:
     from cloneproof.boards.copies import BoardCopies
+    from cloneproof.boards.earned import Competition
     from cloneproof.boards.study import BoardStudy
 
 
@@ -35,12 +36,15 @@ def board(
     column: Annotated[
         list[str] | None, option("MEANING=COLUMN", "Which column means what, such as winner=label; repeatable.")
     ] = None,
-    rating: Annotated[str, option("RULE", "Rate battles by bradley-terry, elo or borda.")] = "bradley-terry",
+    rating: Annotated[str, option("RULE", "Rate battles by bradley-terry, elo, borda or deviation.")] = "bradley-terry",
     producer: Annotated[str | None, option("NAME", "Study only this producer.")] = None,
     most_models: Annotated[int | None, option("N", "Keep only each producer's N best models.")] = None,
     votes: Annotated[int | None, option("N", "Votes for each model.", show_default="the median of the board's")] = None,
     recommend: Annotated[bool, option(None, "Also tune a reservoir board and compare rules.")] = True,
-    runs: Annotated[int, option("N", "Simulated boards.")] = 50,
+    listing: Annotated[
+        str, option("RULE", "The rule in use, such as cap(3) or fresh-votes(2000, over=10).")
+    ] = "best-of",
+    runs: Annotated[int | None, option("N", "Simulated boards.", show_default="50, fewer of large boards")] = None,
     seed: Annotated[int, option("N", "The seed.")] = 0,
     seconds: Seconds = None,
     html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
@@ -48,20 +52,27 @@ def board(
 ) -> None:
     """Say what variants gain on a leaderboard.
 
-    Also says what to run instead; of a table of scores by task, which models look like one.
+    Also says what to run instead; of a table of scores by task, which models look like one; of submissions to a
+    competition, what the best of several is worth.
 
     Without --seconds all questions are answered. Reading counts, drawing the page does not.
 
-    Exit codes: 1 variants gain on the board as it is, or models look like one; 3 neither was seen, 2 bad input.
+    Exit codes: 1 variants gain on the board as it is, or models look like one, or the best of several submissions
+    gains a rank; 3 nothing was seen, 2 bad input.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
     if html is not None:
         check_page(html)
     from cloneproof.boards.copies import find_copies
-    from cloneproof.boards.reading import holds_scores, read_board
+    from cloneproof.boards.earned import study_competition
+    from cloneproof.boards.reading import holds_scores, holds_submissions, read_board, read_submissions
     from cloneproof.boards.study import study_board
 
     source = files if len(files) > 1 else files[0]
+    if holds_submissions(source, _pairs(column)):
+        contest = study_competition(read_submissions(source, columns=_pairs(column)))
+        _tell(contest, html, as_json)
+        raise typer.Exit(1 if any(row.ranks.low > 0 for row in contest.earned) else UNANSWERED)
     if holds_scores(source, _pairs(column)):
         copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
         _tell(copies, html, as_json)
@@ -72,14 +83,14 @@ def board(
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(
-            kept, producer=producer, votes=votes, recommend=recommend, runs=runs, seed=seed,
+            kept, producer=producer, votes=votes, recommend=recommend, listing=listing, runs=runs, seed=seed,
             seconds=clock.left, progress=tell,
         )  # fmt: skip
     _tell(study, html, as_json)
     raise typer.Exit(1 if study.verdict == "exploitable" else UNANSWERED)
 
 
-def _tell(result: BoardStudy | BoardCopies, html: str | None, as_json: bool) -> None:
+def _tell(result: BoardStudy | BoardCopies | Competition, html: str | None, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
     else:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
-from cloneproof.boards.advice import SHOWN, BoardAdvice
+from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
+from cloneproof.boards.earned import APART, NEAR_IF_EQUAL, Earned
 from cloneproof.boards.inflation import VariantInflation
+from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import BoardStudy
-from cloneproof.boards.variants import VariantGain, signed
+from cloneproof.boards.variants import MOST_AVERAGED, VariantGain, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.style import Lines, Series, lines_figure
 from cloneproof.report.words import FIXED, sentence
@@ -19,6 +22,7 @@ LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
 COLOURS: Final = (
     "reservoir", "h-etc-r", "holdout-h-etc", "thompson", "ucb1", "etc", "uniform-etc", "epsilon-greedy",
+    "reservoir-bars", "h-ucb",
 )  # fmt: skip
 UNEQUAL_COLOURS: Final = ("reservoir", "holdout-h-etc", "h-etc-r", "ucb1", "thompson")  # the ceiling is dotted
 
@@ -28,6 +32,8 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     board, advice = study.board, study.advice
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     yield Section(_title(study), tuple(_answer(study)), asked, study.verdict)
+    if study.earned:
+        yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo")))
     yield Section("The board by producer", tuple(_producers(study)))
     if study.gains:
         yield _drawn(variants_figure(study))
@@ -61,6 +67,7 @@ def _title(study: BoardStudy) -> str:
 
 def _answer(study: BoardStudy) -> Iterator[SectionPart]:
     yield Paragraph(" ".join(text for text in (study.caveat, _sentence(study)) if text))
+    yield Paragraph(_earned(study), "Now")
     if study.left:
         yield Paragraph(f"Not answered: {'; '.join(study.left)}.", "Time was out", "promise")
     if study.advice is not None:
@@ -77,9 +84,47 @@ def _sentence(study: BoardStudy) -> str:
         return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
     return (
         f"Listing its best model {gain.variants} more times would move a producer up by as much as "
-        f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule; it does "
-        "not say that anybody did so."
+        f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule "
+        f"({study.listing}); it does not say that anybody did so."
     )
+
+
+def _earned(study: BoardStudy) -> str:
+    """Describe what near-equal models earn now: the largest, or with which chance some would have been seen."""
+    if study.earned:
+        most = study.earned[0]
+        return (
+            f"Most is earned by the {len(most.entries)} models of {most.owner} that are near in strength: the best of "
+            f"them stands {_signed(most.ranks)} ranks and {_signed(most.points)} Elo above one of them alone (95 %). "
+            "Whether they are variants, and why they were listed, it does not say."
+        )
+    if not study.board.errors.any():
+        return "What near-equal models earn cannot be said without standard errors or votes."
+    return (
+        f"No producer has a second model within {APART:g} standard errors of its best; two equal models would be so "
+        f"near with chance {NEAR_IF_EQUAL:.2g}."
+    )
+
+
+def earned_parts(rows: Sequence[Earned], unit: str) -> Iterator[SectionPart]:
+    """Return the table of what near-equal entries earn."""
+    yield Paragraph(
+        "Where the best counts, several near-equal entries earn their owner the luck of the best of them, and its lead "
+        f"if their strengths differ. Expected score ({unit}) and rank of the best of them, and of one of them alone; "
+        "95 % intervals."
+    )
+    columns = ("owner", "entries", "best of them", "one alone", "rank", "rank alone", "ranks earned", "points earned")
+    yield Table.of(columns, [
+        (row.owner, f"{len(row.entries)}", *map(_number, (row.score, row.alone)),
+         *(f"{each.value:.1f}" for each in (row.rank, row.rank_alone)), _signed(row.ranks), _number(row.points))
+        for row in rows[:MOST_PRODUCERS]
+    ])  # fmt: skip
+
+
+def _number(estimate: Estimate) -> str:
+    """Return a number in units that are not known: two digits of its error."""
+    digits = max(0, 1 - math.floor(math.log10(estimate.error))) if estimate.error > 0 else 3
+    return f"{estimate.value:,.{digits}f}{FIXED}±{FIXED}{estimate.error:.{digits}f}"
 
 
 def _producers(study: BoardStudy) -> Iterator[SectionPart]:
@@ -201,31 +246,61 @@ def _inflation(study: BoardStudy) -> Iterator[SectionPart]:
 
 def rules_figure(advice: BoardAdvice) -> Figure:
     """Return wrong pairs against what variants gain; the lower left corner is best."""
+    plain = ("you-rank-we-rank", "one-flagship", *NAMES)
+    names = [name for name in plain if not name.startswith("last-of")]  # which is the first of them
+    shown = [row for row in advice.rows if row.in_use or row.rule.proven or row.rule.name.startswith(tuple(names))]
+    shown = sorted((row for row in shown if "rank(" not in row.rule.name or row.in_use), key=lambda row: row.in_use)
     series = tuple(
-        Series(row.rule.name, (row.wrong_pairs.value,), (row.gain_best.value,), mechanism=colour, style="points")
-        for row, colour in zip(advice.rows, COLOURS, strict=False)
-    )
+        Series(f"{row.rule.name}{', in use' * row.in_use}", (row.wrong_pairs.value / row.pairs * 100,),
+               (row.gain_best.value,), mechanism=colour, style="points")
+        for row, colour in zip(shown, COLOURS, strict=False)
+    )  # fmt: skip
     return lines_figure(Lines(
         title="Accuracy against gain",
-        caption="Each rule with the same battles and opponents: pairs of producers in the wrong order, everybody "
+        caption="Pairs of producers in the wrong order, everybody "
         f"honest, and ranks that {SHOWN} variants of the best model gain a producer who knows which is best. Lower "
         "left is better.",
-        x_label="pairs in the wrong order", y_label=f"ranks gained by {SHOWN} variants", series=series,
+        x_label="pairs in the wrong order, %", y_label=f"ranks gained by {SHOWN} variants", series=series,
     ))  # fmt: skip
 
 
 def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
     yield Paragraph(
-        f"All with {advice.battles:,} battles a producer on average, against {advice.opponents}. Wrong pairs are of "
-        f"{advice.pairs:,}, everybody honest; gains are ranks for {SHOWN} variants of the best model, and of one drawn "
-        "at random, averaged over producers."
+        f"Against {advice.opponents}; the rule in use is marked (--listing). Wrong pairs are in percent, everybody "
+        f"honest, of {advice.pairs:,}. Battles are those of a producer on "
+        f"average. Gains are ranks for {', '.join(map(str, NUMBERS))} variants of the best model, identical or with "
+        f"strengths that differ by {SPREAD:g} Elo (standard deviation), and for {SHOWN} of a model drawn at random, "
+        f"averaged over producers, {MOST_AVERAGED} evenly spaced ones of more. Under cap, last-of and one-flagship "
+        "producers are taken to know their best model. "
+        f"Deviation Ratings are simulated, with gains up to ± {_widest(advice):.2f} (99 %), on the best models of some "
+        "producers where there are many: exact clones change nothing there, but a variant that fights battles of its "
+        "own has luck of its own. Of the rule with a star it is proven that copies pay nobody who does not know its "
+        "best model."
     )
-    columns = ("rule", "wrong pairs", "best copied", "random copied", "copies never pay")
+    numbers = ", ".join(map(str, NUMBERS))
+    columns = ("rule", "wrong", "battles", f"{numbers} copies", f"{numbers} unequal", f"{SHOWN} random")
     yield Table.of(columns, [
-        (row.rule.name, f"{row.wrong_pairs.value:.1f}", signed(row.gain_best.value), signed(row.gain_random.value),
-         "proven" if row.rule.proven else "no")
+        (_rule_name(row), f"{row.wrong_pairs.value / row.pairs:.1%}", f"{row.battles:,.0f}",
+         *("/".join(_short(gain.value) for gain in gains) for gains in (row.identical, row.unequal)),
+         "" if row.gain_random is None else signed(row.gain_random.value))
         for row in advice.rows
     ])  # fmt: skip
+
+
+def _rule_name(row: RuleRow) -> str:
+    """Return a rule's name, marked if it is in use or proven; what it was tuned to stands below the table."""
+    name = row.rule.name.partition("(")[0] + "*" if row.rule.proven else row.rule.name
+    return f"▸ {name}" if row.in_use else name
+
+
+def _short(gain: float) -> str:
+    return f"{gain:+.0f}" if abs(gain) >= 10 else signed(gain)
+
+
+def _widest(advice: BoardAdvice) -> float:
+    """Return the largest error of a gain that was simulated."""
+    simulated = [row for row in advice.rows if row.gain_random is None]
+    return max((gain.error for row in simulated for gain in (*row.identical, *row.unequal)), default=0.0)
 
 
 def _naming(advice: BoardAdvice) -> Iterator[SectionPart]:
