@@ -53,15 +53,16 @@ def best_page(rates: dict[str, dict[str, float]], attention: tuple[float, ...]) 
 
 def terms(name: str, attention: tuple[float, ...], pages: int) -> MarketSpec:
     """Return the terms of a month, with numbers tuned to the prior in each segment."""
+    mechanism = "reservoir-streams" if len(attention) > 1 else "reservoir"
     segments: dict[str, object] = {}
     for device, fraction in DEVICES.items():
         agents = [cp.Agent(f"seller-{k}", LISTINGS, cp.Beta(3, 97)) for k in range(SELLERS)]
         here = cp.Market(agents, round(fraction * pages), positions=attention)
-        numbers = cp.mechanism("reservoir", market=here).parameters
+        numbers = cp.mechanism(mechanism, market=here).parameters
         kept = {key: value for key, value in numbers.items() if value is not None}
         print(f"{name}, {device}: {kept}")
         segments[device] = {"fraction": fraction, "parameters": kept}
-    raw = {"market": name, "mechanism": "reservoir", "horizon": pages, "segments": segments, "rewards": "bernoulli"}
+    raw = {"market": name, "mechanism": mechanism, "horizon": pages, "segments": segments, "rewards": "bernoulli"}
     return msgspec.convert(raw | {"positions": list(attention), "wait_rounds": pages, "seed": SECRET}, MarketSpec)
 
 

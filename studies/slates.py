@@ -22,7 +22,7 @@ import numpy as np
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.outcomes import outcomes
-from cloneproof.mechanisms.parameters.reservoir import slate_market
+from cloneproof.laws.best import best_round
 
 SELLERS, LISTINGS, PRIOR, COPIES = 16, 3, cp.Beta(3, 97), 5
 ATTENTION = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)
@@ -51,16 +51,17 @@ def played(here: cp.Market, made: cp.Mechanism, copies: int, runs: int) -> Outco
 def table(pages: int, runs: int) -> None:
     """Print what five copies of everything gain, and the regret."""
     here = market(pages)
-    best = pages * slate_market(here).best_page
+    best = pages * best_round([agent.priors for agent in here.agents], here.places)
     made = {
         f"{name}{', one place each' if each else ''}": cp.mechanism(name, one_place_each=each)
         for each in (False, True)
         for name in ("ucb1", "thompson", "kl-ucb")
     }
-    made["reservoir"] = cp.mechanism("reservoir", market=here)
-    print(f"best slate: {best:,.0f} clicks in {pages:,} pages; reservoir: {made['reservoir'].arm.options}")
+    ours = ("reservoir", "reservoir-streams")
+    made |= {name: cp.mechanism(name, market=here) for name in ours}
+    print(f"best slate: {best:,.0f} clicks in {pages:,} pages; {[(name, made[name].arm.options) for name in ours]}")
     for name, mechanism in made.items():
-        several = runs if name != "reservoir" else 40 * runs
+        several = runs if name not in ours else 30 * runs
         honest, copied = (played(here, mechanism, copies, several) for copies in (1, COPIES))
         paid, gain = honest.served[:, 0].mean(), copied.served[:, 0] - honest.served[:, 0]
         error = NORMAL_99 * gain.std(ddof=1) / np.sqrt(several) / paid
@@ -96,8 +97,9 @@ def figure(path: str) -> None:
 
 def speed() -> None:
     """Print what a page of ten places costs a session, rewards included, in microseconds of one core."""
-    for name in ("reservoir", "ucb1", "thompson", "kl-ucb"):
-        numbers = {"rounds": 200, "draws": 4, "choose": "best"} if name == "reservoir" else {}
+    numbers_of = {"reservoir": {"rounds": 200, "draws": 4}, "reservoir-streams": {"rotations": 8, "blocks": 50}}
+    for name in ("reservoir", "reservoir-streams", "ucb1", "thompson", "kl-ucb"):
+        numbers = numbers_of.get(name, {})
         arms = {f"p{k}": LISTINGS for k in range(SPEED_PROVIDERS)}
         live = cp.session(cp.mechanism(name, **numbers), arms, 10**6, positions=ATTENTION, history=False)
         start = time.process_time()

@@ -43,7 +43,7 @@ def test_every_rule_makes_conforming_mechanisms(name):
 
 INDICES = {
     "etc": "mean", "best-of-draws": "mean", "first-pass": "mean", "uniform": "none", "thompson": "posterior",
-    "falling-kl-ucb": "steady-kl-ucb", "bars": "bars",
+    "falling-kl-ucb": "steady-kl-ucb", "bars": "bars", "streams": "bars",
 } | {
     name: name for name in ("epsilon-greedy", "kl-moss", "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "ucb")
 }  # fmt: skip

@@ -75,6 +75,7 @@ BINARISING = (
     "kl-ucb",
     "holdout-kl-ucb",
     "reservoir",
+    "reservoir-streams",
     "reservoir-contest",
     "reservoir-index",
     "reservoir-bars",
@@ -82,6 +83,7 @@ BINARISING = (
 SMALL = {
     "holdout-kl-ucb": {"arm_rounds": 2, "max_arms": 3, "horizon": 50},
     "reservoir": {"rounds": 3, "draws": 2, "threshold": 2},
+    "reservoir-streams": {"rotations": 2, "blocks": 3},
     "reservoir-contest": {"rounds": 3, "draws": 2, "threshold": 2, "horizon": 50},
     "reservoir-index": {"draws": 3, "constant": 1.0},
     "reservoir-bars": {"bars": [0.7, 0.3], "stake": 2, "draws": 2},

@@ -14,6 +14,7 @@ from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox, BlackBoxError
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, OutOfTimeError
+from cloneproof.laws.best import places_taken
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir import reservoir_market
@@ -24,6 +25,7 @@ SCAN_PROMISE = (
     "others do, as long as it does not know which of its items is better."
 )
 TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
+LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
 
 
 def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> AssessedMechanism | str:
@@ -35,7 +37,7 @@ def assess(market: Market, mechanism: Mechanism, sampling: SamplingBudget) -> As
     fixed, needs = market.with_horizon(market.horizon, "at-horizon"), ""
     verdict: Verdict = "clone-proof"
     if all(scan_theorem(audit_case(fixed, mechanism, agent.name)) is not None for agent in market.agents):
-        said, gain = f"{SCAN_PROMISE} No number has to be right for that.", 0.0
+        said, gain = f"{SCAN_PROMISE} {_needed(market, mechanism)}", 0.0
     elif market.ends == "at-random":
         ceiling = _ceiling_promise(market, mechanism)
         if isinstance(ceiling, str):
@@ -112,7 +114,10 @@ def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, Awa
     """Return the expected share of rounds before the award, and when it starts; None if there is no award."""
     horizon, agents = market.horizon, len(market.agents)
     running = mechanism.at_horizon(agents, horizon)
-    if running.draws and (market.places or running.scans):
+    if market.places and running.draws:
+        tests = float(min(horizon, running.laboratory_pages(agents)))
+        return tests / horizon, AwardStart(tests, tests)
+    if running.scans:
         rounds = running.draws * running.arm_rounds * agents
     elif running.flat and running.commits_to_arm:
         rounds = running.arm_rounds * market.originals
@@ -121,7 +126,7 @@ def exploration(market: Market, mechanism: Mechanism) -> tuple[float | None, Awa
     else:
         return None, None
     latest = float(min(horizon, rounds))
-    if not running.scans or market.places:
+    if not running.scans:
         return latest / horizon, AwardStart(latest, latest)
     share = reservoir_market([agent.priors for agent in market.agents], horizon).exploration(numbers_of(running.arm))
     return share, AwardStart(share * horizon, latest)
@@ -142,7 +147,7 @@ def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, 
             rates,
         )
     if mechanism.draws:
-        return f"{SCAN_PROMISE} No number has to be right for that.", ""
+        return f"{SCAN_PROMISE} {_needed(market, mechanism)}", ""
     if mechanism.scoring.max_arms is not None:
         gap = "" if market.gap is None or math.isinf(market.gap) else (
             f" and two items of a provider that differ, differ by at least {market.gap:.3g}"
@@ -158,6 +163,13 @@ def promise(market: Market, mechanism: Mechanism, audited: Audit) -> tuple[str, 
     return f"No provider gains by registering copies, for the rates declared here{why}.", rates
 
 
+def _needed(market: Market, mechanism: Mechanism) -> str:
+    """Say which numbers must be right for the promise."""
+    if market.places and mechanism.arm.slots.scores == "clicks":
+        return "Only the ratios of the places' attention have to be right for that; with scores='tests' no number has."
+    return "No number has to be right for that."
+
+
 def seen(market: Market, mechanism: Mechanism) -> str:
     """Describe what visitors and sellers will see: items shown, how traffic is shared, what must stay constant."""
     stays = f"The rates of items are assumed to stay as they are over {market.horizon:,} rounds."
@@ -166,11 +178,21 @@ def seen(market: Market, mechanism: Mechanism) -> str:
 
 def _seen_on_pages(market: Market, mechanism: Mechanism) -> str:
     arm, agents = mechanism.arm, len(market.agents)
+    seen = f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each."
+    part = f"{exploration(market, mechanism)[0] or 0.0:.0%} of the pages"
+    if not mechanism.streams:
+        return (
+            f"{seen} About {_drawn(market, arm.draws):,} of {market.originals:,} items are tested in all places, "
+            f"{arm.explore:,} views in each, on the first {part}; then places go by clicks."
+        )
+    taken = places_taken(market.places, agents)
+    runs = arm.slots.streams == "run"
+    bar = 1 / (arm.explore * (taken[-1] if runs else sum(taken)))
+    off = f"It may be off by about -20 to +30 % before 'reservoir' loses less; {LAST_SEASON}"
+    when = "to the end" if runs else f"on the first {part}; then it stays"
     return (
-        f"Every page shows {min(agents, len(market.places)):,} of {agents:,} providers, one place each. About "
-        f"{_drawn(market, arm.draws):,} of {market.originals:,} items are tested in the last place, {arm.explore:,} "
-        f"pages a test, on the first {exploration(market, mechanism)[0] or 0.0:.0%} of the pages; in front stand "
-        "the providers that did best so far."
+        f"{seen} Each shows one of its items as long as that is clicked by more than {bar:.2g} of who look at it, the "
+        f"bar, {when}; places go by clicks above it. {off}"
     )
 
 

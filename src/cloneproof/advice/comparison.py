@@ -27,7 +27,7 @@ from cloneproof.engines.deadline import Deadline, ProgressCallback, interrupts_r
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, EngineError, MechanismError, OutOfTimeError
 from cloneproof.market.market import Copies, Market, checked_market
-from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
@@ -188,6 +188,7 @@ def compare(
         if name in CATALOGUE:
             raise MechanismError(f"expected a name of its own for your mechanism, got {name!r}; call it otherwise")
     made_for = [name for name in CATALOGUE if name not in AT_RANDOM_ONLY or market.ends == "at-random"]
+    made_for = [name for name in made_for if name not in ON_PAGES_ONLY or market.places]
     chosen = list(dict.fromkeys(made_for if names is None else names))
     for name in chosen:
         one_of(name, CATALOGUE, "mechanism", MechanismError)

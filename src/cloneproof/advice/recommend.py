@@ -48,6 +48,7 @@ from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.market import Agent, Ends, Market
 from cloneproof.market.priors import Point, Prior
+from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import Mechanism
 
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
@@ -491,7 +492,7 @@ def _declared(market: Market) -> Sequence[str]:
 def _free(market: Market) -> Sequence[str]:
     """Return the mechanisms whose promise needs no declaration, for the end of that market."""
     if market.places:
-        return RESERVOIRS[:1]
+        return (RESERVOIRS[0], *ON_PAGES_ONLY)
     return RESERVOIRS[:2] if market.ends == "at-horizon" else RESERVOIRS[::-1]
 
 

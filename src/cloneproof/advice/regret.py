@@ -77,7 +77,7 @@ def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None 
 def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) -> Estimate | None:
     of_moments = _formula(market, mechanism) if copies is None else None
     try:
-        if is_listed(market) or market.places:  # else quadrature is slower and less exact than runs
+        if is_listed(market):  # else quadrature is slower and less exact than runs
             return by_closed_form(market, mechanism, copies).regret
     except OutOfTimeError:
         if of_moments is None:
@@ -121,7 +121,7 @@ def cost_of(market: Market, candidate: Mechanism) -> float:
     try:
         if (regret := computed_regret(market, candidate)) is not None:
             return regret.value
-        if is_listed(market) or not all(rule.commits for rule in candidate.rules):
+        if not market.places and (is_listed(market) or not all(rule.commits for rule in candidate.rules)):
             return math.inf
         job = Job(market, candidate, full_copies(market.agents, None))
         return _sampled_regret(job, RunPlan(TUNING_RUNS, cost=run_cost(job))).value

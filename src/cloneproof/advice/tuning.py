@@ -11,7 +11,7 @@ from cloneproof.bounds import holdout_arm_rounds
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
-from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, mechanism
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 from cloneproof.mechanisms.parameters.theorems import known_gap
@@ -41,7 +41,10 @@ def tuned_mechanisms(names: Iterable[str], market: Market) -> tuple[list[Mechani
     """Return the named mechanisms with their parameters for the market; and why others have none."""
     tuned, refused = [], {}
     for name in names:
-        if name not in CATALOGUE or (name in AT_RANDOM_ONLY and market.ends != "at-random"):
+        elsewhere = (name in AT_RANDOM_ONLY and market.ends != "at-random") or (
+            name in ON_PAGES_ONLY and not market.places
+        )
+        if name not in CATALOGUE or elsewhere:
             continue
         try:
             tuned.append(tuned_mechanism(name, market))

@@ -28,10 +28,12 @@ from cloneproof.mechanisms.parameters.reservoir import (
     CLONE_PROOF,
     CONTEST_CLONE_PROOF,
     INDEX_CEILING,
+    STREAMS_CLONE_PROOF,
     reservoir_bars_parameters,
     reservoir_contest_parameters,
     reservoir_index_parameters,
     reservoir_parameters,
+    streams_parameters,
 )
 from cloneproof.mechanisms.parameters.theorems import Derived, etc_parameters, uniform_etc_parameters
 from cloneproof.mechanisms.parameters.two_level import h_kl_ucb_parameters, prior_parameters
@@ -41,6 +43,7 @@ from cloneproof.mechanisms.rule import (
     Clock,
     Fallback,
     Order,
+    PageScores,
     Rule,
     known_rule,
     positive,
@@ -59,6 +62,7 @@ from cloneproof.mechanisms.rules.kl_ucb import kl_ucb as kl_ucb_rule
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
 from cloneproof.mechanisms.rules.steady_ucb import steady_ucb
+from cloneproof.mechanisms.rules.streams import streams as streams_rule
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
@@ -82,6 +86,7 @@ _THEOREMS: Mapping[str, Callable[..., Derived]] = {
     "reservoir": reservoir_parameters, "reservoir-contest": reservoir_contest_parameters,
     "reservoir-index": reservoir_index_parameters, "reservoir-bars": reservoir_bars_parameters,
     "h-thompson": prior_parameters, "h-kl-ucb": h_kl_ucb_parameters,
+    "reservoir-streams": streams_parameters,
 }  # fmt: skip
 _NO_MARKET_NEEDED = ("holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest")  # own bounds will do
 
@@ -286,6 +291,8 @@ def reservoir(
     choose: ChampionRule = "first-pass",
     fallback: Fallback = "best",
     coins: bool = True,
+    rank_rounds: int = 0,
+    scores: PageScores = "clicks",
 ) -> Mechanism:
     """Test draws of all agents in turn; the first that passes gets every later round, else the best of all does.
 
@@ -293,8 +300,35 @@ def reservoir(
     many arms it has. Copies shift the odds of each draw, but averaged over which item is better they stay even.
     `choose="best"` tests all draws. Rewards in [0, 1] count as coins; with `coins=False` their sums count, for Gaussian
     rewards.
+
+    On pages of several places all places are the laboratory: providers rotate through them, `rounds` views of each draw
+    in each place, then `rank_rounds` of each champion. After that places go by score, which counts the clicks of one
+    provider a page; with `scores="tests"` none (docs/textbook/slates.md).
     """
-    return Mechanism(arm=_slots(rounds, draws, threshold, choose, fallback, coins), claims=(CLONE_PROOF,))
+    arm = _slots(rounds, draws, threshold, choose, fallback, coins)
+    if rank_rounds or scores != "clicks":
+        if arm.slots.threshold is not None:
+            raise MechanismError("rank_rounds and scores are about pages, where no test passes, got a threshold too")
+        arm = best_of_draws(draws, rounds, coins, rank_rounds, scores)
+    return Mechanism(arm=arm, claims=(CLONE_PROOF,))
+
+
+def reservoir_streams(
+    rotations: int | None = None, blocks: int | None = None, pages: int | None = None, scores: PageScores = "clicks"
+) -> Mechanism:
+    """Each provider shows one draw as long as its clicks pay for its views, then the next; places go by balance.
+
+    For pages of several places. A block costs a draw one click, so 1 / (attention of a block) is the bar, a rate that
+    is good enough. Blocks are `pages` pages where every provider has a place; else the laboratory has `blocks` blocks
+    of `rotations` rotations through the places, after which draws stay (docs/textbook/slates.md).
+    """
+    if pages is None and (rotations is None or blocks is None):
+        raise MechanismError(
+            "mechanism 'reservoir-streams' needs rotations and blocks, or pages where every provider has a place; give "
+            "them, or market=.. to tune them"
+        )
+    arm = streams_rule(rotations, blocks, pages, scores)
+    return Mechanism(arm=arm, parameters=arm.options, claims=(STREAMS_CLONE_PROOF,))
 
 
 def reservoir_contest(
@@ -360,12 +394,13 @@ def _slots(
 
 
 AT_RANDOM_ONLY = ("reservoir-index", "reservoir-bars")  # nothing is claimed of them with a fixed end
+ON_PAGES_ONLY = ("reservoir-streams",)  # elsewhere others cost less
 CATALOGUE: Mapping[str, Callable[..., Mechanism]] = {
     build.__name__.replace("_", "-"): build
     for build in (
         ucb1, etc, prior_independent_etc, h_ucb, rh_ucb, s_ucb, rand_ucb, uniform_etc, h_etc_r, holdout_h_etc,
-        holdout_kl_ucb, reservoir, reservoir_contest, reservoir_index, reservoir_bars, kl_ucb, epsilon_greedy, thompson,
-        h_thompson, h_kl_ucb,
+        holdout_kl_ucb, reservoir, reservoir_streams, reservoir_contest, reservoir_index, reservoir_bars, kl_ucb,
+        epsilon_greedy, thompson, h_thompson, h_kl_ucb,
     )
 }  # fmt: skip
 
@@ -377,9 +412,9 @@ def mechanism(name: str, *, market: Market | None = None, **options: Any) -> Mec
     ----------
     name : str
         One of "ucb1", "etc", "prior-independent-etc", "h-ucb", "rh-ucb", "s-ucb", "rand-ucb", "uniform-etc",
-        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-contest", "reservoir-index",
-        "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson", "h-thompson", "h-kl-ucb"; `cloneproof mechanisms` says
-        what each does.
+        "h-etc-r", "holdout-h-etc", "holdout-kl-ucb", "reservoir", "reservoir-streams", "reservoir-contest",
+        "reservoir-index", "reservoir-bars", "kl-ucb", "epsilon-greedy", "thompson", "h-thompson", "h-kl-ucb";
+        `cloneproof mechanisms` says what each does.
     market : Market, optional
         Parameters that are not given follow from it, by the mechanism's theorem. The mechanism keeps the numbers,
         never the market. In a market with segments they are tuned to each: `made.in_segment(name)` is what runs there.

@@ -328,6 +328,16 @@ class Mechanism:
         return self.arm.slots.bars
 
     @property
+    def streams(self) -> bool:
+        """Whether each agent shows one draw as long as its clicks pay for its views, then the next."""
+        return self.arm.slots.streams is not None
+
+    def laboratory_pages(self, agents: int) -> int:
+        """Return the pages of several places on which all agents rotate through the places; slots are found there."""
+        slots = self.arm.slots
+        return 0 if slots.streams == "run" else agents * (slots.draws * self.arm.explore + slots.rank_rounds)
+
+    @property
     def commits_to_agent(self) -> bool:
         """Whether one agent has all rounds after the agents were tried."""
         return not self.flat and self.rules[0].commits

@@ -35,6 +35,8 @@ Order = Literal["round-robin", "block", "index"]
 Choice = Literal["commit", "greedy"]
 Clock = Literal["current", "completed"]
 Fallback = Literal["best", "draw"]
+Streams = Literal["freeze", "run"]
+PageScores = Literal["clicks", "tests"]
 IndexKind = Literal[
     "none", "mean", "ucb", "slow-ucb", "steady-ucb", "kl-ucb", "steady-kl-ucb", "kl-moss", "posterior",
     "epsilon-greedy", "bars", "own",
@@ -88,6 +90,13 @@ class Slots:
     bars : tuple of Bar, optional
         The points that a slot starts with and earns, by how often it has failed: the slot that has failed least often
         is shown, in place of the one of highest priority. The last bar stays.
+    streams : {"freeze", "run"}, optional
+        For pages of several places: an agent's slots are shown one after the other, each as long as its clicks pay for
+        its views; until the last block ("freeze"), or to the end ("run").
+    rank_rounds : int, default 0
+        For pages: the views in each place that champions have after the tests, to be ranked by.
+    scores : {"clicks", "tests"}, default "clicks"
+        For pages: whether clicks after the laboratory count towards ranks, or only those of the laboratory.
     """
 
     draws: int = 0
@@ -95,10 +104,16 @@ class Slots:
     fallback: Fallback = "best"
     falling: bool = False
     bars: tuple[Bar, ...] = ()
+    streams: Streams | None = None
+    rank_rounds: int = 0
+    scores: PageScores = "clicks"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "draws", count(self.draws, "the draws of slots", 0, HORIZON_LIMIT, MechanismError))
         one_of(self.fallback, get_args(Fallback), "fallback", MechanismError)
+        views = count(self.rank_rounds, "rank_rounds, the views in each place,", 0, HORIZON_LIMIT, MechanismError)
+        object.__setattr__(self, "rank_rounds", views)
+        one_of(self.scores, get_args(PageScores), "scores", MechanismError)
 
 
 @dataclass(frozen=True)
@@ -283,9 +298,9 @@ def rule(name: str, **options: Any) -> Rule:  # noqa: ANN401 (a rule's options a
     ----------
     name : str
         One of "bars", "best-of-draws", "epsilon-greedy", "etc", "falling-kl-ucb", "first-pass", "kl-moss",
-        "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "thompson", "ucb", "uniform"; a name that an installed
-        package gives to a rule of its own (entry points of the group `cloneproof.rules`); or "mymodule:my_rule", which
-        is imported: a `Rule`, or a function that makes one from its options.
+        "kl-ucb", "slow-ucb", "steady-kl-ucb", "steady-ucb", "streams", "thompson", "ucb", "uniform"; a name that an
+        installed package gives to a rule of its own (entry points of the group `cloneproof.rules`); or
+        "mymodule:my_rule", which is imported: a `Rule`, or a function that makes one from its options.
     **options
         The rule's parameters, such as `rounds` of "etc" or `constant` of "ucb".
 

@@ -13,7 +13,7 @@ ARMS = {"ana": 2, "bo": 1, "cy": 3, "di": 1}
 BEST = cp.mechanism("reservoir", rounds=3, draws=2, choose="best")
 
 
-def played(pages: int, places: int = 3, seed: int = 1, rate: Any = None, **options: Any) -> tuple[Any, list[Any]]:
+def played(pages: int, places: Any = 3, seed: int = 1, rate: Any = None, **options: Any) -> tuple[Any, list[Any]]:
     live = cp.session(options.pop("mechanism", BEST), ARMS, 100, seed, positions=places, **options)
     shown = []
     for page in range(pages):
@@ -24,49 +24,112 @@ def played(pages: int, places: int = 3, seed: int = 1, rate: Any = None, **optio
     return live, shown
 
 
-def test_tests_are_in_the_last_place_and_follow_a_fixed_timetable() -> None:
-    """Neither counts nor the number of listings change who is tested when."""
+STREAMS = cp.mechanism("reservoir-streams", rotations=2, blocks=3)
+
+
+@pytest.mark.parametrize("mechanism", [BEST, STREAMS])
+def test_the_laboratory_gives_every_draw_the_same_places_whatever_happens(mechanism: cp.Mechanism) -> None:
+    """Neither clicks nor the number of listings change who stands where, and each block has each place as often."""
     timetables = set()
-    for rate, arms in product((None, lambda page, each: each.agent == "bo", lambda page, each: page % 2), (1, 7)):
-        live = cp.session(BEST, {**ARMS, "ana": arms}, 100, 4, positions=3)
-        tested = []
+    rates: Any = (None, lambda page, each: each.agent == "bo", lambda page, each: page % 2)
+    for rate, arms in product(rates, (1, 7)):
+        live = cp.session(mechanism, {**ARMS, "ana": arms}, 100, 4, positions=(1, 0.5, 0.2))
+        stood: list[tuple[str, int]] = []
         for page in range(24):
             slate = live.decide_slate()
-            assert [each.place for each in slate] == [1, 2, 3]
-            assert [each.phase == "trial" for each in slate] == [False, False, True]
-            assert len({each.agent for each in slate[:-1]}) == 2
-            tested.append(slate[-1].agent)
+            assert [(each.place, each.phase) for each in slate] == [(1, "trial"), (2, "trial"), (3, "trial")]
+            assert len({each.agent for each in slate}) == 3
+            stood += [(each.agent, each.place) for each in slate]
             for each in slate:
                 live.reward(each.id, float(rate(page, each)) if rate else 0.0)
-        timetables.add(tuple(tested))
-        assert [each.phase for each in live.decide_slate()] == ["award"] * 3
+        timetables.add(tuple(stood))
+        blocks = [Counter(stood[start : start + 36]) for start in (0, 36)]
+        assert blocks == [dict.fromkeys(product(ARMS, (1, 2, 3)), 3)] * 2
+        assert {each.phase for each in live.decide_slate()} == {"award"}
     assert len(timetables) == 1
-    assert Counter(timetables.pop()) == dict.fromkeys(ARMS, 6)
 
 
-def test_front_places_go_to_the_best_finished_counts_with_their_arms_and_an_agent_under_test_keeps_its_place() -> None:
+def test_champions_are_the_draws_of_the_best_counts_and_places_go_by_score() -> None:
     best = {"cy": 1.0, "ana": 0.5}
-    _, shown = played(30, rate=lambda page, each: best.get(each.agent, 0.0) > (page % 3) / 3)
-    held = {each.slot: each for slate in shown for each in slate if each.phase == "trial"}
-    for slate in shown[12:24]:  # all have a finished test
-        assert [each.agent for each in slate[:2]] == ["cy", "ana"]
-        assert all(held[each.slot].arm == each.arm for each in slate[:2])
-    assert any(slate[0].agent == slate[-1].agent and slate[0].arm == slate[-1].arm for slate in shown[12:24])
-    assert [each.agent for each in shown[-1][:2]] == ["cy", "ana"]
+    live, shown = played(24, rate=lambda page, each: best.get(each.agent, 0.0) > (page % 3) / 3)
+    counts: Counter[tuple[str, int]] = Counter()
+    for page, slate in enumerate(shown):
+        for each in slate:
+            counts[each.agent, each.slot] += best.get(each.agent, 0.0) > (page % 3) / 3
+    slate = live.decide_slate()  # without declared attention by tests alone
+    assert [each.agent for each in slate[:2]] == ["cy", "ana"]
+    for each in slate:
+        assert counts[each.agent, each.slot] == max(counts[each.agent, draw] for draw in (0, 1))
 
 
-def test_before_tests_are_finished_agents_take_turns_in_front() -> None:
-    _, shown = played(3, places=4, seed=9)
-    waiting = Counter(each.agent for slate in shown for each in slate if each.phase == "waiting")
-    assert sum(waiting.values()) == 9
-    assert max(waiting.values()) - min(waiting[name] for name in ARMS) <= 1
-    assert {each.phase for each in shown[0]} == {"waiting", "trial"}
+def test_after_the_laboratory_one_provider_a_page_is_designated_and_only_its_click_counts() -> None:
+    live = cp.session(BEST, ARMS, 500, 1, positions=(1, 0.5, 0.2))
+    counted: Counter[str] = Counter()
+    for page in range(424):
+        slate = live.decide_slate()
+        here = [each.agent for each in slate if live.pending[each.id].arm_counts]
+        if page >= 24:
+            assert len(here) <= 1
+            counted.update(here)
+            assert slate[2].agent in here or not here or here[0] in [each.agent for each in slate[:2]]
+        for each in slate:
+            live.reward(each.id, 0.0)
+    behind = [name for name, number in counted.items() if number == 100]  # always in the last place on their turns
+    assert len(behind) == 2
+    assert all(10 < number < 70 for name, number in counted.items() if name not in behind)  # 20 and 40 of 100 expected
+    live, _ = played(30)  # places, but no attention: nothing counts
+    live.decide_slate()
+    assert not any(each.arm_counts for each in live.pending.values())
+
+
+def test_a_draw_of_a_stream_stays_while_its_clicks_pay() -> None:
+    """A block of two rotations costs one click, of a stake of one."""
+    for clicks, draws in (((0, 0, 0), 3), ((1, 1, 1), 0), ((3, 0, 0), 0), ((2, 0, 0), 1), ((0, 2, 0), 1)):
+        live, left = cp.session(STREAMS, ARMS, 60, 4, positions=3), list(clicks)
+        for page in range(24):
+            for each in live.decide_slate():
+                clicked = each.agent == "ana" and left[page // 8] > 0
+                left[page // 8] -= clicked
+                live.reward(each.id, float(clicked))
+        live.decide_slate()
+        assert live.state.draw[0] == draws, clicks
+
+
+def test_streams_run_on_where_every_provider_has_a_place() -> None:
+    running = cp.mechanism("reservoir-streams", pages=5)
+    _, shown = played(50, places=(1, 0.5, 0.5, 0.2, 0), mechanism=running, rate=lambda page, each: each.agent == "di")
+    assert {len(slate) for slate in shown} == {4}
+    assert {slate[0].agent for slate in shown[10:]} == {"di"}
+    assert {each.phase for slate in shown for each in slate} == {"play"}
+    for first in range(0, 50, 5):
+        assert len({tuple((each.agent, each.arm) for each in slate) for slate in shown[first : first + 5]}) == 1
+    for places in (3, 9, (1, 0.5, 0.2)):
+        with pytest.raises(MechanismError, match="give rotations and blocks"):
+            cp.session(running, ARMS, 100, positions=places)
+    with pytest.raises(MechanismError, match="ends within 20 pages, got one of 24"):
+        cp.session(STREAMS, ARMS, 20, positions=3)
+
+
+def test_late_rewards_of_tests_are_waited_for_and_those_of_a_block_never_count() -> None:
+    live = cp.session(BEST, ARMS, 100, 1, positions=3)
+    ids = [each.id for _ in range(24) for each in live.decide_slate()]
+    for _ in range(3):
+        assert {each.phase for each in live.decide_slate()} == {"waiting"}
+    for decision in ids:
+        live.reward(decision, 1.0)
+    assert {each.phase for each in live.decide_slate()} == {"award"}
+    live = cp.session(STREAMS, ARMS, 100, 1, positions=3)
+    ids = [each.id for _ in range(8) for each in live.decide_slate()]
+    live.decide_slate()
+    for decision in ids:
+        live.reward(decision, 1.0)
+    assert live.state.draw == [1] * 4
+    assert live.state.clicks == [0] * 4
 
 
 def test_with_fewer_agents_than_places_the_last_places_stay_empty() -> None:
     live, shown = played(30, places=9)
     assert {len(slate) for slate in shown} == {4}
-    assert {slate[-1].phase for slate in shown[:24]} == {"trial"}
     assert live.round == 4 * 30
     assert (live.pages, live.played) == (30, 30)
 
@@ -75,23 +138,25 @@ def test_segments_have_places_of_their_own() -> None:
     live = cp.session(
         BEST, ARMS, 100, segments={"phone": 0.5, "desk": 0.5}, positions={"phone": 2, "desk": (1, 0.5, 0.5)}
     )
-    tested: dict[str, list[str]] = {"phone": [], "desk": []}
     for page in range(48):
         segment = ("phone", "desk")[page % 2]
         slate = live.decide_slate(segment)
-        assert len(slate) == (3 if segment == "desk" else 2)
+        assert [each.phase for each in slate] == ["trial"] * (3 if segment == "desk" else 2)
         assert {each.segment for each in slate} == {segment}
-        tested[segment].append(slate[-1].agent)
         for each in slate:
             live.reward(each.id, 0.0)
         live = cp.Session.from_json(live.to_json())
-    assert Counter(tested["desk"]) == Counter(tested["phone"]) == dict.fromkeys(ARMS, 6)
+    assert {name: part.state.attention for name, part in live.begun.items()} == {"phone": None, "desk": (1, 0.5, 0.5)}
+    assert {each.phase for each in live.decide_slate("desk")} == {"award"}
+    with pytest.raises(SessionError, match="none for 'desk'"):
+        cp.session(BEST, ARMS, 9, segments={"phone": 0.5, "desk": 0.5}, positions={"phone": 2})
 
 
-def test_who_withdraws_is_out_once_its_slot_is_reached_and_the_timetable_stays() -> None:
-    """Its places go to the others; agents take turns in its tests; in the end nobody is left."""
-    _, before = played(24)
-    live = cp.session(BEST, ARMS, 100, 1, positions=3)
+@pytest.mark.parametrize("mechanism", [BEST, STREAMS])
+def test_who_withdraws_is_out_once_its_draw_is_reached_and_the_rotation_stays(mechanism: cp.Mechanism) -> None:
+    """Absent agents stand in for it, for nothing; nobody else's places change, and in the end nobody is left."""
+    _, before = played(24, mechanism=mechanism)
+    live = cp.session(mechanism, ARMS, 100, 1, positions=3)
     shown = []
     for page in range(24):
         if page == 6:
@@ -101,19 +166,22 @@ def test_who_withdraws_is_out_once_its_slot_is_reached_and_the_timetable_stays()
         for each in slate:
             live.reward(each.id, 0.0)
         live = cp.Session.from_json(live.to_json())
-    assert "bo" not in {each.agent for slate in shown[7:] for each in slate}
-    for old, new in zip(before, shown, strict=True):
-        if old[-1].agent != "bo":
-            assert (old[-1].agent, old[-1].arm) == (new[-1].agent, new[-1].arm)
-        elif len(new) == 3 and new[-1].agent != "bo":
-            assert new[-1].phase == "waiting"
+    assert "bo" not in {each.agent for slate in shown[9:] for each in slate}
+    for old, new in zip(before[9:], shown[9:], strict=True):
+        assert len({each.agent for each in new}) == 3
+        for one, other in zip(old, new, strict=True):
+            if one.agent == "bo":
+                assert other.phase == "waiting"
+            else:
+                assert (one.agent, one.arm, one.phase) == (other.agent, other.arm, other.phase)
+    assert "bo" not in {each.agent for _ in range(8) for each in live.decide_slate()}
     for name, arms in ARMS.items():
         for arm in range(arms):
             live.withdraw(name, arm)
     with pytest.raises(NobodyLeftError):
         live.decide_slate()
     assert live.nobody_left
-    assert live.last == 24
+    assert live.last == 32
 
 
 def test_a_window_closes_after_so_many_full_pages() -> None:

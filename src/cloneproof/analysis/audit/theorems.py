@@ -65,10 +65,15 @@ GAUSSIAN_SCAN = (
     "of at least 0, whose likelihood ratios rise with the score, which gives stochastic order, hazard ratios and "
     "champions that do not improve along the scan"
 )
-SLATES = (
-    "the theorem on slates (docs/textbook/slates.md; checked by machine, `make prove`): arms are touched only through "
-    "uniform draws with replacement, tests are all of one length, in the last place and on a fixed timetable, and "
-    "counts are of coins, so that what a rank is worth and what stands in it fall along the scan over counts"
+PAGES = (
+    "the theorem on whole pages (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, all tests have the same views in each place, so that counts of coins are "
+    "in the order of rates, and neither other scores nor one's own depend on where one stands"
+)
+STREAMS = (
+    "the theorem on streams (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "
+    "through uniform draws with replacement, a draw stays as long as the clicks of equal blocks pay one each, with a "
+    "stake of exactly one, and no score depends on where one stands"
 )
 INDEX_WORDS = (
     "the index on slots (docs/textbook/index-on-slots.md; our proof, not checked by machine): arms are touched only "
@@ -334,14 +339,15 @@ def scan_theorem(case: AuditCase) -> Argument | None:
     if case.running.in_epochs:
         return in_every_epoch(case, scan_theorem)
     family, agent = case.market.family, case.agent
-    if not is_scan(case.running) or not same_prior(agent):
+    if not (is_scan(case.running) or _streams(case.running)) or not same_prior(agent):
         return None
     if family.law == "normal" and not case.market.places:
         return None if any(rule.binarise for rule in case.running.rules) else Argument(Basis.SCAN, GAUSSIAN_SCAN)
     if not (family.low >= 0 and family.high <= 1 and case.running.arm.binarise):
         return None
-    if case.market.places:
-        return _slate_theorem(case)
+    if case.running.streams or case.market.places:
+        passes = not case.running.flat or case.running.arm.slots.threshold is not None
+        return None if passes else Argument(Basis.SCAN, STREAMS if case.running.streams else PAGES)
     support = agent.support
     checked = (
         "the odds of any two means in [0, 1]" if support is None else f"the odds of the {len(support)} possible means"
@@ -355,11 +361,9 @@ def scan_theorem(case: AuditCase) -> Argument | None:
     )
 
 
-def _slate_theorem(case: AuditCase) -> Argument | None:
-    """Apply the theorem on slates to the reservoir with a laboratory, whose tests count coins."""
-    if not case.running.flat or case.running.arm.slots.threshold is not None:
-        return None
-    return Argument(Basis.SCAN, SLATES)
+def _streams(running: Mechanism) -> bool:
+    """Return whether it is our mechanism of streams."""
+    return running.flat and running.unchanging and _is_one_of(running.arm, ("streams",))
 
 
 def is_scan(running: Mechanism) -> bool:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 from typing import Final, Literal
 
@@ -31,17 +30,15 @@ from cloneproof.engines.closed_form.commitment import (
 )
 from cloneproof.engines.closed_form.reservoir import bar_rewards, reservoir_rewards
 from cloneproof.engines.closed_form.rewards import Bernoulli, Deterministic, RewardLaw
-from cloneproof.engines.closed_form.slates import slate_rewards
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball, node_count
-from cloneproof.laws.best import best_mean, best_of_atoms, best_of_quantiles
+from cloneproof.laws.best import best_mean, best_of_atoms
 from cloneproof.laws.means import CopiedOriginal, EqualArms, ExactAtoms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import ELSEWHERE, REACH, PointRule, coin_distance, exact_points, points_for
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
 from cloneproof.mechanisms.online.registration import check_rewards
-from cloneproof.mechanisms.online.slate import check_takes_positions
 
 GENEROUS = 3.0  # the change between two resolutions is multiplied by this for the error
 SAME = 1e-6  # a distance of coins that counts as proven: payoffs within a reward in a million rounds
@@ -153,7 +150,6 @@ class Problem:
     mechanism: Mechanism
     horizon: int
     rewards: RewardLaw
-    places: Sequence[float] = ()
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -166,8 +162,6 @@ def expected_rewards(problem: Problem) -> tuple[list[Number], int]:
         return _in_epochs(problem)
     if problem.mechanism.draws:
         rewards = bar_rewards if problem.mechanism.bars else reservoir_rewards
-        if problem.places:
-            rewards = partial(slate_rewards, attention=problem.places)
         return rewards(problem.agents, problem.mechanism.arm, problem.horizon, problem.arithmetic)
     rule = problem.mechanism.agent
     if rule is None:
@@ -318,7 +312,9 @@ def closed_form(
         raise EngineError("the closed form of bars on slots is in floats, got arithmetic 'ball'; use 'float'")
     check_time("closed form")
     if market.places:
-        check_takes_positions(running)
+        raise EngineError(
+            "the closed-form engine expects one arm a round, got positions of a page", "use engine='monte-carlo'"
+        )
     if running.draws:
         check_rewards(running, market.family)
         check_slots(running, len(market.agents))
@@ -396,12 +392,10 @@ def _estimates(
     every = [atoms for own in priors for atoms in own]
     means = [value for atoms in every for value, _ in atoms]
     rewards = Bernoulli(arithmetic) if running.draws else _reward_law(market, means, arithmetic)
-    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards, market.places))
+    earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards))
     best, best_error = _best_round(market, priors, prior_points)
     best, best_error = market.horizon * best, market.horizon * best_error
-    lost = (LOST + apart) * market.horizon * market.page_attention
-    if market.places and not arithmetic.proven:  # differences of chances: errors are absolute
-        lost += roundings * UNIT * market.horizon * market.page_attention
+    lost = (LOST + apart) * market.horizon
     if arithmetic.proven:
         unsure = arb(0, lost)
         payoffs = [_ball_estimate(ball(market.share) * (reward + unsure), method) for reward in earned]
@@ -421,15 +415,10 @@ def _estimates(
 
 
 def _best_round(market: Market, priors: list[list[ExactAtoms]], prior_points: int) -> tuple[Number, float]:
-    """Return what a round with the best original, or with the best slate, is worth; and the error of a quadrature."""
-    own = [agent.priors for agent in market.agents]
+    """Return what a round with the best original is worth; and the error of a quadrature."""
     if not prior_points:
-        providers = priors if market.places else [[atoms for agent in priors for atoms in agent]]
-        return best_of_atoms(providers, market.places or (1.0,), ball), 0.0
-    if not market.places:
-        return best_mean([prior for agent in own for prior in agent])
-    coarse, fine = (best_of_quantiles(own, market.places, cells) for cells in (2000, 4000))
-    return fine, abs(fine - coarse)
+        return best_of_atoms([[atoms for agent in priors for atoms in agent]], (1.0,), ball), 0.0
+    return best_mean([prior for agent in market.agents for prior in agent.priors])
 
 
 def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:

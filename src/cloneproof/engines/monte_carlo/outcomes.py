@@ -28,8 +28,8 @@ from cloneproof.engines.monte_carlo.blocks.slots import (
     slots_apply,
 )
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, reference_outcomes
+from cloneproof.engines.monte_carlo.laboratory import laboratory_applies, laboratory_outcomes, laboratory_seconds
 from cloneproof.engines.monte_carlo.ranked_pages import ranked_page_outcomes, ranked_pages_apply
-from cloneproof.engines.monte_carlo.slates import laboratory_applies, laboratory_outcomes
 from cloneproof.engines.monte_carlo.stepping.plan import usual_bandit
 from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
 
@@ -78,10 +78,10 @@ def seconds_of_run(job: Job) -> float:
     """Estimate how long a usual core takes for a run, by rounds and arms; less where the kernel skips rounds."""
     rounds, arms = job.market.horizon, sum(map(sum, job.copies.values()))
     name, _ = kernel_for(job)
-    if name == "reference":
-        return rounds / ROUNDS_IN_PYTHON
-    if name == "ranked pages":
-        return rounds * arms * 7e-8
+    if name in ("reference", "ranked pages"):
+        return rounds / ROUNDS_IN_PYTHON if name == "reference" else rounds * arms * 7e-8
+    if name == "laboratory":
+        return laboratory_seconds(job)
     if all(rule.commits for rule in job.mechanism.rules):
         return 1e-6 + 3e-7 * arms
     quick = name == "stepping" and usual_bandit(job) in ("ucb", "epsilon-greedy")

@@ -24,11 +24,11 @@ from cloneproof.engines.monte_carlo.runs import (
     RunResults,
     arm_table,
     begin_run,
+    best_page,
     first_arms,
     level_stream,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.slates import best_page
 from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at, with_callees
 from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
 from cloneproof.mechanisms import arithmetic

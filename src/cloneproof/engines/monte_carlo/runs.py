@@ -174,3 +174,17 @@ def admitted_arms(stream, arms, first):
 def all_explored(candidates, rounds):
     """Return the rounds of a whole exploration, at most NEVER, so that the product cannot overflow."""
     return candidates * rounds if rounds <= NEVER // candidates else NEVER
+
+
+@compiled
+def best_page(means, owners, attention):
+    """Return what a page of the best slate of different agents is worth."""
+    agents = owners[-1] + 1
+    bests = np.zeros(agents)
+    for o in range(len(means)):
+        bests[owners[o]] = max(bests[owners[o]], means[o])
+    bests = -np.sort(-bests)
+    worth = 0.0
+    for place in range(min(len(attention), agents)):
+        worth += attention[place] * bests[place]
+    return worth

@@ -6,6 +6,7 @@ from typing import Any
 
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
+from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.levels import NeutralRounds
 from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
 from cloneproof.mechanisms.online.state import OneLevelState, RunningState, SlotState, StateSetup, TwoLevelState
@@ -64,12 +65,14 @@ class EpochState(RunningState):
         self.running.restore(state["running"])
 
 
-MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState
+MechanismState = OneLevelState | SlotState | TwoLevelState | EpochState | LaboratoryState
 
 
 def initial_state(setup: StateSetup) -> MechanismState:
     """Return the state before the first round of the mechanism for this horizon."""
     running = setup.mechanism.at_horizon(len(setup.registration.names), setup.horizon)
+    if running.streams and running.flat:
+        return LaboratoryState(setup._replace(mechanism=running))
     made = EpochState if running.in_epochs else level_state(running)
     return made(setup._replace(mechanism=running))
 

@@ -600,8 +600,9 @@ def session(
         hold is drawn once for all segments.
     positions : int, sequence of float, or mapping of str to such, optional
         How many places a page has, or the attention of each; for all segments, or for each. Mechanisms that rank arms
-        or agents count a view in a place as its attention; no other decision depends on it. The horizon then counts
-        pages, `decide_slate` takes the place of `decide`, and a window is as long as that many full pages.
+        or agents count a view in a place as its attention; reservoirs count clicks after their laboratory by it, and
+        none if it is not declared. The horizon then counts pages, `decide_slate` takes the place of `decide`, and a
+        window is as long as that many full pages.
 
     Examples
     --------

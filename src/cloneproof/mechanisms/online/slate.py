@@ -1,23 +1,7 @@
-"""What a session shows where a page has several places: the reservoir with a laboratory, or the best arms by index.
+"""What a session shows where a page has several places: the best arms by index, uniform pages, and what fills pages.
 
-*The reservoir.* Draws are tested one at a time, on a timetable that depends on nothing that happens, and always in the
-last place, the laboratory. The places in front of it go to agents by the best count of their finished tests (ties: the
-earlier test), one place each, with the arm of that test. What is left of them goes to agents without a finished test,
-in turn and with uniform draws that count for nothing. An agent under test may stand in front as well, even with the
-same arm; leaving out its test would pay copies, as a copy's would not be left out. After the last test the laboratory
-goes to the next in rank (docs/textbook/slates.md).
-
-    page t, n pages a test, P' = min(places, agents):
-      test k = (t - 1) // n, if there are so many: its slot in place P'
-      in front: agents ranked by their best finished count, each with that slot's arm
-      left over in front: agents without a finished test, the queue moved on by one on each page
-
-With fewer agents than places the last places stay empty, and the laboratory is the last of those that are filled.
-
-*The usual bandits*, and those of two levels, fill the page by priority (`ranked`).
-
-Who is out (withdrawals, as in `state`) has no place any more. The timetable stays as it is, since its slots may not
-move by what happens to others: agents take turns in the laboratory in place of who is out.
+*The usual bandits*, and those of two levels, fill the page by priority (`ranked`). The reservoirs on pages are in
+`laboratory`.
 """
 
 from __future__ import annotations
@@ -30,6 +14,7 @@ from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import MechanismError, SessionError
 from cloneproof.market.positions import MOST_PLACES, checked_positions, places_by_segment
 from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.ranked import TopAgentsState, TopArmsState
 from cloneproof.mechanisms.online.registration import (
     Allocation,
@@ -37,9 +22,8 @@ from cloneproof.mechanisms.online.registration import (
     Registration,
     Withdrawals,
     no_single_arm,
-    nobody_left,
 )
-from cloneproof.mechanisms.online.state import RunningState, SlotState, StateSetup, known_chance
+from cloneproof.mechanisms.online.state import RunningState, StateSetup
 from cloneproof.mechanisms.online.streams import NEUTRAL_STREAM
 
 Attention = int | tuple[float, ...]  # how many places, or the attention of each
@@ -74,71 +58,6 @@ class Turns:
             return None
         arm = pool[int(uniform(self._streams[i], page) * len(pool))]
         return None if gone.ends(i, arm) else int(arm)
-
-
-class LaboratoryState(SlotState):
-    """The reservoir on slates; see the module's docstring.
-
-    ranking   the best finished slot of each agent that has one, the best first
-    waiting   the other agents, in an order of their own, which does not tell that of the tests
-    chances   of the last page, by place
-    """
-
-    def __init__(self, setup: StateSetup, places: int) -> None:
-        self.turns = Turns(setup.registration, setup.stream, setup.withdrawals)
-        super().__init__(setup)
-        self.filled = min(places, len(setup.registration.names))
-        self.chances: list[float | None] = []
-        self._pull = 0
-
-    def leave_out(self) -> None:
-        out, agents = self.withdrawals.out, [agent for agent, _ in self.places]
-        self.ranking = [k for k in self.level.best_of(agents) if agents[k] not in out]
-        ranked = {agents[k] for k in self.ranking}
-        self.waiting = [i for i in self.turns.order if i not in ranked and i not in out]
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        raise no_single_arm()
-
-    def next_page(self, page: int) -> Page:
-        """Return what page `page`, counted from 1, shows."""
-        level = self.level
-        test, pull = divmod(page - 1, level.explore)
-        testing = test < len(self.places)
-        front = self.filled - testing
-        while reached := self._reached(front, test if testing else -1):
-            self.withdrawals.out |= reached
-            self.leave_out()
-        if len(self.withdrawals.out) == len(self.slots):
-            raise nobody_left()
-        best = self.ranking[:front]
-        slate: Page = [Allocation(*self.candidates[k], "award", False, False, self.version, k) for k in best]
-        slate += self.turns.fill(self.waiting, page, front - len(best), "waiting")
-        self.chances = [*[1.0] * len(best), *[None] * (front - len(best))]
-        if testing and self.places[test][0] not in self.withdrawals.out:
-            level.take(test, True)
-            self._pull = pull + 1
-            slate.append(Allocation(*self.candidates[test], "trial", False, True, self.version, test))
-            self.chances.append(known_chance(1.0 if pull else level.openings[test], self.withdrawals))
-        elif testing:
-            slate += self.turns.fill(self.turns.order, page, 1, "waiting")
-            self.chances.append(None)
-        return slate
-
-    def _reached(self, front: int, test: int) -> set[int]:
-        """Return agents with a withdrawn arm in a slot that this page would show."""
-        if not self.withdrawals.arms:
-            return set()
-        shown = [*self.ranking[:front], *([test] if test >= 0 else [])]
-        return {self.places[k][0] for k in shown if self.withdrawals.ends(*self.candidates[k])} - self.withdrawals.out
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        return 1 + self.places[allocation.slot][1], self._pull
-
-    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        super().add(allocation, ticks, coin)
-        if allocation.arm_counts and not self.level.purse[allocation.slot]:
-            self.leave_out()
 
 
 SlateState = LaboratoryState | TopArmsState | TopAgentsState
@@ -197,10 +116,10 @@ def check_takes_positions(mechanism: Mechanism) -> None:
         raise MechanismError(
             f"mechanism {name!r} takes the best of its draws where a page has positions, got a threshold; leave it out"
         )
-    if not (flat and rule.draws and rule.commits) and not mechanism.ranks_pages:
+    if not (flat and rule.draws and (rule.commits or mechanism.streams)) and not mechanism.ranks_pages:
         raise MechanismError(
-            f"mechanism {name!r} takes no positions: of those on draws only 'reservoir' does, and of the others those "
-            "that never commit, as 'ucb1' and 'h-thompson'; leave positions out"
+            f"mechanism {name!r} takes no positions: of those on draws only 'reservoir' and 'reservoir-streams' do, "
+            "and of the others those that never commit, as 'ucb1' and 'h-thompson'; leave positions out"
         )
 
 
@@ -228,9 +147,15 @@ def places_of(attention: Attention) -> int:
 
 def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
     """Return the state of a mechanism that fills pages of these places."""
-    mechanism = setup.mechanism
+    mechanism, places = setup.mechanism, places_of(attention)
     check_takes_positions(mechanism)
-    if mechanism.draws:
-        return LaboratoryState(setup, places_of(attention))
-    counted = (1.0,) * attention if isinstance(attention, int) else attention
-    return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)
+    if not mechanism.draws:
+        counted = (1.0,) * attention if isinstance(attention, int) else attention
+        return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)
+    tests = mechanism.laboratory_pages(len(setup.registration.names))
+    if mechanism.streams and tests > setup.horizon:
+        raise MechanismError(
+            f"expected a laboratory that ends within {setup.horizon:,} pages, got one of {tests:,}; give fewer blocks "
+            "or rotations"
+        )
+    return LaboratoryState(setup, places, None if isinstance(attention, int) else attention)

@@ -16,14 +16,15 @@ from cloneproof._checks import listed, number_in
 from cloneproof._randomness import substream, uniform
 from cloneproof.errors import MechanismError, brief
 from cloneproof.laws.best import best_round
+from cloneproof.laws.pages import PageMarket
 from cloneproof.laws.points import points
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
-from cloneproof.laws.slates import SlateMarket
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.parameters.bars_tuning import tune_bars
-from cloneproof.mechanisms.parameters.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir, tune_slates
+from cloneproof.mechanisms.parameters.page_tuning import tune_pages
+from cloneproof.mechanisms.parameters.reservoir_tuning import TunedReservoir, tune_contest, tune_reservoir
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
 from cloneproof.mechanisms.restarts.reservoir_epochs import ReservoirEpochs
 from cloneproof.mechanisms.rule import positive, rounds_number
@@ -56,6 +57,22 @@ BARS_CLONE_PROOF = Claim(
     "our proof",
 )
 
+PAGES_PROVEN = "our proof, docs/textbook/slates.md"
+PAGES_CLONE_PROOF = Claim(PROMISE, "the theorem on whole pages", PAGES_PROVEN)
+STREAMS_CLONE_PROOF = Claim(PROMISE, "the theorem on streams", PAGES_PROVEN)
+
+
+def streams_parameters(market: Market | None, given: Given) -> Derived:
+    """Tune the blocks of streams: in pages where every agent has a place, else in rotations; given values are kept."""
+    if market is None or "pages" in given or {"rotations", "blocks"} <= given.keys():
+        return Derived({})
+    if not market.places:
+        raise MechanismError(
+            "mechanism 'reservoir-streams' is tuned for pages of several places, got a market without positions; use "
+            "'reservoir', or give rotations and blocks"
+        )
+    return _on_pages(market, given, "streams", STREAMS_CLONE_PROOF)
+
 
 def reservoir_parameters(
     market: Market | None,
@@ -72,11 +89,11 @@ def reservoir_parameters(
     raw = _raw_sums("reservoir", market, given)
     if not {"rounds", "draws"} - given.keys():
         return Derived(raw)
+    if market is not None and market.places:
+        return _on_pages(market, given, "tests", PAGES_CLONE_PROOF)
     fine, coarse = (
         _tuning_market("reservoir", market, agents, horizon, originals, rates, nodes) for nodes in (FINE, COARSE)
     )
-    if market is not None and market.places:
-        return _on_slates(market, given, fine, coarse)
     tuned = tune_reservoir(fine, coarse)
     return Derived(_unless_given(tuned.numbers, given), (CLONE_PROOF,) if given else (CLONE_PROOF, _regret(tuned)))
 
@@ -189,29 +206,32 @@ def _in_epochs(
     return Derived(parameters, (claim,), reservoir_in_epochs)
 
 
-def _on_slates(market: Market, given: Given, fine: ReservoirMarket, coarse: ReservoirMarket) -> Derived:
-    """Tune pulls and draws for a page of several places, where the best of all draws counts and none passes."""
-    tuned = tune_slates(*(_with_places(market, each) for each in (fine, coarse)))
-    numbers = {"rounds": tuned.rounds, "draws": tuned.draws, "choose": "best"}
-    regret = Claim(
-        f"regret about {float(f'{tuned.regret:.2g}'):,.0f} if everybody is honest, against the best slate of different "
-        f"agents; {tuned.exploration:.2%} of the pages have a test",
-        "computed for these priors",
+def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
+    """Tune a reservoir for pages of several places; given values are kept."""
+    if market.family.law == "normal":
+        raise MechanismError("pages of several places need rewards in [0, 1], got gaussian rewards; use another family")
+    if kind == "streams" and (given.keys() & {"rotations", "blocks"} or given.get("scores") == "tests"):
+        kind = "freeze"
+    tuned = tune_pages(page_market(market), kind)
+    found, length, size, ranked = tuned.numbers
+    numbers: dict[str, Any] = {"pages": length} if found == "run" else {"rotations": length, "blocks": size}
+    if found == "tests":
+        numbers = {"rounds": length, "draws": size, "rank_rounds": ranked, "choose": "best"}
+    told = Claim(
+        f"{tuned.lost:.1%} ± {tuned.error:.1%} of the clicks of the best page of different agents are lost if "
+        "everybody is honest",
+        "sampled for these priors",
     )
     kept = {key: value for key, value in numbers.items() if key not in given}
-    return Derived(kept, (CLONE_PROOF,) if given else (CLONE_PROOF, regret))
+    return Derived(kept, (claim,) if given else (claim, told))
 
 
-def slate_market(market: Market, nodes: int = FINE) -> SlateMarket:
-    """Return a market with positions as the regret of the reservoir sees it."""
-    return _with_places(market, reservoir_market([agent.priors for agent in market.agents], market.horizon, nodes))
-
-
-def _with_places(market: Market, priors: ReservoirMarket) -> SlateMarket:
-    best = None
-    if priors.expected_best is not None:
-        best = best_round([agent.priors for agent in market.agents], market.places)
-    return SlateMarket(priors.agents, priors.horizon, market.places, best)
+def page_market(market: Market, nodes: int = COARSE) -> PageMarket:
+    """Return a market with positions as tuning sees it."""
+    atoms = {prior: points(prior, nodes) for agent in market.agents for prior in agent.priors}
+    return PageMarket(
+        [[atoms[prior] for prior in agent.priors] for agent in market.agents], market.horizon, market.places
+    )
 
 
 def _raw_sums(name: str, market: Market | None, given: Given) -> dict[str, Any]:

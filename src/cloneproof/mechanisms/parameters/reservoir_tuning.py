@@ -34,7 +34,6 @@ from cloneproof._arrays import FloatArray
 from cloneproof.errors import MechanismError
 from cloneproof.laws.draws import weights_of
 from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers, pass_chances
-from cloneproof.laws.slates import SlateMarket
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch, halved
 
 MOST_LEVELS = 40  # values of the priors that are tried one by one; of more, a few quantiles
@@ -57,10 +56,6 @@ WORLDS = 256  # of drawn champions
 PATHS = 2.0  # times exp(-w r): all ways in which an index falls too low; simulated regrets are least about there
 CONSTANTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 MOST_RANKS = 8  # champions of whom all fall too low
-MOST_SLATE_DRAWS = 200  # of a provider on slates that are tried
-SLATE_DRAWS = 1.5  # of them, per original and ln(T)
-PULLS = 3.0  # ratio of the lengths of tests on slates that are tried first
-ROOTS = 0.5, 0.05  # powers of it by which the best one is changed: the first, and one too small to try
 
 
 class TunedReservoir(NamedTuple):
@@ -179,45 +174,6 @@ def contest_constant(market: ReservoirMarket, numbers: ReservoirNumbers) -> floa
             lost = lost + rounds * (means[last - 1] - means[last]) * fallen
         regrets.append(float(lost.mean()))
     return CONSTANTS[int(np.argmin(regrets))]
-
-
-class TunedSlates(NamedTuple):
-    """Pulls of a test and draws of each provider, their regret, and the share of the pages with tests."""
-
-    rounds: int
-    draws: int
-    regret: float
-    exploration: float
-
-
-def tune_slates(market: SlateMarket, coarse: SlateMarket | None = None) -> TunedSlates:
-    """Find the pulls and draws of about the smallest regret; searches in a coarse market if one is given.
-
-    >>> prior = [(0.1, 0.5), (0.3, 0.5)]
-    >>> tuned = tune_slates(SlateMarket([[prior, prior]] * 3, 10_000, (1.0, 0.5)))
-    >>> tuned.regret < 160
-    True
-    """
-    searched = market if coarse is None else coarse
-    count, horizon = len(market.agents), market.horizon
-    most = min(MOST_SLATE_DRAWS, math.ceil(SLATE_DRAWS * max(map(len, market.agents)) * math.log(horizon + 1)))
-    draws_for: dict[int, int] = {}
-
-    def cost(rounds: int) -> float:
-        regrets = searched.regrets(rounds, max(1, min(most, -(-horizon // (rounds * count)))))
-        draws_for[rounds] = 1 + int(regrets.argmin())
-        return float(regrets.min())
-
-    longest, search = max(1, horizon // count), PatternSearch(cost)
-    tried = sorted({min(longest, round(PULLS**k)) for k in range(math.ceil(math.log(longest + 1, PULLS)) + 1)})
-    best = search.descend(
-        search.best_of(tried),
-        lambda rounds, root: [max(1, round(rounds / PULLS**root)), min(longest, round(rounds * PULLS**root))],
-        halved(*ROOTS),
-        choose="best",
-    )
-    draws = draws_for[best]
-    return TunedSlates(best, draws, market.regret(best, draws), min(1.0, best * draws * count / horizon))
 
 
 def _tuned(

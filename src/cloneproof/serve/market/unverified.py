@@ -6,7 +6,7 @@ mechanism has, how it shares out exploration, trials, waiting rounds and uniform
 passed, that an award stays where it is, and that a slot with points left is shown on. A decision that contradicts these
 is refused; one that does not may still be false. After a withdrawal agents may be out, and after an agent has joined
 the turns are others: from then on only what is shown is checked. Each segment is checked by itself. On pages of several
-places the tests in the last one and the ranks in front of it are checked too.
+places the rotation of the laboratory is checked too, and ranks where no secret coin decides them.
 """
 
 from __future__ import annotations
@@ -158,6 +158,9 @@ class UnverifiedSegment:
         self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
         places = spec.places
         self.places = places[str(name)] if isinstance(places, dict) else places
+        given = spec.positions[str(name)] if isinstance(spec.positions, dict) else spec.positions
+        self._declared = given is not None and not isinstance(given, int)
+        self._seen = sum(each > 0 for each in given) if isinstance(given, Sequence) else self.places
         self._one_each = bool(mechanism.draws) or mechanism.one_place_each or not mechanism.flat
         if self.places:
             laboratory = mechanism.draws > 0
@@ -191,10 +194,8 @@ class UnverifiedSegment:
     def take_page(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
         """Enter a page; of each place the slot that is tested there, else -1."""
         owners, places = [agent for agent, _ in arms] if self._one_each else arms, [place.place for place in shown]
-        tests = {"trial", "waiting"} if self.phases is None else {"trial"}  # turns stand in for the tests of who is out
-        front = owners[:-1] if self._one_each and shown and shown[-1].phase in tests else owners
-        if len(set(front)) < len(front):
-            raise _impossible("a page shows nobody twice, but for a test")
+        if len(set(owners)) < len(owners):
+            raise _impossible("a page shows nobody twice")
         if places != sorted(set(places)) or not all(1 <= place <= self.places for place in places):
             raise _impossible(f"a page has the places 1 to {self.places}")
         self.round += 1
@@ -203,7 +204,7 @@ class UnverifiedSegment:
             if self._uniform is None or set(phases) != {"uniform"}:
                 raise _impossible("a page of uniform traffic is so in all its places, where the terms have some")
         elif isinstance(self.phases, Laboratory):
-            return self.phases.take_page(phases, arms, self.places)
+            return self.phases.take_page(phases, arms, self._seen, self._declared)
         elif self.phases is not None and set(phases) != {"play"}:
             raise _impossible(f"a page has no phases {sorted(set(phases))}")
         return [-1] * len(shown)
@@ -392,26 +393,57 @@ class Timetable(Trials):
             self.most.add(slot, ONE * (worth > 0) if coins else worth)
 
 
-class Laboratory(Timetable):
-    """Pages of several places: the timetable runs in the last one, and finished tests are ranked in front of it."""
+class Laboratory(PossiblePhases):
+    """Reservoirs on pages: agents rotate through the places, each with one arm a block; then places go by score.
 
-    def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], places: int) -> list[int]:
-        """Enter a page; of each place the slot that is tested there, else -1."""
-        filled, testing = min(places, len(self.names)), self.testing
-        if len(arms) != filled or testing != (phases[-1] == "trial") or "trial" in phases[:-1]:
-            raise _impossible(f"{filled} places are filled, and tests take the last of them until all are over")
-        slots = [-1] * filled
-        front = filled - testing
-        best = self.least.best_of([agent for agent, _ in self.slots])
-        awards = min(front, len(best))
-        if list(phases[:front]) != ["award"] * awards + ["waiting"] * (front - awards):
-            raise _impossible("places go to finished tests first, and then to agents without one")
-        tested = {self.slots[k][0] for k in best}
-        if any(agent in tested for agent, _ in arms[awards:front]):
-            raise _impossible("only agents without a finished test take turns")
-        if self.least.total == self.most.total and [self.slots[k] for k in best[:awards]] != list(arms[:awards]):
-            raise _impossible("places are ranked by the best count of finished tests")
-        if testing:
-            slots[-1] = Timetable.take(self, "trial", *arms[-1])
-        self.awaited += front
-        return slots
+    Coins that thin clicks are secret, so that only ranks by tests can be checked: where attention is not declared or
+    no click of the rest counts, and rewards are 0 or 1.
+    """
+
+    possible = ("trial", "award", "waiting", "play")
+
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+        super().__init__(mechanism, arms)
+        self.turn, self.order = 0, dict[int, int]()  # by position in the rotation
+        self.shown = dict[tuple[int, int], int]()  # arms, by agent and block, which is -1 after the laboratory
+        slots = mechanism.arm.slots
+        self.runs, self.streams = slots.streams == "run", mechanism.streams
+        self.length = mechanism.arm_rounds * (1 if self.runs else len(arms))
+        self.end = 0 if self.runs else mechanism.laboratory_pages(len(arms))
+        self.by_tests, self.certain = slots.scores == "tests", True
+        self.levels = [[0] * (0 if self.streams else slots.draws) for _ in arms]
+
+    def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], seen: int, declared: bool) -> list[int]:
+        """Enter a page with so many places that somebody sees; of each place what is tested there, else -1."""
+        filled, kinds = min(seen, len(self.names)), set(phases)
+        expected = "play" if self.runs else "trial" if self.turn < self.end else "award"
+        waits = kinds == {"waiting"}
+        if len(arms) != filled or not (kinds == {expected} or (waits and not self.streams and self.turn)):
+            raise _impossible(f"{filled} places are filled, now in phase {expected!r}")
+        self.awaited += filled
+        if waits:
+            return [-1] * filled
+        block, self.turn = self.turn // self.length, self.turn + 1
+        for place, (agent, arm) in enumerate(arms):
+            if expected == "trial" and self.order.setdefault((place - self.turn + 1) % len(self.names), agent) != agent:
+                raise _impossible(f"it is not the turn of {self.names[agent]!r} to stand in place {place + 1}")
+            if self.shown.setdefault((agent, -1 if expected == "award" else block), arm) != arm:
+                raise _impossible(f"{self.names[agent]!r} shows one arm a block, and one after the laboratory")
+        if expected == "award" and not self.streams and self.certain and (self.by_tests or not declared):
+            self._check_ranks([agent for agent, _ in arms])
+        testing = expected == "trial" and not self.streams and block < self.mechanism.draws
+        return [block * len(self.names) + agent if testing else -1 for agent, _ in arms]
+
+    def _check_ranks(self, agents: Sequence[int]) -> None:
+        if self.mechanism.arm.slots.rank_rounds:
+            return
+        best = sorted((max(own) for own in self.levels), reverse=True)
+        if [max(self.levels[agent]) for agent in agents] != best[: len(agents)]:
+            raise _impossible("places are ranked by the best count of tests")
+
+    def add(self, slot: int, worth: int) -> None:
+        super().add(slot, worth)
+        if slot >= 0:
+            self.certain = self.certain and worth in (0, ONE)
+            draw, agent = divmod(slot, len(self.names))
+            self.levels[agent][draw] += worth

@@ -1,0 +1,271 @@
+"""Pages of several places on which all places are a laboratory: `reservoir` and `reservoir-streams`.
+
+Both rotate the agents through the places, so that every block of pages has the same mix of places for every draw and
+agent; both then rank agents by score, and count the clicks of the rest so that they do not depend on places. What
+differs is the record of a draw: the count of its test, or the balance of its clicks.
+
+    K' = min(places that somebody sees, N agents); an order of the agents is drawn by lot; pages t = 0, 1, ..
+    rotation  position i of the order stands in place 1 + (i + t) mod N, if that is at most K'
+    tests     a block is `rounds` rotations; in block j = 1 .. `draws` all show their draws j; score: the best count
+              (ties: the earlier draw); then `rank_rounds` rotations of these champions, whose clicks add to the score
+    freeze    a block is `rotations` rotations; each shows a draw with balance 1, after a block balance += clicks - 1,
+              and at 0 the next draw starts with balance 1; after `blocks` blocks draws stay, and score = balance
+    rest      d = order[t mod N] is designated. Places 1 .. K'-1 by score (ties: the order), place K' to d if it is not
+              in front, else to the next in rank. Only d's click counts, with chance (attention of K') / (its place's):
+              one point of its score. With N <= K' places all go by score, and everybody is designated on every page
+    run       (every agent has a place) no laboratory: a block is `pages` pages, all designated; places by balance
+
+Without declared attention, with `scores="tests"` or with one place, no click of the rest counts, and place K' goes to
+rank K'. So nobody's score depends on anybody else or on where it stands (docs/textbook/slates.md has the proofs).
+
+Late rewards. Levels of tests are read when all rewards of tests are in; until then agents rotate with their last draws,
+for nothing. At the end of a block of a stream, balances count what is in; later clicks of the block never count.
+
+Who is out (withdrawals, as in `state`) has no place any more: in a rotation its place goes to absent agents in turn,
+for nothing, or stays empty; designated turns of it count for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cloneproof._randomness import Stream, substream, uniform, word
+from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.online.levels import ONE, level_stream
+from cloneproof.mechanisms.online.registration import Allocation, Page, no_single_arm, nobody_left
+from cloneproof.mechanisms.online.state import RunningState, StateSetup, known_chance
+from cloneproof.mechanisms.online.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
+
+
+def drawn(stream: Stream, draw: int, pool: Sequence[int]) -> int:
+    """Return the arm that draw number `draw` of an agent holds."""
+    return pool[int(uniform(stream, draw) * len(pool))]
+
+
+def counts_click(stream: Stream, page: int, last: float, seen: float) -> bool:
+    """Whether a click in a place of attention `seen` would count, with chance last / seen."""
+    return seen == last or uniform(stream, page) * seen < last
+
+
+class Seat(NamedTuple):
+    """Who stands in a place, whether its click may count, and in which phase."""
+
+    agent: int
+    counts: bool
+    phase: str
+
+
+class LaboratoryState(RunningState):
+    """The state; see the module's docstring. Lists are by agent, counts and scores in ticks.
+
+    filled   K'
+    draw     number of the draw that is shown, and `arm` what it holds; `known`: whether it was shown before
+    levels   counts of tests, by draw
+    clicks   counted in this block of a stream
+    score    best count or balance, with what counted after the laboratory
+    views    that counted so far: they name coins
+    ranking  agents by score once they are ranked, without who is out; empty before
+    block    that runs; as many as there are in the laboratory: the rest
+    missing  rewards of tests that are not in, and `waited`, pages that waited for them
+    """
+
+    saved = "draw", "known", "levels", "clicks", "score", "views", "block", "missing", "waited"
+
+    def __init__(self, setup: StateSetup, places: int = 0, attention: Sequence[float] | None = None) -> None:
+        rule, registration, keys = setup.mechanism.arm, setup.registration, setup.registration.agent_keys
+        self.rule, self.registration, self.withdrawals = rule, registration, setup.withdrawals
+        self.agents, slots = len(keys), rule.slots
+        levels, held = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
+        lots = level_stream(levels, setup.first, 0)
+        self.order = sorted(range(self.agents), key=lambda i: word(substream(lots, ORDER_STREAM), keys[i]))
+        self.position = {i: place for place, i in enumerate(self.order)}
+        self._held = [substream(level_stream(held, setup.first, key + 1), SLOT_STREAM) for key in keys]
+        self._coins = [substream(lots, COIN_STREAM, key) for key in keys]
+        self.paged, places = places > 0, max(1, places)
+        seen = places if attention is None else sum(each > 0 for each in attention)
+        self.filled = min(seen, self.agents)
+        self.everybody = self.filled == self.agents
+        thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
+        self.attention = attention if thinned else None
+        self.streams, self.runs = slots.streams is not None, slots.streams == "run"
+        if self.runs and not (self.everybody and self.attention):
+            got = "no attention declared" if attention is None else f"{seen} places that somebody sees"
+            raise MechanismError(
+                f"streams in blocks of pages expect a place of known attention for each of {self.agents} agents, got "
+                f"{got}; give rotations and blocks"
+            )
+        self.length, self.blocks = rule.explore * (1 if self.runs else self.agents), slots.draws
+        self.end = 0 if self.runs else setup.mechanism.laboratory_pages(self.agents)
+        self.draw, self.clicks, self.views = ([0] * self.agents for _ in range(3))
+        self.known, self.score = [False] * self.agents, [ONE * self.streams] * self.agents
+        self.levels = [[0] * (0 if self.streams else self.blocks) for _ in keys]
+        self.block = self.missing = self.waited = 0
+        self.arm = [drawn(self._held[i], 0, registration.pools[i]) for i in range(self.agents)]
+        self.ranking: list[int] = []
+        self.chances: list[float | None] = []
+
+    def leave_out(self) -> None:
+        self.ranking = [i for i in self.ranking if i not in self.withdrawals.out]
+
+    def _rank(self) -> None:
+        left = [i for i in self.order if i not in self.withdrawals.out]
+        self.ranking = sorted(left, key=lambda i: -self.score[i])
+
+    def _show_draw(self, i: int, draw: int, known: bool = False) -> None:
+        """Go on with a draw of agent i."""
+        self.draw[i], self.known[i] = draw, known
+        self.arm[i] = drawn(self._held[i], draw, self.registration.pools[i])
+
+    @property
+    def resting(self) -> bool:
+        """Whether the blocks of the laboratory are over."""
+        return not self.runs and self.block == self.blocks
+
+    def _close_block(self, clock: int) -> bool:
+        """Close a block that is over; return whether the page must wait for rewards of tests instead."""
+        if not self.resting and clock >= (self.block + 1) * self.length:
+            last = self.block + 1 == self.blocks
+            if not self.streams and last and self.missing:
+                return True
+            for i in range(self.agents):
+                if self.streams:
+                    self._settle(i)
+                elif not last:
+                    self._show_draw(i, self.block + 1)
+                else:  # the champion: of equal counts that of the earlier draw
+                    self.score[i] = max(self.levels[i])
+                    self._show_draw(i, self.levels[i].index(self.score[i]), known=True)
+            self.block += 1
+            self.ranking = []
+        if not self.ranking and clock >= self.end:
+            self._rank()
+        return False
+
+    def _settle(self, i: int) -> None:
+        """Charge a block to the draw of agent i: one click; the next draw follows if nothing is left."""
+        self.score[i] += self.clicks[i] - ONE
+        self.clicks[i] = 0
+        if not self.score[i]:
+            self.score[i] = ONE
+            self._show_draw(i, self.draw[i] + 1)
+
+    def _rotation(self, turn: int, counts: bool) -> list[Seat | None]:
+        """Return who stands where on page `turn` of a rotation; absent agents stand in for who is out."""
+        first, out = -turn % self.agents, self.withdrawals.out
+        due = (self.order[first:] + self.order[:first])[: self.filled]
+        phase = "trial" if counts else "waiting"
+        if not out:
+            return [Seat(i, counts, phase) for i in due]
+        turns = (self.order[(turn + step) % self.agents] for step in range(self.agents))
+        absent = (i for i in turns if i not in due and i not in out)
+        stand_ins = (next(absent, None) if i in out else i for i in due)
+        return [
+            None if i is None else Seat(i, counts, phase) if i == own else Seat(i, False, "waiting")
+            for i, own in zip(stand_ins, due, strict=True)
+        ]
+
+    def _by_score(self, clock: int) -> list[Seat | None]:
+        """Return who stands where by rank, and who is designated."""
+        phase, front = "play" if self.runs else "award", self.ranking[: self.filled]
+        designated: Sequence[int] = () if self.attention is None else front
+        if self.attention is not None and not self.everybody:
+            d = self.order[clock % self.agents]
+            if d not in front and d not in self.withdrawals.out:
+                front[-1:] = [d]
+            designated = (d,)
+        empty = self.filled - len(front)
+        return [*(Seat(i, i in designated, phase) for i in front), *[None] * empty]
+
+    def next_page(self, page: int) -> Page:
+        """Return what page `page`, counted from 1, shows."""
+        clock, gone = page - 1 - self.waited, self.withdrawals
+        waits = self._close_block(clock)
+        self.waited += waits
+        while True:
+            if waits or clock < self.end:
+                seats = self._rotation(page - 1 if waits else clock, not waits)
+            else:
+                seats = self._by_score(clock)
+            shown = [each.agent for each in seats if each] if gone.arms else []
+            reached = {i for i in shown if gone.ends(i, self.arm[i])}
+            if not reached:
+                break
+            gone.out |= reached
+            self.leave_out()
+        if len(gone.out) == self.agents:
+            raise nobody_left()
+        self.chances = [None if each is None else self._chance(each, clock) for each in seats]
+        return [None if each is None else self._shown(each, place, clock) for place, each in enumerate(seats)]
+
+    def _shown(self, seat: Seat, place: int, clock: int) -> Allocation:
+        """Enter what is shown in a place, counted from 0."""
+        i, counts, phase = seat
+        if counts and phase != "trial" and self.attention is not None:
+            counts = counts_click(self._coins[i], clock, self.attention[self.filled - 1], self.attention[place])
+        self.known[i] = True
+        version = self.block if self.streams else int(self.resting)
+        if counts:
+            self.views[i] += 1
+            self.missing += not self.streams and not version
+        return Allocation(i, self.arm[i], phase, False, counts, version, self.draw[i])
+
+    def _chance(self, seat: Seat, clock: int) -> float | None:
+        """Return the chance of what is shown, given everything before; None if the hidden order may decide."""
+        i = seat.agent
+        if seat.phase == "waiting" or (clock < self.agents > 1 and not self.block):
+            return None
+        if self.known[i]:
+            return 1.0
+        return known_chance(self.registration.share(i, self.arm[i]) / len(self.registration.pools[i]), self.withdrawals)
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        """Decide a round of one arm: a page of one place."""
+        if self.paged:
+            raise no_single_arm()
+        shown = self.next_page(round_)[0]
+        if shown is None:
+            raise nobody_left()
+        return shown, 1
+
+    @property
+    def chance(self) -> float | None:
+        """Probability of the last round of one arm."""
+        return self.chances[0]
+
+    def place(self, allocation: Allocation) -> tuple[int, int]:
+        return 1 + allocation.slot, self.views[allocation.agent]
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        i, worth = allocation.agent, coin if self.rule.binarise else ticks
+        if not self.streams and not allocation.version:
+            self.levels[i][allocation.slot] += worth
+            self.missing -= 1
+        elif self.resting:
+            if allocation.version == self.block or not self.streams:
+                self.score[i] += worth
+                self._climb(i)
+        elif allocation.version == self.block:
+            self.clicks[i] += worth
+
+    def _climb(self, i: int) -> None:
+        """Move an agent of the ranking up after its score has risen."""
+        if i not in self.ranking:
+            return
+        at = self.ranking.index(i)
+        key = -self.score[i], self.position[i]
+        while at and (-self.score[self.ranking[at - 1]], self.position[self.ranking[at - 1]]) > key:
+            self.ranking[at] = self.ranking[at - 1]
+            at -= 1
+        self.ranking[at] = i
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.saved} | {"ranked": bool(self.ranking)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name in self.saved:
+            setattr(self, name, state[name])
+        pools = self.registration.pools
+        self.arm = [drawn(self._held[i], self.draw[i], pools[i]) for i in range(self.agents)]
+        if state["ranked"]:
+            self._rank()
