@@ -24,9 +24,19 @@ from support.strategies import SMALL
 
 ARMS = {"ana": 3, "bo": 2, "cy": 1}
 ROUNDS = 120 if LONG else 22
-ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars"}
+ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams"}
 AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
-RANKING = {"reservoir", "ucb1", "kl-ucb", "epsilon-greedy", "thompson"}
+RANKING = {
+    "reservoir",
+    "reservoir-streams",
+    "ucb1",
+    "kl-ucb",
+    "epsilon-greedy",
+    "thompson",
+    "h-ucb",
+    "h-thompson",
+    "h-kl-ucb",
+}
 EVERY = frozenset(CATALOGUE)
 
 

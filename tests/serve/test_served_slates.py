@@ -6,13 +6,14 @@ from collections import defaultdict
 
 import pytest
 
+import cloneproof as cp
 from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Known
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, published_dice, replay
+from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
 from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.offline import read_rows, replay_all
@@ -164,6 +165,8 @@ def test_the_service_fills_pages_as_a_session_does(terms):
         PAGES | {"positions": 3}, STREAMS, STREAMS | {"wait_rounds": 2}, RUNNING,
         {"mechanism": "ucb1", "parameters": {"one_place_each": True}, "positions": 3, "horizon": 200},
         {"mechanism": "kl-ucb", "parameters": {}, "positions": 3, "horizon": 200},
+        {"mechanism": "h-thompson", "parameters": {}, "positions": [1.0, 0.6, 0.4], "horizon": 200},
+        DEVICES | {"mechanism": "h-kl-ucb", "parameters": {"horizon": 200}},
     ],
 )  # fmt: skip
 def test_replays_and_snapshots_fit(terms):

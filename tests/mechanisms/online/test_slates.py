@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import NobodyLeftError
+from cloneproof.errors import MechanismError, NobodyLeftError, SessionError
 
 ARMS = {"ana": 2, "bo": 1, "cy": 3, "di": 1}
 BEST = cp.mechanism("reservoir", rounds=3, draws=2, choose="best")
@@ -132,6 +132,42 @@ def test_with_fewer_agents_than_places_the_last_places_stay_empty() -> None:
     assert {len(slate) for slate in shown} == {4}
     assert live.round == 4 * 30
     assert (live.pages, live.played) == (30, 30)
+
+
+@pytest.mark.parametrize("name", ["h-thompson", "thompson", "ucb1"])
+def test_a_view_counts_as_the_attention_of_its_place(name: str) -> None:
+    """Whatever the order of the rewards, and across a file; a mean is clicks by attention."""
+    attention, seen, clicks = (1.0, 0.7, 0.1), Counter[Any](), Counter[Any]()
+    live, late = cp.session(cp.mechanism(name), ARMS, 60, 3, positions=attention), list[Any]()
+    for page in range(60):
+        late += live.decide_slate()
+        for _ in range(len(late) // 2):
+            one = late.pop(page % len(late))
+            reward = float(one.id % 3 == 0)
+            live.reward(one.id, reward)
+            for who in (one.agent, (one.agent, one.arm)):
+                seen[who, one.place] += 1
+                clicks[who] += reward
+        live = cp.Session.from_json(live.to_json())
+    counts = live.state.counts
+    whom: list[Any] = [(agent, arm) for agent, arms in ARMS.items() for arm in range(arms)]
+    if name == "h-thompson":
+        for (agent, arm), own in ((each, live.state.within[list(ARMS).index(each[0])]) for each in whom):
+            weighed = sum(weight * seen[(agent, arm), place] for place, weight in enumerate(attention, 1))
+            assert own.seen[arm] == pytest.approx(weighed)
+        whom = list(ARMS)
+    for k, who in enumerate(whom):
+        weighed = sum(weight * seen[who, place] for place, weight in enumerate(attention, 1))
+        assert counts.seen[k] == pytest.approx(weighed)
+        assert counts.means[k] == pytest.approx(clicks[who] / weighed if weighed else 0.0)
+
+
+def test_on_two_levels_an_agent_has_one_place_and_its_best_arm() -> None:
+    made = cp.mechanism("h-kl-ucb", horizon=100, within="kl-ucb")
+    _, shown = played(80, mechanism=made, rate=lambda page, each: each.agent == "cy" and each.arm == 1)
+    assert all(len({each.agent for each in slate}) == 3 for slate in shown)
+    assert all(slate[0].agent == "cy" for slate in shown[-20:])
+    assert Counter(slate[0].arm for slate in shown[-20:]).most_common(1)[0][0] == 1
 
 
 def test_segments_have_places_of_their_own() -> None:
