@@ -25,6 +25,7 @@ from support.strategies import SMALL
 ARMS = {"ana": 3, "bo": 2, "cy": 1}
 ROUNDS = 120 if LONG else 22
 ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams"}
+TAKE_JOINERS = {"reservoir", "reservoir-index", "reservoir-bars"}
 AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
 RANKING = {
     "reservoir",
@@ -59,12 +60,12 @@ FEATURES = {
     "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
     "withdrawals": Feature(withdraws=True, late=2),
     "weights": Feature(weights={"ana": (2, 0, 5), "bo": (1, 3)}, taken_by=frozenset(ON_SLOTS)),
-    "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=ON_SLOTS - {"reservoir-contest"}),
+    "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=frozenset(TAKE_JOINERS)),
     "segments": Feature(TWO, late=3, withdraws=True),
     "pages": Feature({"positions": [1.0, 0.6]}, late=3, withdraws=True, taken_by=frozenset(RANKING)),
     "pages, weights and uniform traffic": Feature(
         {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
-        taken_by=frozenset({"reservoir"}),
+        taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)

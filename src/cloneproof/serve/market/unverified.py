@@ -165,6 +165,8 @@ class UnverifiedSegment:
         if self.places:
             laboratory = mechanism.draws > 0
             self.phases: PossiblePhases | None = (Laboratory if laboratory else PossiblePhases)(mechanism, registered)
+        elif mechanism.streams:  # a page of one place
+            self.phases = Laboratory(mechanism, registered)
         elif mechanism.in_epochs:  # each has phases of its own
             self.phases = None
         elif mechanism.scans:
@@ -412,6 +414,9 @@ class Laboratory(PossiblePhases):
         self.end = 0 if self.runs else mechanism.laboratory_pages(len(arms))
         self.by_tests, self.certain = slots.scores == "tests", True
         self.levels = [[0] * (0 if self.streams else slots.draws) for _ in arms]
+
+    def take(self, phase: str, agent: int, arm: int) -> int:
+        return self.take_page([phase], [(agent, arm)], 1, False)[0]
 
     def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], seen: int, declared: bool) -> list[int]:
         """Enter a page with so many places that somebody sees; of each place what is tested there, else -1."""
