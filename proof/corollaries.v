@@ -1,6 +1,6 @@
 (* What follows from clone_proof: shares, best of all, beliefs, epochs; and the contest of champions. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts loop own theorem.
+From Cloneproof Require Import serve scan levels counts loop own theorem.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory Order.TTheory.
 Local Open Scope ring_scope.

@@ -1,16 +1,10 @@
 (* What a slot shows in its test and later, the law of its count of ones, and scans over levels of counts. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
 From mathcomp Require Import ring.
-From Cloneproof Require Import scan.
+From Cloneproof Require Import scan levels.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory Order.TTheory.
 Local Open Scope ring_scope.
-
-(* A is above B: a pair in the wrong order lies in both. *)
-Definition above (A B : pred nat) := forall x y, A x -> B y -> (x < y)%N -> A y && B x.
-
-Lemma leq_imp (p q : bool) : (p -> q) -> (p <= q)%N.
-Proof. by case: p q => [] [] // ->. Qed.
 
 Section Coins.
 Variables (R : realFieldType) (n : nat).
@@ -54,30 +48,8 @@ Definition count_law (v : R) (A : pred nat) : R := \sum_(b : tosses | A (total b
 Lemma cross (a b : R) (A B : pred nat) : 0 <= a -> a <= b -> b <= 1 -> above A B ->
   count_law a A * count_law b B <= count_law b A * count_law a B.
 Proof.
-move=> a0 ab b1 AB.
-pose t (x y : tosses) := likely b (total x) * likely a (total y) - likely a (total x) * likely b (total y).
-pose f (x y : tosses) : R := (A (total x) && B (total y))%:R.
-pose Z := \sum_x \sum_y f x y * t x y.
-have E p q : count_law p A * count_law q B = \sum_x \sum_y f x y * (likely p (total x) * likely q (total y)).
-  rewrite /count_law big_mkcond [\sum_(i | B _) _]big_mkcond big_distrlr /=.
-  apply: eq_bigr => x _; apply: eq_bigr => y _.
-  by rewrite /f; case: (A _) (B _) => [] []; rewrite ?mul0r ?mulr0 ?mul1r.
-have ZE : count_law b A * count_law a B - count_law a A * count_law b B = Z.
-  rewrite !E -sumrB; apply: eq_bigr => x _; rewrite -sumrB; apply: eq_bigr => y _.
-  by rewrite /t mulrBr.
-have ZS : Z = \sum_x \sum_y f y x * t y x by rewrite /Z exchange_big.
-rewrite -subr_ge0 ZE; suff : 0 <= Z *+ 2 by rewrite pmulrn_lge0.
-rewrite mulr2n {1}/Z ZS -big_split /=; apply: sumr_ge0 => x _.
-rewrite -big_split /=; apply: sumr_ge0 => y _.
-have -> : f x y * t x y + f y x * t y x = (f x y - f y x) * t x y by rewrite /t; ring.
-have [xy|yx|xy] := ltngtP (total x) (total y).
-- apply: mulr_le0; rewrite subr_le0.
-    by rewrite /f ler_nat leq_imp // => /andP [Ax By]; apply: AB.
-  by have := likelihood_ratio a0 ab b1 (ltnW xy) (total_le y); rewrite mulrC [X in _ <= X]mulrC.
-- apply: mulr_ge0; rewrite subr_ge0.
-    by rewrite /f ler_nat leq_imp // => /andP [Ax By]; apply: AB.
-  by have := likelihood_ratio a0 ab b1 (ltnW yx) (total_le x).
-- by rewrite /f xy subrr mul0r.
+move=> a0 ab b1; apply: (crossing (f := fun x => likely a (total x)) (g := fun x => likely b (total x))) => x y xy.
+exact: likelihood_ratio (total_le y).
 Qed.
 End Coins.
 
@@ -196,8 +168,8 @@ by rewrite /slot_law /= -mulr_suml -mulr_sumr product1 // mulr1.
 Qed.
 End Shown.
 
-(* A scan over levels: event k asks whether slot k has at least `lo k` ones; the first that has pays. *)
-Section Levels.
+(* Levels of these counts, where event k pays `worth k` times what its original pays. *)
+Section Counted.
 Variables (R : realFieldType) (l' s n T K : nat) (X : finType) (rho : X -> R).
 Notation l := l'.+1.
 Notation S := [finType of shown n T X].
@@ -208,133 +180,39 @@ Hypothesis law1 : forall a, \sum_x law a x = 1.
 Variables (slot : nat -> 'I_s) (lo : nat -> nat) (worth : nat -> R) (u : 'I_l -> R) (r : nat -> S -> R).
 Definition v a := mean rho (law a).
 Definition P a := slot_law rho (law a) : S -> R.
-Definition B k := [set x : S | (lo k <= ones x)%N].
-Notation C := (C slot B).
-Notation D := (D slot B).
-Notation p := (p P slot B).
-Notation G := (G P slot B).
+Definition B := levels.B (@ones n T X : S -> nat) lo.
 Definition value := F K P slot B r.
 
-Hypothesis fair : forall k a, (k < K)%N -> \sum_(x in D k) P a x * r k x = p k a * (worth k * u a).
+Lemma D_count k x : (x \in D slot B k) = Dn slot lo k (ones x). Proof. exact: levels.D_count. Qed.
+Lemma v01 a : 0 <= v a <= 1. Proof. exact: mean01. Qed.
+Lemma P0 a x : 0 <= P a x. Proof. exact: slot_law_ge0. Qed.
+Lemma P1 a : \sum_x P a x = 1. Proof. exact: slot_law1. Qed.
+Lemma ordered a b (A A' : pred nat) : v a <= v b -> above A A' ->
+  law_of P (@ones n T X) a A * law_of P (@ones n T X) b A' <= law_of P (@ones n T X) b A * law_of P (@ones n T X) a A'.
+Proof.
+move=> ab AA'; rewrite /law_of /P !(ones_law n T rho (law1 _)).
+by have /andP [a0 _] := v01 a; have /andP [_ b1] := v01 b; apply: cross.
+Qed.
+
+Hypothesis fair : forall k a, (k < K)%N -> \sum_(x in D slot B k) P a x * r k x = p P slot B k a * (worth k * u a).
 Hypothesis u_up : forall a b, v a <= v b -> u a <= u b.
 Hypothesis u_ge0 : forall a, 0 <= u a.
 Hypothesis worth_ge0 : forall k, (k < K)%N -> 0 <= worth k.
 Hypothesis worth_falls : forall i k, (i <= k < K)%N -> worth k <= worth i.
+Lemma worth_up k a b : (k < K)%N -> v a <= v b -> worth k * u a <= worth k * u b.
+Proof. by move=> kK /u_up; apply: ler_wpmul2l; apply: worth_ge0. Qed.
+Lemma worth_pos k a : (k < K)%N -> 0 <= worth k * u a. Proof. by move=> kK; rewrite mulr_ge0 ?worth_ge0. Qed.
+Lemma worth_down i k a : (i <= k < K)%N -> worth k * u a <= worth i * u a.
+Proof. by move=> ik; rewrite ler_wpmul2r ?worth_falls. Qed.
+
+Theorem levels_best_alone w b : (forall a, 0 <= w a) -> \sum_a w a = 1 -> (forall a, v a <= v b) ->
+  value w <= value (fun a => (a == b)%:R).
+Proof. by move=> w0 w1 vb; apply: (levels.levels_best_alone P0 P1 ordered fair worth_up worth_pos worth_down w0 w1 vb). Qed.
+
 Hypothesis lo_falls : forall i k, (i <= k < K)%N -> (lo k <= lo i)%N.
-(* No slot is asked twice before the others have been asked again. *)
 Hypothesis in_turn : forall i j k, (i < j < k)%N -> (k < K)%N -> slot i = slot j ->
   exists2 e : nat, (i <= e < k)%N & slot e = slot k.
-
-Definition Cn j k y := [forall i : 'I_k, (slot i == j) ==> ~~ (lo i <= y)%N].
-Definition Dn k y := (lo k <= y)%N && Cn (slot k) k y.
-
-Lemma C_count j k x : (x \in C j k) = Cn j k (ones x).
-Proof. by rewrite inE; apply: eq_forallb => i; rewrite inE. Qed.
-Lemma D_count k x : (x \in D k) = Dn k (ones x).
-Proof. by rewrite in_setI C_count inE. Qed.
-Lemma pr_count a (Z : {set S}) (A : pred nat) : (forall x, (x \in Z) = A (ones x)) ->
-  pr P a Z = count_law n (v a) A.
-Proof. by move=> H; rewrite /v -(ones_law n T rho (law1 a)); apply: eq_bigl. Qed.
-
-Lemma v01 a : 0 <= v a <= 1. Proof. exact: mean01. Qed.
-Lemma P0 a x : 0 <= P a x. Proof. exact: slot_law_ge0. Qed.
-Lemma P1 a : \sum_x P a x = 1. Proof. exact: slot_law1. Qed.
-
-Lemma count_law1 a : count_law n (v a) xpredT = 1.
-Proof. by rewrite /v -(ones_law n T rho (law1 a)) slot_law1. Qed.
-
-Lemma ordered a b (Y Z : {set S}) (A A' : pred nat) : v a <= v b -> above A A' ->
-  (forall x, (x \in Y) = A (ones x)) -> (forall x, (x \in Z) = A' (ones x)) ->
-  pr P a Y * pr P b Z <= pr P b Y * pr P a Z.
-Proof.
-move=> ab AA' /pr_count HY /pr_count HZ; rewrite !HY !HZ.
-by have /andP [a0 _] := v01 a; have /andP [_ b1] := v01 b; apply: cross.
-Qed.
-
-Lemma C_low j k x y : (x < y)%N -> Cn j k y -> Cn j k x.
-Proof.
-move=> xy /forallP H; apply/forallP => i; apply/implyP => ij; have := H i; rewrite ij /= -!ltnNge.
-exact: ltn_trans.
-Qed.
-
-Lemma levels1 j k a b : v a <= v b -> pr P b (C j k) <= pr P a (C j k).
-Proof.
-move=> ab; have := @ordered a b setT (C j k) xpredT (Cn j k) ab.
-rewrite !(@pr_count _ setT xpredT) ?count_law1 ?mul1r => [|x|x]; rewrite ?inE //.
-apply=> [x y _ Cy xy|x|x]; [exact: C_low xy Cy|by rewrite inE|exact: C_count].
-Qed.
-
-Lemma levels2 k a b : G k a != 0 -> G k b != 0 -> v a <= v b -> p k a / G k a <= p k b / G k b.
-Proof.
-have G0 c : G k c != 0 -> 0 < G k c by move=> H; rewrite lt_neqAle eq_sym H sumr_ge0 // => x _; apply: P0.
-move=> /G0 Ga /G0 Gb ab; rewrite ler_pdivr_mulr // mulrAC ler_pdivl_mulr //.
-apply: (@ordered a b (D k) (C (slot k) k) (Dn k) (Cn (slot k) k)) => [//|x y|x|x]; rewrite ?C_count ?D_count //.
-case/andP=> lx _ Cy xy; rewrite /Dn Cy (C_low xy Cy) !andbT; exact: leq_trans lx (ltnW xy).
-Qed.
-
-Lemma D_above i k : (i < k < K)%N -> above (Dn i) (Dn k).
-Proof.
-case/andP=> ik kK x y /andP [lx Cx] /andP [ly Cy] xy.
-have yi : (lo i <= y)%N := leq_trans lx (ltnW xy).
-have xk : (lo k <= x)%N by apply: leq_trans lx; apply: lo_falls; rewrite (ltnW ik).
-rewrite /Dn yi xk (C_low xy Cy) /= andbT; apply/forallP => j; apply/implyP => /eqP sj; rewrite -ltnNge.
-have [|e /andP [je ek] se] := @in_turn j i k _ kK sj; first by rewrite ltn_ord.
-have ye : (y < lo e)%N by have /forallP/(_ (Ordinal ek)) := Cy; rewrite /= se eqxx /= -ltnNge.
-by apply: leq_trans ye (lo_falls _); rewrite je (ltn_trans ek kK).
-Qed.
-
-Definition level_mean k := (\sum_a p k a * u a) / (\sum_a p k a).
-Lemma m_level k : m P slot B (fun k a => worth k * u a) k = worth k * level_mean k.
-Proof.
-rewrite /m /level_mean mulrA mulr_sumr; congr (_ / _); apply: eq_bigr => a _; ring.
-Qed.
-Lemma p_ge0 k a : 0 <= p k a. Proof. by apply: sumr_ge0 => x _; apply: P0. Qed.
-Lemma level_mean_ge0 k : 0 <= level_mean k.
-Proof. by rewrite divr_ge0 // sumr_ge0 // => a _; rewrite ?mulr_ge0 ?p_ge0. Qed.
-
-Lemma level_mean_falls i k : (i < k < K)%N -> \sum_a p i a != 0 -> \sum_a p k a != 0 ->
-  level_mean k <= level_mean i.
-Proof.
-move=> ik pi pk.
-have S0 j : \sum_a p j a != 0 -> 0 < \sum_a p j a.
-  by move=> H; rewrite lt_neqAle eq_sym H sumr_ge0 // => a _; apply: p_ge0.
-rewrite /level_mean ler_pdivr_mulr ?S0 // mulrAC ler_pdivl_mulr ?S0 // -subr_ge0.
-rewrite !big_distrlr /= -sumrB; under eq_bigr => a _ do rewrite -sumrB.
-set Z := \sum_a _.
-have ZS : Z = \sum_a \sum_b (p i b * u b * p k a - p k b * u b * p i a) by rewrite /Z exchange_big.
-suff : 0 <= Z *+ 2 by rewrite pmulrn_lge0.
-rewrite mulr2n {1}/Z ZS -big_split /=; apply: sumr_ge0 => a _.
-rewrite -big_split /=; apply: sumr_ge0 => b _.
-have -> : p i a * u a * p k b - p k a * u a * p i b + (p i b * u b * p k a - p k b * u b * p i a)
-   = (u a - u b) * (p i a * p k b - p i b * p k a) by ring.
-have O c d : v c <= v d -> p i c * p k d <= p i d * p k c.
-  by move=> cd; apply: (@ordered c d _ _ (Dn i) (Dn k) cd (D_above ik)) => x; rewrite D_count.
-case: (leP (v a) (v b)) => [ab|/ltW ba]; first by apply: mulr_le0; rewrite subr_le0 ?u_up ?O.
-by apply: mulr_ge0; rewrite subr_ge0 ?u_up ?O.
-Qed.
-
-Variable w : 'I_l -> R.
-Hypothesis w0 : forall a, 0 <= w a.
-Hypothesis w1 : \sum_a w a = 1.
-
-Theorem levels_scan : (\sum_(g : 'S_l) value (moved w g)) / (l`!)%:R <= value (@unif R l').
-Proof.
-apply: (@scan R l' s K _ P v slot B r (fun k a => worth k * u a) P0 P1 fair) => //.
-- by move=> k a b kK /u_up ab; apply: ler_wpmul2l; rewrite ?worth_ge0.
-- by move=> j k a b _; apply: levels1.
-- by move=> k a b _; apply: levels2.
-apply: falling_means; first exact: P0.
-- move=> i k ik si sk; have /andP [lik kK] := ik; rewrite !m_level.
-  by apply: ler_pmul; rewrite ?worth_ge0 ?level_mean_ge0 ?level_mean_falls ?worth_falls ?(ltnW lik).
-- by move=> k kK; rewrite m_level mulr_ge0 ?worth_ge0 ?level_mean_ge0.
-Qed.
-
-Theorem levels_best_alone b : (forall a, v a <= v b) -> value w <= value (fun a => (a == b)%:R).
-Proof.
-move=> vb; apply: (@best_alone R l' s K _ P v slot B r (fun k a => worth k * u a) P0 P1 fair) => //.
-- by move=> j k c d _; apply: levels1.
-- by move=> k a kK; apply: ler_wpmul2l; rewrite ?worth_ge0 ?u_up.
-- by move=> k kK; rewrite mulr_ge0 ?worth_ge0.
-- by move=> i k ik; apply: ler_wpmul2r; rewrite ?worth_falls.
-Qed.
-End Levels.
+Theorem levels_scan w : (forall a, 0 <= w a) -> \sum_a w a = 1 ->
+  (\sum_(g : 'S_l) value (moved w g)) / (l`!)%:R <= value (@unif R l').
+Proof. exact: (levels.levels_scan P0 P1 ordered fair worth_up worth_pos worth_down lo_falls in_turn). Qed.
+End Counted.

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 packages="coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra libcoq-mathcomp-algebra-tactics ocaml-nox"
-files="serve scan counts loop own theorem corollaries weights segments slate slates flood"
+files="serve scan levels counts loop own theorem corollaries weights segments mix slate slates flood ceiling"
 needs="make prove needs Coq 8.16 with mathcomp 1.15 and its algebra tactics, and OCaml: apt-get install $packages"
 for tool in coqc coqchk ocamlopt; do
     command -v $tool >/dev/null || { echo "$needs" >&2; exit 2; }
@@ -17,9 +17,9 @@ compile() {
     for file in "$@"; do coqc -w none -R . Cloneproof "$file.v"; done
 }
 compile serve slate
-compile loop own flood &
+compile loop own flood ceiling &
 beside=$!
-compile scan counts
+compile scan levels counts mix
 wait $beside
 compile theorem corollaries
 compile slates &

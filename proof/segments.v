@@ -1,6 +1,6 @@
 (* Segments: a reservoir for each kind of user, one list for all of them. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts theorem corollaries.
+From Cloneproof Require Import serve scan levels counts theorem corollaries.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.

@@ -1,36 +1,44 @@
-(* The reservoir on pages of several places, as it runs: an executable definition of what each page shows. Nothing is
-   proven here; the theorem in slates.v is about these definitions, and they are compared with the Python session. *)
+(* The reservoir on pages of several places, as it runs: who stands where on each page. Nothing is proven here; the
+   theorem in slates.v is about these definitions, and they are compared with the Python session. *)
 From mathcomp Require Import ssreflect ssrfun ssrbool eqtype ssrnat div seq.
-From Cloneproof Require Import serve.
-
-(* What a place shows: the arm of an agent's best finished test (by its slot), an agent in turn with a uniform draw, or
-   pull i of the test of slot q. *)
-Inductive shows := Best of nat | Turn of nat | Trial of nat & nat.
 
 Section Page.
-Variables (pulls draws : nat)            (* n pages a test, s draws of each agent *)
-          (order turns : seq nat)        (* the agents, in the order of the timetable, and in that of turns *)
-          (places : nat)
-          (coin : nat -> nat -> bool).   (* whether pull i in the test of slot q was a one *)
-Definition tester q := owner draws order 0 q.
-Definition score q := count (coin q) (iota 0 pulls).
+Variables (draws views ranks : nat)               (* s draws, m views a place of a test, b of the test of ranks *)
+          (order : seq nat) (places : nat)        (* the agents, in the order of the lot *)
+          (click : nat -> nat -> nat -> bool)     (* agent, draw, page of its test: was it clicked? *)
+          (later : nat -> nat -> nat -> bool).    (* agent, draw, page after tests: was it clicked, and kept by a coin? *)
+Definition agents := size order.
+Definition filled := minn places agents.
+Definition test_pages := agents * views.          (* of one test *)
+Definition tests_end := draws * test_pages.
+Definition ranks_end := tests_end + agents * ranks.
 
-(* From the highest score down, slots in order: the first of each agent that has so much. *)
-Fixpoint ranked (seen : seq nat) (E : seq (nat * nat)) : seq nat :=
-  if E is (q, y) :: E' then
-    if (y <= score q) && (tester q \notin seen) then q :: ranked (tester q :: seen) E' else ranked seen E'
-  else [::].
-Definition levels m := flatten [seq [seq (q, pulls - e) | q <- iota 0 m] | e <- iota 0 pulls.+1].
+(* Everybody moves on by one place from page to page. *)
+Definition rotated (i t : nat) := (index i order + t) %% agents.
 
-(* Page t = 0, 1, ..: tests run by the timetable alone, in the last place, whoever stands in front. *)
-Definition finished t := minn (t %/ pulls) (tests draws order).
-Definition tests_on t := t < tests draws order * pulls.
-Definition filled := minn places (size order).
-Definition front t := filled - tests_on t.
-Definition ranking t := ranked [::] (levels (finished t)).
-Definition page t : seq shows :=
-  let best := take (front t) (ranking t) in
-  let others := [seq i <- turns | i \notin [seq tester q | q <- ranking t]] in
-  [seq Best q | q <- best] ++ [seq Turn i | i <- take (front t - size best) (rot (t %% size others) others)] ++
-  (if tests_on t then [:: Trial (t %/ pulls) (t %% pulls)] else [::]).
+Definition level (i j : nat) := count (fun t => (rotated i t < filled) && click i j t) (iota 0 test_pages).
+(* The draw of the highest level, ties to the earlier one. *)
+Fixpoint best_of (f : nat -> nat) (s : nat) :=
+  if s is s'.+1 then let b := best_of f s' in if f b < f s' then s' else b else 0.
+Definition champion (i : nat) := best_of (level i) draws.
+
+(* Whose clicks count on page t after the tests: in the test of ranks all that are shown, then the agent in turn, or
+   everybody if there is a place for everybody. *)
+Definition counts (i t : nat) :=
+  if t < ranks_end then rotated i t < filled else (agents <= places) || (i == nth 0 order (t %% agents)).
+Definition score (i t : nat) :=
+  level i (champion i) + count (fun t' => counts i t' && later i (champion i) t') (iota tests_end (t - tests_end)).
+
+(* Who is in front of agent i, by score, ties by the lot. *)
+Definition ahead (i t j : nat) :=
+  (score i t < score j t) || ((score j t == score i t) && (index j order < index i order)).
+Definition rank (i t : nat) := count (ahead i t) order.
+
+(* The place of agent i on page t, and the draw that it shows. *)
+Definition place (i t : nat) : option nat :=
+  if t < ranks_end then (if rotated i t < filled then Some (rotated i t) else None) else
+  let turn := nth 0 order (t %% agents) in
+  if (agents <= places) || (rank i t < filled.-1) then Some (rank i t) else
+  if (i == turn) || ((rank i t == filled.-1) && ahead i t turn) then Some filled.-1 else None.
+Definition shown_draw (i t : nat) := if t < tests_end then t %/ test_pages else champion i.
 End Page.

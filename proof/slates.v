@@ -1,465 +1,443 @@
-(* Slates: pages of several places with a laboratory. No copies and no withholding pay more than each original once. *)
+(* Pages of several places, every place a laboratory: no copies and no withholding pay more than each original once. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve slate scan counts loop own theorem corollaries.
+From mathcomp Require Import ring.
+From Cloneproof Require Import serve scan levels counts loop own theorem corollaries mix slate.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory Order.TTheory.
 Local Open Scope ring_scope.
 
+Lemma count_lt (A : eqType) (p q : pred A) s x : {subset p <= q} -> x \in s -> q x -> ~~ p x ->
+  (count p s < count q s)%N.
+Proof.
+move=> pq + qx px; elim: s => //= a s IH; rewrite inE => /predU1P [<-|/IH H].
+  by rewrite (negbTE px) qx add0n add1n ltnS sub_count.
+by rewrite -addnS leq_add //; apply: leq_imp; apply: pq.
+Qed.
+
 (* ---------- the statement ---------- *)
-Section Slates.
-Variables (R : realFieldType) (l' : nat) (X : finType) (rho : X -> R) (T : nat).
+Section WholePages.
+Variables (R : realFieldType) (l' draws' views ranks T : nat) (order : seq nat) (places me : nat).
 Notation l := l'.+1.
-Variables (n draws : nat) (order turns : seq nat) (places me : nat).
-Variable others : nat -> nat -> bool.    (* the coins of the others' slots: any, fixed *)
-Variable attention : nat -> R.           (* of place 0, 1, .. *)
+Notation draws := draws'.+1.
+Variable attention : nat -> R.                         (* of place 0, 1, .. *)
+Variables other_clicks others_later : nat -> nat -> nat -> bool.   (* what the others' draws show: any, fixed *)
+Notation n := (test_pages views order).
+Notation filled := (filled order places).
+Notation rotated := (rotated order).
 
-(* The laboratory is the last place that is filled. A click there has the chance attention times reward, and counts. *)
-Definition lab (x : X) : R := attention (filled order places).-1 * rho x.
+(* What a draw of the agent shows: clicks of its test, clicks that count on later pages, and what each page pays. *)
+Definition record := (tosses n * tosses T * tosses T)%type.
+Definition slots := {ffun 'I_draws -> 'I_l * record}.
+Definition at_page k (x : tosses k) (t : nat) : bool := if insub t is Some i then x i else false.
+Definition click (y : slots) i j t :=
+  if i == me then at_page (y (inord j)).2.1.1 t else other_clicks i j t.
+Definition later (y : slots) i j t :=
+  if i == me then at_page (y (inord j)).2.1.2 t else others_later i j t.
 
-(* What the agent's slots hold and show, as in theorem.v; and its turns: a draw and a reward for each page. *)
-Definition slots_of_me := draws_of_me l' X T n draws.
-Definition turns_of_me := {ffun 'I_T -> 'I_l * X}.
-Definition mean_of (y : slots_of_me) (z : turns_of_me) (t : 'I_T) (place : nat) (s : shows) : R :=
-  match s with
-  | Best q => if tester draws order q == me then attention place * rho ((y (inord (draw order q))).2.2 t) else 0
-  | Turn i => if i == me then attention place * rho (z t).2 else 0
-  | Trial q i => if tester draws order q == me then
-      (if insub i is Some i' then lab ((y (inord (draw order q))).2.1 i').1 else 0) else 0
-  end.
-Fixpoint sum_places y z t (place : nat) (s : seq shows) : R :=
-  if s is x :: s' then mean_of y z t place x + sum_places y z t place.+1 s' else 0.
-Definition page_of (y : slots_of_me) := page n draws order turns places (coins order 0 me others y).
-Definition page_paid y z (t : 'I_T) : R := sum_places y z t 0 (page_of y t).
+(* An item of rate v is clicked with chance a v in a place of attention a. After the test of ranks a click counts with
+   chance a' / a, where a' is the attention of the last place: so with chance a' v, wherever it stands. *)
+Definition test_chance (v : R) (t : nat) := attention (rotated me t) * v.
+Definition later_chance (v : R) (t : nat) :=
+  (if (t < ranks_end draws views ranks order)%N then attention (rotated me t) else attention filled.-1) * v.
+Definition record_chance (v : R) (x : record) : R :=
+  coins_chance (test_chance v) x.1.1 * coins_chance (later_chance v) x.1.2 * coins_chance (fun=> v) x.2.
+Definition slots_chance (v : 'I_l -> R) c (y : slots) : R :=
+  \prod_j (weight R c (y j).1 * record_chance (v (y j).1) (y j).2).
 
-Definition slate_chance (law : 'I_l -> X -> R) c (y : slots_of_me) (z : turns_of_me) : R :=
-  chance_of lab law c y * \prod_t (weight R c (z t).1 * law (z t).1 (z t).2).
-Definition page_pay law c t : R := \sum_y \sum_z slate_chance law c y z * page_paid y z t.
-Definition slates_pay law c : R := \sum_y \sum_z slate_chance law c y z * \sum_t page_paid y z t.
+Definition page_paid (y : slots) (t : 'I_T) : R :=
+  if place draws views ranks order places (click y) (later y) me t is Some k
+  then attention k * ((y (inord (shown_draw draws views order places (click y) me t))).2.2 t)%:R else 0.
+Definition page_pay (v : 'I_l -> R) c t : R := \sum_y slots_chance v c y * page_paid y t.
+Definition pages_pay (v : 'I_l -> R) c : R := \sum_y slots_chance v c y * \sum_t page_paid y t.
+Definition mean_over_names (f : ('I_l -> R) -> R) v : R := (\sum_(g : 'S_l) f (fun a => v (g a))) / (l`!)%:R.
+
 (* ---------- the proof ---------- *)
-
-Hypothesis rewards : forall x, 0 <= rho x <= 1.
-Hypothesis n_gt0 : (0 < n)%N.
-Hypothesis order_uniq : uniq order.
 Hypothesis me_in : me \in order.
 Hypothesis attention_falls : forall i j, (i <= j)%N -> 0 <= attention j <= attention i.
 Hypothesis attention1 : attention 0 <= 1.
-Hypothesis seen_in_lab : 0 < attention (filled order places).-1.
-Notation tests := (tests draws order).
-Notation mine := (mine draws order 0 me).
-Notation tester := (tester draws order).
 Notation N := (size order).
+Notation tests_end := (tests_end draws views order).
+Notation ranks_end := (ranks_end draws views ranks order).
 
-Lemma lab01 x : 0 <= lab x <= 1.
+Lemma attention01 k : 0 <= attention k <= 1.
+Proof. by have /andP [-> H] := attention_falls (leq0n k); apply: le_trans H _. Qed.
+Lemma attention0 k : 0 <= attention k. Proof. by have /andP [] := attention01 k. Qed.
+Lemma share01 (v a : R) : 0 <= v <= 1 -> 0 <= a <= 1 -> 0 <= a * v <= 1.
+Proof. by case/andP=> v0 v1 /andP [a0 a1]; rewrite mulr_ge0 //= mulr_ile1. Qed.
+Lemma test01 v : 0 <= v <= 1 -> chances (test_chance v).
+Proof. by move=> v01 t; apply: share01 (attention01 _). Qed.
+Lemma later01 v : 0 <= v <= 1 -> chances (later_chance v).
+Proof. by move=> v01 t; apply: share01 => //; case: ifP => _; apply: attention01. Qed.
+Lemma only01 m (q : nat -> R) : chances q -> chances (only m q).
+Proof. by move=> q01 i; rewrite /only; case: ifP => _ //; rewrite lexx ler01. Qed.
+
+(* What counts in the test, and on later pages before page t. *)
+Definition in_test (t : nat) := (rotated me t < filled)%N.
+Definition in_score (t t' : nat) := (tests_end <= t' < t)%N && counts draws views ranks order places me t'.
+Definition ones (x : record) := counted in_test x.1.1.
+Definition points (t : nat) (x : record) := counted (in_score t) x.1.2.
+
+Lemma count_at k (m : pred nat) (x : tosses k) : count (fun t => m t && at_page x t) (iota 0 k) = counted m x.
 Proof.
-have /andP [r0 r1] := rewards x; have /andP [a0 a1] := attention_falls (leq0n (filled order places).-1).
-by rewrite mulr_ge0 //= mulr_ile1 // (le_trans a1).
+rewrite -sum1_count big_mkcond /= -[k in iota 0 k]subn0 -/(index_iota 0 k) big_mkord /counted.
+by apply: eq_bigr => i _; rewrite /at_page valK; case: (_ && _).
 Qed.
 
-Lemma scoreE coin q : score n coin q = cnt n coin q.
+Lemma level_of (y : slots) j : level views order places (click y) me j = ones (y (inord j)).2.
 Proof.
-rewrite /score /cnt /part -sum1_count big_mkcond /= -[n in iota 0 n]subn0 -/(index_iota 0 n) big_mkord.
-by apply: eq_bigr => i _; case: (coin q i).
+rewrite /level /ones -count_at; apply: eq_count => t; by rewrite /click eqxx.
 Qed.
 
-(* Who has a finished test depends on the timetable alone. *)
-Section Ranked.
-Variable coin : nat -> nat -> bool.
-Notation ranked := (ranked n draws order coin).
-
-Lemma mem_ranked seen E i : (i \in [seq tester q | q <- ranked seen E]) =
-  (i \notin seen) && has (fun e => (e.2 <= score n coin e.1)%N && (tester e.1 == i)) E.
+Definition champ (y : slots) := champion draws views order places (click y) me.
+Lemma best_ofP f s : (0 < s)%N -> [/\ (best_of f s < s)%N, forall j, (j < s)%N -> (f j <= f (best_of f s))%N
+  & forall j, (j < best_of f s)%N -> (f j < f (best_of f s))%N].
 Proof.
-elim: E seen => [|[q y] E IH] seen /=; first by rewrite in_nil andbF.
-case: ifP => [/andP [yq qs]|]; rewrite /= ?in_cons IH ?in_cons.
-  rewrite yq /= eq_sym; case: eqP => [<-|_] //=; by rewrite qs.
-move=> /negbT; rewrite negb_and negbK; case: (y <= _)%N => //= qs.
-by case: eqP => //= <-; rewrite qs.
+elim: s => [//|[|s] IH] _; first by rewrite /= ltnn; split=> // -[].
+have [//|b1 b2 b3] := IH; rewrite [best_of f _]/= -/(best_of f s.+1); move: (best_of _ _) b1 b2 b3 => b b1 b2 b3.
+case: ifP => [bs|/negbT bs]; split=> //.
+- by move=> j; rewrite ltnS leq_eqVlt => /orP [/eqP -> //|/b2 H]; apply: leq_trans H (ltnW bs).
+- by move=> j /b2 H; apply: leq_ltn_trans H bs.
+- exact: ltnW.
+- by move=> j; rewrite ltnS leq_eqVlt => /orP [/eqP ->|/b2 //]; rewrite leqNgt.
 Qed.
 
-Lemma ranked_uniq seen E : uniq [seq tester q | q <- ranked seen E].
-Proof.
-elim: E seen => //= -[q y] E IH seen; case: ifP => //= _.
-by rewrite IH andbT mem_ranked in_cons eqxx.
-Qed.
-
-Lemma ranked_levels m : [seq tester q | q <- ranked [::] (levels n m)] =i [seq tester q | q <- iota 0 m].
-Proof.
-move=> i; rewrite mem_ranked in_nil /=; apply/hasP/mapP => [[[q y]]|[q qm ->]].
-  case/flattenP => r /mapP [e _ ->] /mapP [q' qm [-> _]] /andP [_ /eqP <-]; by exists q'.
-exists (q, 0%N); last by rewrite /= eqxx.
-apply/flattenP; exists [seq (q, 0%N) | q <- iota 0 m]; last exact: map_f.
-by apply/mapP; exists n; rewrite ?subnn // mem_iota add0n ltnS leqnn.
-Qed.
-End Ranked.
-
-Definition done t := undup [seq tester q | q <- iota 0 (finished n draws order t)].
-
-Lemma size_ranking coin t : size (ranking n draws order coin t) = size (done t).
-Proof.
-rewrite -(size_map tester); apply: perm_size; apply: uniq_perm; rewrite ?undup_uniq ?ranked_uniq // => i.
-by rewrite mem_undup ranked_levels.
-Qed.
-
-Lemma page_split coin t : page n draws order turns places coin t =
-  let others := [seq i <- turns | i \notin done t] in
-  let k := front n draws order places t in
-  [seq Best q | q <- take k (ranking n draws order coin t)] ++
-  [seq Turn i | i <- take (k - minn k (size (done t))) (rot (t %% size others)%N others)] ++
-  (if tests_on n draws order t then [:: Trial (t %/ n)%N (t %% n)%N] else [::]).
-Proof.
-rewrite /page; have -> : [seq i <- turns | i \notin [seq tester q | q <- ranking n draws order coin t]] =
-    [seq i <- turns | i \notin done t].
-  by apply: eq_filter => i; rewrite /done mem_undup ranked_levels.
-by rewrite size_take_min size_ranking.
-Qed.
-Lemma sum_places_cat y z t r (s s' : seq shows) :
-  sum_places y z t r (s ++ s') = sum_places y z t r s + sum_places y z t (r + size s) s'.
-Proof.
-elim: s r => [|x s IH] r /=; first by rewrite add0r addn0.
-by rewrite IH addrA addSnnS.
-Qed.
-
-(* Turns are worth a fixed share of the agent's draw. *)
-Fixpoint share_of (r : nat) (W : seq nat) : R :=
-  if W is i :: W' then (if i == me then attention r else 0) + share_of r.+1 W' else 0.
-Lemma turns_pay y z t r W : sum_places y z t r [seq Turn i | i <- W] = share_of r W * rho (z t).2.
-Proof.
-elim: W r => [|i W IH] r /=; first by rewrite mul0r.
-by rewrite IH mulrDl; case: ifP => _; rewrite ?mul0r.
-Qed.
-
-(* ---------- places in front are a scan ---------- *)
-Section Front.
+Section Later.
 Variable t : 'I_T.
-Notation k0 := (front n draws order places t).
-Notation m := (finished n draws order t).
-Definition prize (r : nat) : R := if (r < k0)%N then attention r else 0.
-Definition oc q := (\sum_(i < n) others q i)%N.
+Hypothesis later_page : (tests_end <= t)%N.
 
-Lemma prize_ge0 r : 0 <= prize r.
-Proof. by rewrite /prize; case: ifP => // _; have /andP [] := attention_falls (leqnn r). Qed.
-Lemma prize_falls r r' : (r <= r')%N -> prize r' <= prize r.
+Lemma score_of (y : slots) : score draws views ranks order places (click y) (later y) me t =
+  (ones (y (inord (champ y))).2 + points t (y (inord (champ y))).2)%N.
 Proof.
-move=> rr; rewrite {1}/prize; case: ifP => [r'k|_]; last exact: prize_ge0.
-by rewrite /prize (leq_ltn_trans rr r'k); have /andP [] := attention_falls rr.
+rewrite /score -/(champ y) level_of; congr (_ + _)%N.
+rewrite /points -count_at /in_score.
+have -> : iota 0 T = iota 0 tests_end ++ iota tests_end (t - tests_end) ++ iota t (T - t).
+  rewrite -{2}(subnKC later_page) -iotaD -{3}[tests_end]add0n -iotaD; congr (iota 0 _).
+  by rewrite addnA subnKC // subnKC // ltnW.
+rewrite !count_cat.
+rewrite [X in (_ = X + _)%N](eq_in_count (a2 := pred0)) ?count_pred0 ?add0n => [|t']; last first.
+  by rewrite mem_iota add0n => /andP [_ H]; rewrite leqNgt H.
+rewrite [X in (_ = _ + X)%N](eq_in_count (a2 := pred0)) ?count_pred0 ?addn0 => [|t']; last first.
+  by rewrite mem_iota => /andP [H _]; rewrite [(t' < t)%N]ltnNge H andbF.
+apply: eq_in_count => t'; rewrite mem_iota subnKC // => ->.
+by rewrite /later eqxx.
 Qed.
 
-Fixpoint front_pay (rr : nat -> R) (r : nat) (Q : seq nat) : R :=
-  if Q is q :: Q' then (if mine q then prize r * rr q else 0) + front_pay rr r.+1 Q' else 0.
-
-Lemma front_zero rr r Q : (k0 <= r)%N -> front_pay rr r Q = 0.
+(* The others' scores do not depend on the agent. *)
+Definition nobody : slots := [ffun=> (ord0, ([ffun=> false], [ffun=> false], [ffun=> false]))].
+Definition other_score j := score draws views ranks order places (click nobody) (later nobody) j t.
+Lemma others_same (y : slots) j : j != me ->
+  score draws views ranks order places (click y) (later y) j t = other_score j.
 Proof.
-elim: Q r => [|q Q IH] r rk //=; rewrite IH ?(leq_trans rk) // addr0 /prize ltnNge rk /= mul0r.
-exact: if_same.
+move=> /negbTE jm; rewrite /other_score /score /champion.
+have L : level views order places (click y) j =1 level views order places (click nobody) j.
+  by move=> d; apply: eq_count => t'; rewrite /click jm.
+have C s : best_of (level views order places (click y) j) s = best_of (level views order places (click nobody) j) s.
+  by elim: s => //= s ->; rewrite !L.
+by rewrite C L; congr (_ + _)%N; apply: eq_count => t'; rewrite /later jm.
 Qed.
 
-Lemma best_pay (y : slots_of_me) z r Q :
-  sum_places y z t r [seq Best q | q <- take (k0 - r) Q] =
-  front_pay (fun q => rho ((y (inord (draw order q))).2.2 t)) r Q.
+(* The attention of the agent at score z: it never falls in z. *)
+Definition passed z j := (j != me) && ((z < other_score j)%N || ((other_score j == z) && (index j order < index me order)%N)).
+Definition behind z := count (passed z) order.
+Definition turn := nth 0%N order (t %% N).
+Definition seen z : R :=
+  if (t < ranks_end)%N then (if in_test t then attention (rotated me t) else 0) else
+  if (N <= places)%N || (behind z < filled.-1)%N then attention (behind z) else
+  if (me == turn) || ((behind z == filled.-1) && passed z turn) then attention filled.-1 else 0.
+
+Lemma passed_falls z z' : (z <= z')%N -> {subset passed z' <= passed z}.
 Proof.
-elim: Q r => [|q Q IH] r //; case: (ltnP r k0) => rk.
-  by rewrite -subnSK //= IH /prize rk.
-by rewrite front_zero // (_ : k0 - r = 0)%N ?take0 //; apply/eqP; rewrite subn_eq0.
+move=> zz j; rewrite !unfold_in => /andP [-> /orP [H|/andP [/eqP -> I]]] /=.
+  by rewrite (leq_ltn_trans zz H).
+by move: zz; rewrite leq_eqVlt => /orP [/eqP <-|->] //; rewrite eqxx I orbT.
+Qed.
+Lemma behind_falls z z' : (z <= z')%N -> (behind z' <= behind z)%N.
+Proof. by move=> zz; apply: sub_count; apply: passed_falls. Qed.
+
+Lemma turn_in : turn \in order.
+Proof. by rewrite mem_nth // ltn_mod; case: order me_in. Qed.
+
+Lemma behind_same z z' : (z <= z')%N -> behind z' = behind z -> passed z turn -> passed z' turn.
+Proof.
+move=> zz E H; apply/negPn/negP => H'.
+have : (behind z' < behind z)%N; last by rewrite E ltnn.
+exact: (count_lt (passed_falls zz) turn_in).
 Qed.
 
-(* (q, y, r): an own event, and r: how many others are ahead of it. *)
-Fixpoint own seen E : seq (nat * nat * nat) :=
-  if E is (q, y) :: E' then
-    if mine q then (q, y, size seen) :: own seen E'
-    else own (if (y <= oc q)%N && (tester q \notin seen) then tester q :: seen else seen) E'
-  else [::].
-
-Lemma own_events seen E : [seq e.1 | e <- own seen E] = [seq e <- E | mine e.1].
-Proof. by elim: E seen => //= -[q y] E IH seen; case: ifP => //= _; rewrite IH. Qed.
-
-Lemma own_rises seen E :
-  pairwise (fun e f => e.2 <= f.2)%N (own seen E) && all (fun e => size seen <= e.2)%N (own seen E).
+Lemma seen_up z : seen z <= seen z.+1.
 Proof.
-elim: E seen => //= -[q y] E IH seen; case: ifP => _ /=; first by have /andP [-> ->] := IH seen; rewrite leqnn.
-set seen' := if _ then _ else _; have /andP [-> /allP H] := IH seen'.
-apply/allP => e /H; apply: leq_trans; rewrite /seen'; by case: ifP => //= _; apply: leqnSn.
+have zz := leqnSn z; have r := behind_falls zz.
+have up i j : (i <= j)%N -> attention j <= attention i by move=> /attention_falls /andP [].
+rewrite /seen; case: ifP => // _; case: (N <= places)%N => /=; first exact: up.
+case: (ltnP (behind z)) => [H|H]; first by rewrite (leq_ltn_trans r H) up.
+case: (ltnP (behind z.+1)) => [H'|H'].
+  by case: ifP => _ //; [apply: up; apply: ltnW|apply: attention0].
+case: (me == turn) => //=; case: ifP => [/andP [/eqP E P']|_]; last by case: ifP => _ //; apply: attention0.
+have E' : behind z.+1 = behind z by apply/eqP; rewrite eqn_leq r E.
+by rewrite (behind_same zz E' P') E' E eqxx.
+Qed.
+Lemma seen_ge0 z : 0 <= seen z.
+Proof.
+by rewrite /seen; do 4?case: ifP => _ //; apply: attention0.
 Qed.
 
-Lemma nothing_more coin rr r seen E : me \in seen -> front_pay rr r (ranked n draws order coin seen E) = 0.
+Lemma paid_later (y : slots) : page_paid y t =
+  seen (ones (y (inord (champ y))).2 + points t (y (inord (champ y))).2) * ((y (inord (champ y))).2.2 t)%:R.
 Proof.
-elim: E r seen => [|[q y] E IH] r seen ms //=; case: ifP => [/andP [_ qs]|_]; last exact: IH.
-rewrite /= IH ?in_cons ?ms ?orbT // addr0 /mine /slate.tester in qs *.
-by case: eqP => // E'; move: qs; rewrite E' ms.
+rewrite /page_paid /shown_draw [(t < tests_end)%N]ltnNge later_page /= -/(champ y) -score_of.
+have A j : ahead draws views ranks order places (click y) (later y) me t j =
+    passed (score draws views ranks order places (click y) (later y) me t) j.
+  rewrite /ahead /passed; case: (eqVneq j me) => [->|jm] /=; first by rewrite !ltnn eqxx.
+  by rewrite (others_same y jm).
+have B : rank draws views ranks order places (click y) (later y) me t =
+    behind (score draws views ranks order places (click y) (later y) me t) by apply: eq_count.
+rewrite /place /seen B A; case: ifP => _; first by rewrite /in_test; case: ifP; rewrite ?mul0r.
+by case: ifP => _ //; rewrite /turn; case: ifP; rewrite ?mul0r.
 Qed.
 
-Lemma own_pays coin rr seen E : (forall q, ~~ mine q -> cnt n coin q = oc q) -> me \notin seen ->
-  front_pay rr (size seen) (ranked n draws order coin seen E) =
-  first_pay [seq ((e.1.2 <= cnt n coin e.1.1)%N, prize e.2 * rr e.1.1) | e <- own seen E].
+(* The page is a scan: from the highest level down, the first draw that has so much is the champion. *)
+Definition events := (n.+1 * draws)%N.
+Definition slot k : 'I_draws := inord (k %% draws).
+Definition lo k := (n - k %/ draws)%N.
+Definition rew (k : nat) (x : record) : R := seen (ones x + points t x) * (x.2 t)%:R.
+Notation BB := (levels.B ones lo).
+
+Lemma ones_le x : (ones x <= n)%N. Proof. by rewrite -ltnS counted_le. Qed.
+Lemma slotE k : slot k = (k %% draws)%N :> nat. Proof. by rewrite inordK ?ltn_mod. Qed.
+Lemma lo_down i k : (i <= k < events)%N -> (lo k <= lo i)%N.
+Proof. by case/andP=> ik _; rewrite leq_sub2l // leq_div2r. Qed.
+
+Lemma scan_pay (y : slots) : page_paid y t = pay events slot BB rew y.
 Proof.
-move=> H; elim: E seen => [//|[q y] E IH] seen ms /=; rewrite scoreE.
-have [mq|mq] := boolP (mine q).
-  have -> : tester q = me by apply/eqP.
-  rewrite ms andbT /=; case: ifP => yq /=; last exact: IH.
-  by rewrite mq nothing_more ?addr0 // in_cons eqxx.
-rewrite -(H _ mq); case: ifP => yq /=; last exact: IH.
-by rewrite (negbTE mq) add0r -IH // in_cons negb_or ms andbT eq_sym.
+rewrite paid_later.
+have [c1 c2 c3] := best_ofP (level views order places (click y) me) (isT : (0 < draws)%N).
+rewrite -/(champion _ _ _ _ _ _) -/(champ y) in c1 c2 c3.
+pose L := ones (y (inord (champ y))).2; have Ln : (L <= n)%N := ones_le _.
+pose k := ((n - L) * draws + champ y)%N.
+have kd : (k %/ draws = n - L)%N by rewrite divnMDl // divn_small ?addn0.
+have km : (k %% draws = champ y)%N by rewrite modnMDl modn_small.
+have kK : (k < events)%N by rewrite -ltn_divLR // kd ltnS leq_subr.
+have sk : slot k = inord (champ y) by rewrite /slot km.
+have before_k i : (i < k)%N -> (y (slot i)).2 \notin BB i.
+  move=> ik; rewrite inE -ltnNge -level_of /lo.
+  have si : (i %% draws < draws)%N by rewrite ltn_mod.
+  have id : (i %/ draws <= n - L)%N by rewrite -kd leq_div2r // ltnW.
+  move: id; rewrite leq_eqVlt => /orP [/eqP id|id].
+    rewrite id subKn // /L -level_of; apply: c3.
+    by move: ik; rewrite {1}(divn_eq i draws) id /k ltn_add2l.
+  apply: leq_ltn_trans (c2 _ si) _; rewrite level_of -/L ltn_subRL.
+  by move: id; rewrite ltn_subRL addnC.
+have occ : occurs slot BB y k.
+  rewrite /occurs inE sk -/L /lo kd subKn // leqnn; apply/forallP => i; exact: before_k.
+rewrite /pay (bigD1 (Ordinal kK)) //= occ sk big1 ?addr0 // => i ik.
+case: ifP => // /andP [Bi /forallP H].
+have [lt|gt|E] := ltngtP i k; first by rewrite (negbTE (before_k i lt)) in Bi.
+  by have /andP [Bk _] := occ; have := H (Ordinal gt); rewrite /= Bk.
+by case/eqP: ik; apply: val_inj.
 Qed.
 
-Definition evs := own [::] (levels n m).
-Definition ev := nth ((0, 0), 0)%N evs.
-Definition slot k : 'I_draws.+1 := inord (draw order (ev k).1.1).
-Definition lo k := (ev k).1.2.
-Definition worth k : R := prize (ev k).2.
-Definition rew k (x : shown n T X) : R := worth k * rho (x.2 t).
-
-Lemma mine_ev k : (k < size evs)%N -> mine (ev k).1.1.
-Proof.
-move=> kK; have : (ev k).1 \in [seq e.1 | e <- evs] by apply: map_f; apply: mem_nth.
-by rewrite own_events mem_filter => /andP [].
-Qed.
-
-Definition front_paid (y : slots_of_me) : R :=
-  front_pay (fun q => rho ((y (inord (draw order q))).2.2 t)) 0 (ranking n draws order (coins order 0 me others y) t).
-
-Lemma front_scan (y : slots_of_me) : front_paid y = pay (size evs) slot (@counts.B n T X lo) rew y.
-Proof.
-set co := coins order 0 me others y.
-pose rr q := rho ((y (inord (draw order q))).2.2 t).
-have := @own_pays co rr [::] (levels n m) (fun q mq => cnt_other others y mq) isT => E.
-rewrite /front_paid /ranking E (first_pay_sum (false, 0)) size_map; apply: eq_bigr => k _.
-have evk (i : nat) : (i < size evs)%N ->
-    nth (false, 0) [seq ((e.1.2 <= cnt n co e.1.1)%N, prize e.2 * rr e.1.1) | e <- evs] i
-    = (((y (slot i)).2 \in @counts.B n T X lo i), rew i (y (slot i)).2).
-  by move=> iK; rewrite (nth_map ((0, 0), 0)%N) // inE -(cnt_mine others y (mine_ev iK)).
-rewrite evk //= /occurs; congr (if _ && _ then _ else _); apply: eq_forallb => i.
-by rewrite evk // (ltn_trans (ltn_ord i)).
-Qed.
-
-Lemma finished_le : (m <= tests)%N. Proof. exact: geq_minr. Qed.
-
-Definition own_draws_done := (m %/ N + (index me order < m %% N))%N.
-Lemma slots_in_turn : [seq draw order e.1.1 | e <- evs] = flatten (nseq n.+1 (iota 0 own_draws_done)).
-Proof.
-rewrite (map_comp (fun e => draw order e.1) fst) own_events /levels.
-rewrite -{2}(size_iota 0 n.+1); elim: (iota 0 n.+1) => [//|e s IH] /=.
-rewrite filter_cat map_cat IH; congr (_ ++ _).
-rewrite filter_map -map_comp -(my_draws 0 order_uniq me_in finished_le).
-by apply: eq_map.
-Qed.
-
-Lemma slotE k : (k < size evs)%N -> slot k = nth 0%N (flatten (nseq n.+1 (iota 0 own_draws_done))) k :> nat.
-Proof.
-move=> kK; rewrite -slots_in_turn (nth_map ((0, 0), 0)%N) // /slot inordK // ltnS.
-have : (ev k).1 \in [seq e.1 | e <- evs] by apply: map_f; apply: mem_nth.
-rewrite own_events mem_filter => /andP [_ /flattenP [r /mapP [e _ ->] /mapP [q]]].
-rewrite mem_iota add0n => /andP [_ qm] -> /=; apply: ltnW; rewrite /draw ltn_divLR ?(N_gt0 me_in) //.
-by rewrite mulnC; apply: leq_trans qm finished_le.
-Qed.
-
-Lemma slots_turn i j k : (i < j < k)%N -> (k < size evs)%N -> slot i = slot j ->
+Lemma slots_turn i j k : (i < j < k)%N -> (k < events)%N -> slot i = slot j ->
   exists2 e : nat, (i <= e < k)%N & slot e = slot k.
 Proof.
-case/andP=> ij jk kK; have jK := ltn_trans jk kK; have iK := ltn_trans ij jK.
-have size_evs : size evs = (n.+1 * own_draws_done)%N.
-  by rewrite -(size_map (fun e => draw order e.1.1)) slots_in_turn size_turns.
-move=> /(congr1 val); rewrite /= !slotE // !nth_turns -?size_evs // => H.
-have d0 : (0 < own_draws_done)%N by move: kK; rewrite size_evs; case: own_draws_done => //; rewrite muln0.
-have id : (i + own_draws_done <= j)%N.
-  have : (i = j %[mod own_draws_done])%N by []; move/eqP; rewrite eq_sym eqn_mod_dvd ?(ltnW ij) // => /dvdn_leq.
-  by rewrite subn_gt0 ij leq_subRL ?(ltnW ij) //; apply.
-have dk : (own_draws_done <= k)%N by apply: leq_trans (ltnW jk); apply: leq_trans id; apply: leq_addl.
-have ek : (k - own_draws_done < k)%N by rewrite ltn_subrL d0 (leq_trans d0).
-exists (k - own_draws_done)%N.
-  by rewrite ek leq_subRL // [(own_draws_done + i)%N]addnC (leq_trans id (ltnW jk)).
-apply: val_inj; rewrite /= !slotE ?(ltn_trans ek) // !nth_turns -?size_evs ?(ltn_trans ek) //.
-by rewrite -[in RHS](subnKC dk) modnDl.
+case/andP=> ij jk kK /(congr1 val); rewrite /= !slotE => H.
+have id : (i + draws <= j)%N.
+  have : (i == j %[mod draws])%N by rewrite H.
+  by rewrite eq_sym eqn_mod_dvd ?(ltnW ij) // => /dvdn_leq; rewrite subn_gt0 ij leq_subRL ?(ltnW ij) //; apply.
+have dk : (draws <= k)%N by apply: leq_trans (ltnW jk); apply: leq_trans id; apply: leq_addl.
+exists (k - draws)%N; last by apply: val_inj; rewrite /= !slotE -[in RHS](subnKC dk) modnDl.
+by rewrite ltn_subrL (leq_trans _ dk) // andbT leq_subRL // addnC (leq_trans id (ltnW jk)).
 Qed.
 
-Lemma levels_fall (p : nat) : pairwise (fun e f => f.2 <= e.2)%N (levels n p).
+Lemma exact_level k x : (k < events)%N -> x \in D slot BB k -> ones x = lo k.
 Proof.
-have -> : levels n p = flatten [seq row p (n - e) | e <- iota 0 n.+1] by [].
-elim: n.+1 0%N => [//|M IH] k; rewrite [iota _ _]/= [flatten _]/= pairwise_cat row_falls IH !andbT.
-apply/allrelP => e f /row_level -> /flattenP [r /mapP [k']]; rewrite mem_iota => /andP [kk _] -> /row_level ->.
-by apply: leq_sub2l; apply: ltnW.
+move=> kK; rewrite levels.D_count => /andP [lk /forallP H]; apply/eqP; rewrite eqn_leq lk andbT.
+have [dk|kd] := leqP draws k; last by rewrite /lo divn_small // subn0 ones_le.
+have ek : (k - draws < k)%N by rewrite ltn_subrL (leq_trans _ dk).
+have := H (Ordinal ek); rewrite /= -val_eqE /= !slotE -[in X in _ == X](subnKC dk) modnDl eqxx /= -ltnNge.
+have kn : (k %/ draws <= n)%N by rewrite -ltnS ltn_divLR.
+have k1 : (0 < k %/ draws)%N by rewrite divn_gt0.
+have -> : lo (k - draws) = (lo k).+1; last by rewrite ltnS.
+rewrite /lo -{1}(mul1n draws) divnBMl // subnBA // addn1 subSn //.
 Qed.
 
-Lemma lo_down i k : (i <= k < size evs)%N -> (lo k <= lo i)%N.
+Section Rates.
+Variable v : 'I_l -> R.
+Hypothesis v01 : forall a, 0 <= v a <= 1.
+Definition P a (x : record) := record_chance (v a) x.
+
+Lemma record_split a (A : pred nat) (f h : tosses T -> R) :
+  \sum_(x : record | A (ones x)) P a x * (f x.1.2 * h x.2) =
+  (\sum_(b : tosses n | A (counted in_test b)) coins_chance (test_chance (v a)) b) *
+  (\sum_b coins_chance (later_chance (v a)) b * f b) * (\sum_b coins_chance (fun=> v a) b * h b).
 Proof.
-case/andP; rewrite leq_eqVlt => /orP [/eqP -> //|ik kK].
-have : pairwise (fun e f : nat * nat * nat => f.1.2 <= e.1.2)%N evs.
-  rewrite -(pairwise_map fst (fun e f => f.2 <= e.2)%N) own_events.
-  exact: subseq_pairwise (filter_subseq _ _) (levels_fall m).
-move=> /(pairwiseP ((0, 0), 0)%N) H; by have := H i k; rewrite !inE => /(_ (ltn_trans ik kK) kK ik).
+rewrite big_distrlr /= pair_big /= big_distrlr /= pair_big /=.
+apply: eq_big => [[[b c] d]|[[b c] d] _] /=; first by rewrite !andbT.
+by rewrite /P /record_chance /=; ring.
 Qed.
 
-Lemma worth_down i k : (i <= k < size evs)%N -> worth k <= worth i.
+Lemma law_ones a (A : pred nat) : law_of P ones a A =
+  \sum_(y < n.+1 | A y) mix (only in_test (test_chance (v a))) n y.
 Proof.
-case/andP; rewrite leq_eqVlt => /orP [/eqP -> //|ik kK].
-have /andP [/(pairwiseP ((0, 0), 0)%N) H _] := own_rises [::] (levels n m).
-by apply: prize_falls; have := H i k; rewrite !inE => /(_ (ltn_trans ik kK) kK ik).
+transitivity (\sum_(x : record | A (ones x)) P a x * (1 * 1)).
+  by apply: eq_bigr => x _; rewrite !mulr1.
+rewrite (record_split a A (fun=> 1) (fun=> 1)).
+have one (q : nat -> R) : \sum_(b : tosses T) coins_chance q b * 1 = 1.
+  by rewrite -[RHS](coins1 T q); apply: eq_bigr => b _; rewrite mulr1.
+rewrite !one !mulr1.
+have E := mix_mean n in_test (test_chance (v a)) (fun y => (A y)%:R); rewrite /expect in E.
+rewrite big_mkcond [RHS]big_mkcond /=.
+transitivity (\sum_(x : tosses n) coins_chance (test_chance (v a)) x * (A (counted in_test x))%:R).
+  by apply: eq_bigr => x _; case: (A _); rewrite ?mulr1 ?mulr0.
+by rewrite E; apply: eq_bigr => y _; case: (A _); rewrite ?mulr1 ?mulr0.
 Qed.
 
-Variable law : 'I_l -> X -> R.
-Hypothesis laws : forall a, is_law (law a).
-Notation BB := (@counts.B n T X lo).
-Notation P := (@counts.P R l' n T X lab law).
-
-Lemma front_fair k a : (k < size evs)%N ->
-  \sum_(x in D slot BB k) P a x * rew k x = p P slot BB k a * (worth k * mean rho (law a)).
+Lemma P0 a x : 0 <= P a x.
+Proof. by rewrite !mulr_ge0 // coins_ge0 //; [apply: test01|apply: later01]. Qed.
+Lemma P1 a : \sum_x P a x = 1.
 Proof.
-move=> kK; under eq_bigr => x _ do rewrite /rew mulrCA.
-rewrite -mulr_sumr mulrCA; congr (_ * _).
-have DE (f : shown n T X -> R) : \sum_(x in D slot BB k) f x = \sum_(x : shown n T X | Dn slot lo k (ones x)) f x.
-  by apply: eq_bigl => x; rewrite D_count.
-by rewrite /p /pr !DE /= (slot_law_split n lab (law1 laws a) _ (fun h => rho (h t))) (marginal _ _ (law1 laws a)).
+transitivity (law_of P ones a xpredT); first by [].
+have := record_split a xpredT (fun=> 1) (fun=> 1).
+have one k (q : nat -> R) : \sum_(b : tosses k) coins_chance q b * 1 = 1.
+  by rewrite -[RHS](coins1 k q); apply: eq_bigr => b _; rewrite mulr1.
+rewrite !one !mulr1 coins1 => <-; apply: eq_bigr => x _; by rewrite !mulr1.
 Qed.
 
-Lemma lab_mean a : mean lab (law a) = attention (filled order places).-1 * mean rho (law a).
-Proof. by rewrite /mean mulr_sumr; apply: eq_bigr => x _; rewrite mulrCA. Qed.
+Lemma only_up m (q q' : nat -> R) : (forall i, q i <= q' i) -> forall i, only m q i <= only m q' i.
+Proof. by move=> qq i; rewrite /only; case: ifP. Qed.
+Lemma test_up a b : v a <= v b -> forall i, test_chance (v a) i <= test_chance (v b) i.
+Proof. by move=> ab i; rewrite ler_wpmul2l ?attention0. Qed.
+Lemma later_up a b : v a <= v b -> forall i, later_chance (v a) i <= later_chance (v b) i.
+Proof. by move=> ab i; rewrite ler_wpmul2l //; case: ifP => _; apply: attention0. Qed.
 
-Definition front_value := value (size evs) lab law slot lo rew.
-Lemma front_value_scan w : (forall a, 0 <= w a) -> \sum_a w a = 1 ->
-  (\sum_(g : 'S_l) front_value (moved w g)) / (l`!)%:R <= front_value (@unif R l').
+Lemma ordered a b (A A' : pred nat) : v a <= v b -> above A A' ->
+  law_of P ones a A * law_of P ones b A' <= law_of P ones b A * law_of P ones a A'.
 Proof.
-apply: (levels_scan lab01 (law0 laws) (law1 laws) front_fair).
-- by move=> a b; rewrite /v !lab_mean ler_pmul2l.
-- by move=> a; have /andP [] := mean01 rewards (law0 laws a) (law1 laws a).
-- by move=> k _; apply: prize_ge0.
-- exact: worth_down.
-- exact: lo_down.
-- exact: slots_turn.
+move=> ab; rewrite !law_ones; apply: crossing => x y.
+by apply: mix_ratio; [apply/only01/test01|apply/only01/test01|apply/only_up/test_up].
 Qed.
-End Front.
 
-(* ---------- tests and turns are neutral ---------- *)
-Lemma neutral (f : (X -> R) -> R) law c : (exists a, c a != 0%N) ->
-  average (fun law : 'I_l -> X -> R => \sum_a weight R c a * f (law a)) law =
-  average (fun law => \sum_a weight R (@once l') a * f (law a)) law.
+Definition u k a := v a * expect (only (in_score t) (later_chance (v a))) T (fun z => seen (lo k + z)).
+
+Lemma seen_mono z z' : (z <= z')%N -> seen z <= seen z'.
 Proof.
-have E c' : (exists a, c' a != 0%N) ->
-    average (fun law : 'I_l -> X -> R => \sum_a weight R c' a * f (law a)) law =
-    (\sum_(g : 'S_l) f (law (g ord0))) / (l`!)%:R.
-  move=> c0; rewrite /average; congr (_ / _); rewrite exchange_big /=.
-  rewrite -[RHS]mul1r -(weight1 R c0) mulr_suml; apply: eq_bigr => a _; rewrite -mulr_sumr; congr (_ * _).
-  rewrite (reindex_inj (mulgI (tperm a ord0))) /=; apply: eq_bigr => g _.
-  by rewrite permM tpermL.
-by move=> c0; rewrite (E c c0) (E _ (once0 l')).
+move=> /subnKC <-; elim: (z' - z)%N => [|d IH]; first by rewrite addn0.
+by rewrite addnS; apply: le_trans IH (seen_up _).
 Qed.
 
-Definition turn_share (t : nat) : R :=
-  let left := [seq i <- turns | i \notin done t] in
-  let k := front n draws order places t in
-  share_of (minn k (size (done t))) (take (k - minn k (size (done t))) (rot (t %% size left)%N left)).
-Definition test_paid (y : slots_of_me) (t : nat) : R :=
-  if tests_on n draws order t && (tester (t %/ n)%N == me) then
-    (if insub (t %% n)%N is Some i then lab ((y (inord (draw order (t %/ n)%N))).2.1 i).1 else 0) else 0.
-
-Lemma page_paidE y z (t : 'I_T) : page_paid y z t = front_paid t y + turn_share t * rho (z t).2 + test_paid y t.
+Lemma fair k a : (k < events)%N -> \sum_(x in D slot BB k) P a x * rew k x = p P slot BB k a * u k a.
 Proof.
-rewrite /page_paid /page_of page_split /= !sum_places_cat turns_pay size_map size_take_min size_ranking add0n addrA.
-rewrite -[X in take X _]subn0 best_pay -/(front_paid t y) -/(turn_share t); congr (_ + _ + _).
-by rewrite /test_paid; case: (tests_on _ _ _ _) => //=; rewrite addr0.
+move=> kK; have DE (f : record -> R) : \sum_(x in D slot BB k) f x = \sum_(x : record | Dn slot lo k (ones x)) f x.
+  by apply: eq_bigl => x; rewrite levels.D_count.
+transitivity (\sum_(x in D slot BB k) P a x * (seen (lo k + points t x) * (x.2 t)%:R)).
+  by apply: eq_bigr => x /(exact_level kK) E; rewrite /rew E.
+rewrite DE (record_split a _ (fun b => seen (lo k + counted (in_score t) b)) (fun b => (b t)%:R)).
+have := record_split a (Dn slot lo k) (fun=> 1) (fun=> 1).
+have one (q : nat -> R) : \sum_(b : tosses T) coins_chance q b * 1 = 1.
+  by rewrite -[RHS](coins1 T q); apply: eq_bigr => b _; rewrite mulr1.
+rewrite !one !mulr1 => E; rewrite /p /pr DE; under [X in _ = X * _]eq_bigr => x _ do rewrite -[P a x]mulr1.
+rewrite E -mulrA; congr (_ * _).
+rewrite (mix_mean T (in_score t) (later_chance (v a)) (fun z => seen (lo k + z))) /u mulrC; congr (_ * _).
+rewrite (marginal (fun b : bool => b%:R) t (_ : \sum_b bern (v a) b = 1)); last by rewrite big_bool /bern /=; ring.
+by rewrite big_bool /bern /=; ring.
 Qed.
 
-Section Pay.
-Variable law : 'I_l -> X -> R.
-Hypothesis laws : forall a, is_law (law a).
-Variable c : 'I_l -> nat.
-Hypothesis c0 : exists a, c a != 0%N.
-
-Lemma turn_law1 : \sum_(e : 'I_l * X) weight R c e.1 * law e.1 e.2 = 1.
+Lemma expect_ge0 k a : 0 <= expect (only (in_score t) (later_chance (v a))) T (fun z => seen (lo k + z)).
+Proof. by apply: sumr_ge0 => z _; rewrite mulr_ge0 ?seen_ge0 // mix_ge0 //; apply/only01/later01. Qed.
+Lemma u_up k a b : (k < events)%N -> v a <= v b -> u k a <= u k b.
 Proof.
-rewrite -(pair_bigA _ (fun a x => weight R c a * law a x)) /= -[RHS](weight1 R c0); apply: eq_bigr => a _.
-by rewrite -mulr_sumr (law1 laws a) mulr1.
+move=> _ ab; apply: ler_pmul => //; rewrite ?expect_ge0 //; first by have /andP [] := v01 a.
+apply: expect_up; [apply/only01/later01|apply/only01/later01|apply/only_up/later_up|] => // z.
+by rewrite addnS seen_up.
+Qed.
+Lemma u_ge0 k a : (k < events)%N -> 0 <= u k a.
+Proof. by move=> _; rewrite mulr_ge0 ?expect_ge0 //; have /andP [] := v01 a. Qed.
+Lemma u_down i k a : (i <= k < events)%N -> u k a <= u i a.
+Proof.
+move=> ik; apply: ler_wpmul2l; first by have /andP [] := v01 a.
+by apply: expect_mono => [|z]; [apply/only01/later01|rewrite seen_mono // leq_add2r lo_down].
 Qed.
 
-Lemma turn_mean (t : 'I_T) : \sum_(z : turns_of_me) (\prod_t (weight R c (z t).1 * law (z t).1 (z t).2)) * rho (z t).2 =
-  \sum_a weight R c a * mean rho (law a).
-Proof.
-rewrite (marginal (fun e : 'I_l * X => rho e.2) t turn_law1).
-rewrite -(pair_bigA _ (fun a x => weight R c a * law a x * rho x)) /=; apply: eq_bigr => a _.
-by rewrite /mean mulr_sumr; apply: eq_bigr => x _; rewrite mulrA.
-Qed.
-
-Lemma slot_marginal (j : 'I_draws.+1) (f : shown n T X -> R) :
-  \sum_(y : slots_of_me) chance_of lab law c y * f (y j).2 =
-  \sum_a weight R c a * \sum_x slot_law lab (law a) x * f x.
-Proof.
-have q1 : \sum_(e : 'I_l * shown n T X) weight R c e.1 * slot_law lab (law e.1) e.2 = 1.
-  rewrite -(pair_bigA _ (fun a x => weight R c a * slot_law lab (law a) x)) /= -[RHS](weight1 R c0).
-  by apply: eq_bigr => a _; rewrite -mulr_sumr (slot_law1 n T lab (law1 laws a)) mulr1.
-rewrite (marginal (fun e : 'I_l * shown n T X => f e.2) j q1).
-rewrite -(pair_bigA _ (fun a x => weight R c a * slot_law lab (law a) x * f x)) /=; apply: eq_bigr => a _.
-by rewrite mulr_sumr; apply: eq_bigr => x _; rewrite mulrA.
-Qed.
-
-Definition test_share (t : nat) : R := (tests_on n draws order t && (tester (t %/ n)%N == me))%:R.
-Lemma test_mean_pay (t : nat) : \sum_(y : slots_of_me) chance_of lab law c y * test_paid y t =
-  test_share t * \sum_a weight R c a * mean lab (law a).
-Proof.
-rewrite /test_share /test_paid; case: (_ && _); last by rewrite mul0r big1 // => y _; rewrite mulr0.
-have nt : (t %% n < n)%N by rewrite ltn_mod.
-rewrite insubT mul1r (slot_marginal _ (fun x => lab (x.1 (Ordinal nt)).1)); apply: eq_bigr => a _.
-by rewrite (test_mean T lab (law1 laws a)).
-Qed.
-
-Lemma page_payE (t : 'I_T) : page_pay law c t =
-  (\sum_(y : slots_of_me) chance_of lab law c y * front_paid t y) +
-  turn_share t * (\sum_a weight R c a * mean rho (law a)) + test_share t * \sum_a weight R c a * mean lab (law a).
-Proof.
-rewrite /page_pay /slate_chance.
-pose cz (z : turns_of_me) := \prod_t (weight R c (z t).1 * law (z t).1 (z t).2).
-have cz1 : \sum_z cz z = 1 by rewrite (product1 T turn_law1).
-transitivity (\sum_y chance_of lab law c y * (front_paid t y + turn_share t *
-    (\sum_a weight R c a * mean rho (law a)) + test_paid y t)).
-  apply: eq_bigr => y _; under eq_bigr => z _ do rewrite -/(cz z) page_paidE -mulrA.
-  rewrite -mulr_sumr; congr (_ * _); rewrite -(turn_mean t) -/(cz _).
-  under eq_bigr => z _ do rewrite !mulrDr mulrCA.
-  by rewrite !big_split /= -!mulr_suml cz1 !mul1r -mulr_sumr.
-under eq_bigr => y _ do rewrite !mulrDr.
-by rewrite !big_split /= test_mean_pay -mulr_suml chance1 // mul1r.
-Qed.
-End Pay.
+Definition page_value := levels.value events P ones slot lo rew.
+Lemma page_value_scan w : (forall a, 0 <= w a) -> \sum_a w a = 1 ->
+  (\sum_(g : 'S_l) page_value (moved w g)) / (l`!)%:R <= page_value (@unif R l').
+Proof. exact: (levels.levels_scan P0 P1 ordered fair u_up u_ge0 u_down lo_down slots_turn). Qed.
+End Rates.
+End Later.
 
 (* ---------- the theorem ---------- *)
-Variable law : 'I_l -> X -> R.
-Hypothesis laws : forall a, is_law (law a).
+Variable v : 'I_l -> R.
+Hypothesis v01 : forall a, 0 <= v a <= 1.
 Variable c : 'I_l -> nat.
 Hypothesis c0 : exists a, c a != 0%N.
 
-Lemma front_proof (t : 'I_T) :
-  average (fun law => \sum_(y : slots_of_me) chance_of lab law c y * front_paid t y) law <=
-  average (fun law => \sum_(y : slots_of_me) chance_of lab law (@once l') y * front_paid t y) law.
+Lemma later_proof (t : 'I_T) : (tests_end <= t)%N ->
+  mean_over_names (fun v => page_pay v c t) v <= mean_over_names (fun v => page_pay v (@once l') t) v.
 Proof.
-have E (g : 'S_l) c' : \sum_(y : slots_of_me) chance_of lab (fun a => law (g a)) c' y * front_paid t y =
-    front_value t law (moved (weight R c') (g^-1)%g).
-  transitivity (front_value t (fun a => law (g a)) (weight R c')); last exact: F_rename.
-  by apply: eq_bigr => y _; rewrite front_scan.
-rewrite /average; under eq_bigr => g _ do rewrite E.
+move=> later_page.
+have E (g : 'S_l) c' : page_pay (fun a => v (g a)) c' t = page_value t v (moved (weight R c') (g^-1)%g).
+  transitivity (page_value t (fun a => v (g a)) (weight R c')); last exact: F_rename.
+  by apply: eq_bigr => y _; rewrite scan_pay.
+rewrite /mean_over_names; under eq_bigr => g _ do rewrite E.
 under [X in _ <= X / _]eq_bigr => g _ do rewrite E.
 rewrite (reindex_inj invg_inj) /=; under eq_bigr => g _ do rewrite invgK.
-rewrite [X in _ <= X / _](eq_bigr (fun=> front_value t law (@unif R l'))).
+rewrite [X in _ <= X / _](eq_bigr (fun=> page_value t v (@unif R l'))).
   rewrite sumr_const card_Sn -[X in _ <= X / _]mulr_natr mulfK; last by rewrite pnatr_eq0 -lt0n fact_gt0.
-  by apply: front_value_scan => //; [exact: weight_ge0|exact: weight1].
+  by apply: page_value_scan => //; [exact: weight_ge0|exact: weight1].
 by move=> g _; apply: eq_F => a; rewrite /moved weight_once.
 Qed.
 
-(* Each page by itself, hence every horizon. *)
-Theorem clone_proof_page (t : 'I_T) :
-  average (fun law => page_pay law c t) law <= average (fun law => page_pay law (@once l') t) law.
+(* On pages of tests the places are given by the table, and an item is a uniform draw. *)
+Lemma test_pay (v' : 'I_l -> R) c' (t : 'I_T) : (exists a, c' a != 0%N) -> (t < tests_end)%N ->
+  page_pay v' c' t = (if in_test t then attention (rotated me t) else 0) * \sum_a weight R c' a * v' a.
 Proof.
-have E c' : (exists a, c' a != 0%N) -> average (fun law => page_pay law c' t) law =
-    average (fun law => \sum_(y : slots_of_me) chance_of lab law c' y * front_paid t y) law +
-    turn_share t * average (fun law => \sum_a weight R c' a * mean rho (law a)) law +
-    test_share t * average (fun law => \sum_a weight R c' a * mean lab (law a)) law.
-  move=> c0'; rewrite -!average_scale -!average_add /average; congr (_ / _); apply: eq_bigr => g _.
-  by rewrite page_payE // => a; apply: laws.
-rewrite (E c c0) (E _ (once0 l')) (neutral (mean rho) law c0) (neutral (mean lab) law c0) !ler_add2r.
-exact: front_proof.
+move=> c0' te.
+have q1 : \sum_(e : 'I_l * record) weight R c' e.1 * record_chance (v' e.1) e.2 = 1.
+  rewrite -(pair_bigA _ (fun a x => weight R c' a * record_chance (v' a) x)) /= -[RHS](weight1 R c0').
+  by apply: eq_bigr => a _; rewrite -mulr_sumr (P1 v' a) mulr1.
+have paid y : page_paid y t = (if in_test t then attention (rotated me t) else 0) *
+    ((y (inord (t %/ n))).2.2 t)%:R.
+  rewrite /page_paid /place /shown_draw te (leq_trans te (leq_addr _ _)) -/(in_test t).
+  by case: ifP; rewrite ?mul0r.
+rewrite /page_pay; under eq_bigr => y _ do rewrite paid mulrCA.
+rewrite -mulr_sumr; congr (_ * _).
+rewrite (marginal (fun e : 'I_l * record => (e.2.2 t)%:R) _ q1).
+rewrite -(pair_bigA _ (fun a x => weight R c' a * record_chance (v' a) x * (x.2 t)%:R)) /=; apply: eq_bigr => a _.
+under eq_bigr => x _ do rewrite -mulrA.
+rewrite -mulr_sumr; congr (_ * _).
+have := record_split v' a xpredT (fun=> 1) (fun b => (b t)%:R).
+rewrite coins1 mul1r; under [X in _ = X * _]eq_bigr => b _ do rewrite mulr1.
+rewrite coins1 mul1r (marginal (fun b : bool => b%:R) t (_ : \sum_b bern (v' a) b = 1)); last first.
+  by rewrite big_bool /bern /=; ring.
+rewrite big_bool /bern /= mulr1 mulr0 addr0 => E; rewrite -[RHS]E; by apply: eq_bigr => x _; rewrite mul1r.
 Qed.
 
-Theorem clone_proof_slates :
-  average (fun law => slates_pay law c) law <= average (fun law => slates_pay law (@once l')) law.
+Lemma neutral c' : (exists a, c' a != 0%N) ->
+  mean_over_names (fun v => \sum_a weight R c' a * v a) v = (\sum_(g : 'S_l) v (g ord0)) / (l`!)%:R.
 Proof.
-have E c' : average (fun law => slates_pay law c') law = \sum_t average (fun law => page_pay law c' t) law.
-  rewrite -average_sum /average; congr (_ / _); apply: eq_bigr => g _; rewrite /slates_pay /page_pay.
-  rewrite [RHS]exchange_big; apply: eq_bigr => y _; rewrite [RHS]exchange_big; apply: eq_bigr => z _.
-  exact: mulr_sumr.
-by rewrite !E; apply: ler_sum => t _; apply: clone_proof_page.
+move=> c0'; rewrite /mean_over_names; congr (_ / _); rewrite exchange_big /=.
+rewrite -[RHS]mul1r -(weight1 R c0') mulr_suml; apply: eq_bigr => a _; rewrite -mulr_sumr; congr (_ * _).
+rewrite (reindex_inj (mulgI (tperm a ord0))) /=; apply: eq_bigr => g _.
+by rewrite permM tpermL.
 Qed.
-End Slates.
+
+(* Each page by itself, hence every horizon. *)
+Theorem clone_proof_whole_page (t : 'I_T) :
+  mean_over_names (fun v => page_pay v c t) v <= mean_over_names (fun v => page_pay v (@once l') t) v.
+Proof.
+have [|te] := leqP tests_end t; first exact: later_proof.
+have E c' : (exists a, c' a != 0%N) -> mean_over_names (fun v => page_pay v c' t) v =
+    (if in_test t then attention (rotated me t) else 0) * mean_over_names (fun v => \sum_a weight R c' a * v a) v.
+  move=> c0'; rewrite /mean_over_names mulrA mulr_sumr; congr (_ / _); apply: eq_bigr => g _.
+  by rewrite test_pay.
+by rewrite !E ?neutral //; apply: once0.
+Qed.
+
+Theorem clone_proof_whole_pages :
+  mean_over_names (fun v => pages_pay v c) v <= mean_over_names (fun v => pages_pay v (@once l')) v.
+Proof.
+have E c' : mean_over_names (fun v => pages_pay v c') v = \sum_t mean_over_names (fun v => page_pay v c' t) v.
+  rewrite /mean_over_names -mulr_suml [in RHS]exchange_big /=; congr (_ / _); apply: eq_bigr => g _.
+  rewrite /pages_pay /page_pay [RHS]exchange_big /=; apply: eq_bigr => y _; exact: mulr_sumr.
+by rewrite !E; apply: ler_sum => t _; apply: clone_proof_whole_page.
+Qed.
+End WholePages.

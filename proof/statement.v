@@ -1,6 +1,6 @@
 (* What was proven, as Coq prints it, and the axioms that it rests on: asked once for all theorems, as that is slow. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts theorem corollaries weights segments slates flood.
+From Cloneproof Require Import serve scan counts theorem corollaries weights segments slates flood ceiling.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 Set Printing Width 120.
@@ -22,7 +22,8 @@ Definition proven := (
   @clone_proof_segments,
   @shared_draws,
   @own_draws,
-  @clone_proof_page,
-  @clone_proof_slates,
-  @flood).
+  @clone_proof_whole_page,
+  @clone_proof_whole_pages,
+  @flood,
+  @ceiling_of_knowledge).
 Print Assumptions proven.

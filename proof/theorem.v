@@ -1,6 +1,6 @@
 (* The theorem about the loop that runs: no copies and no withholding pay more than registering each original once. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts loop own.
+From Cloneproof Require Import serve scan levels counts loop own.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory Order.TTheory.
 Local Open Scope ring_scope.

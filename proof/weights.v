@@ -1,7 +1,7 @@
 (* A list with copies is a list with weights: whatever is made of its draws has the law that the distinct originals have
    with weights. No average over who is who, and no assumption about what the agent knows. *)
 From mathcomp Require Import all_ssreflect all_algebra fingroup perm.
-From Cloneproof Require Import serve scan counts theorem corollaries.
+From Cloneproof Require Import serve scan levels counts theorem corollaries.
 Set Implicit Arguments. Unset Strict Implicit. Unset Printing Implicit Defensive.
 Import GRing.Theory Num.Theory.
 Local Open Scope ring_scope.

@@ -1,9 +1,10 @@
 """The loop that the machine-checked theorem is about (proof/serve.v) serves as the online session does, case by case.
 
-The Coq definition is extracted to OCaml. It gets the words of the random streams and the rewards, and makes the order
-of the agents, what every draw holds, whose the fallback draw is and all coins of them; then it has to foretell whom a
-session of the same seed serves. In a session with segments it foretells each of them by itself, in whatever order users
-arrive. Faults planted in the loop, and in the session, are noticed. `CLONEPROOF_BRIDGE_CASES` says how many cases.
+The Coq definitions are extracted to OCaml, those of pages (proof/slate.v) too. The loop gets the words of the random
+streams and the rewards, and makes the order of the agents, what every draw holds, whose the fallback draw is and all
+coins of them; then it has to foretell whom a session of the same seed serves. In a session with segments it foretells
+each of them by itself, in whatever order users arrive. Faults planted in the loop, and in the session, are noticed.
+`CLONEPROOF_BRIDGE_CASES` says how many cases.
 """
 
 import os
@@ -18,7 +19,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof._randomness import substream, uniform, word
-from cloneproof.mechanisms.online import registration, segment, slots, state, streams
+from cloneproof.mechanisms.online import laboratory, registration, segment, slots, state, streams
+from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.levels import ONE
 from cloneproof.mechanisms.online.session import Session
 from cloneproof.mechanisms.online.slots import SlotLevel
@@ -37,6 +39,11 @@ BROKEN = {
     "a pass needs one more": ("serve.v", "if threshold <= k then", "if threshold < k then"),
     "all draws of an agent at once": ("serve.v", "nth 0 order (q %% size order)", "nth 0 order (q %/ draws)"),
     "the other fallback": ("serve.v", "if fresh then tests else b.1", "if fresh then b.1 else tests"),
+    "ties to the later draw": ("slate.v", "if f b < f s'", "if f b <= f s'"),
+    "a rotation by two": ("slate.v", "(index i order + t) %% agents", "(index i order + t.*2) %% agents"),
+    "a page too few": ("slate.v", "(iota tests_end (t - tests_end))", "(iota tests_end (t.-1 - tests_end))"),
+    "ties against the lot": ("slate.v", "(index j order < index i order)", "(index i order < index j order)"),
+    "everybody's clicks": ("slate.v", "(agents <= places) || (i == nth", "(agents <= places) || (0 <= nth"),
 }
 
 
@@ -56,7 +63,6 @@ class Case(NamedTuple):
     rewards: tuple[tuple[float, ...], ...]
     weights: dict[int, tuple[int, ...]]
     segment: int | None = None
-    places: int = 0  # of a page; 0 if it is no market with pages
 
     def line(self):
         """The case as the loop's program reads it: numbers, words by their place, rewards."""
@@ -70,12 +76,8 @@ class Case(NamedTuple):
         words.append(word(substream(levels, 0, streams.FALLBACK_STREAM), 0))
         words += [word(slots[i], slot) for i in agents for slot in range(self.draws + 1)]
         words += [word(substream(coins, i, 1 + draw), pull) for i in agents for draw in draws for pull in pulls]
-        if self.places:
-            turns = substream(0, self.seed, *place, streams.STATE_STREAM)
-            turns_of = [substream(turns, streams.NEUTRAL_STREAM, i) for i in agents]
-            words += [*turns_of, *(word(own, page) for own in turns_of for page in range(1, self.rounds + 1))]
         fresh = int(self.kind == "fresh")
-        numbers = [self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), self.places, *self.arms]
+        numbers = [0, self.pulls, self.draws, self.threshold, fresh, self.rounds, len(self.arms), *self.arms]
         numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
         return " ".join(map(str, numbers + words + [value.hex() for row in self.rewards for value in row]))
 
@@ -113,6 +115,52 @@ def served(cases, arrivals):
     return [" ".join(each) for each in shown]
 
 
+class PageCase(NamedTuple):
+    """A market with pages: tests of `views` views a place, the attention of each place, and who would be clicked."""
+
+    views: int
+    draws: int
+    ranks: int
+    attention: tuple[float, ...]
+    arms: tuple[int, ...]
+    seed: int
+    clicks: tuple[tuple[int, ...], ...]  # of each agent on each page
+    weights: dict[int, tuple[int, ...]]
+
+    def line(self):
+        """The case as the program reads it: numbers, words by their place, attention, clicks."""
+        agents, pages, places = range(len(self.arms)), len(self.clicks[0]), len(self.attention)
+        levels = substream(0, self.seed, streams.STATE_STREAM, streams.LEVELS_STREAM, 0)
+        slots = [substream(levels, i + 1, streams.SLOT_STREAM) for i in agents]
+        coins = [substream(levels, 0, streams.COIN_STREAM, i) for i in agents]
+        words = [word(substream(levels, 0, streams.ORDER_STREAM), i) for i in agents]
+        words += [word(slots[i], draw) for i in agents for draw in range(self.draws)]
+        words += [word(coins[i], page) for i in agents for page in range(pages)]
+        numbers = [places, self.views, self.draws, self.ranks, 0, pages, len(self.arms), *self.arms]
+        numbers += [weight for i in agents for weight in self.weights.get(i, (1,) * self.arms[i])]
+        clicks = [click for own in self.clicks for click in own]
+        return " ".join(map(str, [*numbers, *words, *(each.hex() for each in self.attention), *clicks]))
+
+
+def served_pages(case):
+    """Whom a session shows on each page, place by place."""
+    live = cp.session(
+        cp.mechanism("reservoir", rounds=case.views, draws=case.draws, rank_rounds=case.ranks),
+        dict(zip("abcd", case.arms, strict=False)),
+        len(case.clicks[0]),
+        seed=case.seed,
+        weights={"abcd"[i]: own for i, own in case.weights.items()},
+        positions=case.attention,
+    )
+    pages = []
+    for page in range(len(case.clicks[0])):
+        slate = live.decide_slate()
+        for each in slate:
+            live.reward(each.id, case.clicks["abcd".index(each.agent)][page])
+        pages.append(",".join(f"{'abcd'.index(each.agent)}:{each.arm}:{each.phase}" for each in slate))
+    return " ".join(pages)
+
+
 def random_case(draw, like=None):
     """A case, for the agents of another one if that is given; rewards are inside (0, 1), 0 or 1."""
     agents, pulls, draws = (
@@ -140,6 +188,17 @@ def random_segments(draw):
     parts = [first, *(random_case(draw, first) for _ in range(draw.randint(1, 3)))]
     arrivals = [number for number, part in enumerate(parts) for _ in range(part.rounds)]
     return [part._replace(segment=number) for number, part in enumerate(parts)], draw.sample(arrivals, len(arrivals))
+
+
+def random_pages(draw):
+    """A market with pages; agents differ in how often they are clicked, so that ranks change."""
+    case = random_case(draw)
+    agents, views, ranks = len(case.arms), draw.randint(1, 2), draw.randint(0, 2)
+    attention = sorted((draw.choice((1.0, 0.7, 0.5, 0.25, 0.1)) for _ in range(draw.randint(2, 5))), reverse=True)
+    pages = draw.randint(1, agents * (case.draws * views + ranks) + 12)
+    rates = [draw.choice((0.1, 0.5, 0.5, 0.9)) for _ in range(agents)]
+    clicks = tuple(tuple(int(draw.random() < rate) for _ in range(pages)) for rate in rates)
+    return PageCase(views, case.draws, ranks, tuple(attention), case.arms, case.seed, clicks, case.weights)
 
 
 def compiled(folder, broken=None):
@@ -212,9 +271,25 @@ def test_the_loop_foretells_each_segment(segmented, foretold_by_segment):
     assert foretold_by_segment == [shown for parts, arrivals in segmented for shown in served(parts, arrivals)]
 
 
+@pytest.fixture(scope="module")
+def paged(cases):
+    """Markets with pages, a quarter as many."""
+    draw = random.Random(42)
+    return [random_pages(draw) for _ in range(len(cases) // 4)]
+
+
+@pytest.fixture(scope="module")
+def foretold_pages(paged, program):
+    return answers(program, paged)
+
+
+def test_what_the_theorem_is_about_foretells_each_page(paged, foretold_pages):
+    assert foretold_pages == [served_pages(case) for case in paged]
+
+
 @pytest.mark.parametrize("name", BROKEN if CASES >= 1000 else list(BROKEN)[:1])
-def test_a_broken_loop_does_not(cases, foretold, tmp_path, name):
-    assert answers(compiled(tmp_path / "proof", BROKEN[name]), cases) != foretold
+def test_a_broken_loop_does_not(cases, paged, foretold, foretold_pages, tmp_path, name):
+    assert answers(compiled(tmp_path / "proof", BROKEN[name]), [*cases, *paged]) != [*foretold, *foretold_pages]
 
 
 def slots_without_replacement(rule, stream, pool):
@@ -325,3 +400,43 @@ def test_broken_segments_are_not_foretold(segmented, foretold_by_segment, monkey
     monkeypatch.setattr(*SEGMENT_FAULTS[name])
     found = [shown for parts, arrivals in segmented[:20] for shown in served(parts, arrivals)]
     assert foretold_by_segment[: len(found)] != found
+
+
+def champion_of_the_last_test(self, clock):
+    """Everybody goes on with its last draw after the tests."""
+    waits = original_close(self, clock)
+    for i in range(self.agents if self.resting else 0):
+        self._show_draw(i, self.blocks - 1, known=True)
+    return waits
+
+
+def ranks_that_wait(self, i):
+    """A score that rises moves nobody."""
+
+
+def all_clicks(stream, page, last, seen):
+    return True
+
+
+def nobody_in_turn(self, clock):
+    return [laboratory.Seat(i, True, "award") for i in self.ranking[: self.filled]]
+
+
+def rotation_that_stands(self, turn, counts):
+    return [laboratory.Seat(self.order[place], counts, "trial") for place in range(self.filled)]
+
+
+original_close = LaboratoryState._close_block
+PAGE_FAULTS = {
+    "the last draw is champion": (LaboratoryState, "_close_block", champion_of_the_last_test),
+    "ranks as they were": (LaboratoryState, "_climb", ranks_that_wait),
+    "clicks in better places count more": (laboratory, "counts_click", all_clicks),
+    "nobody is designated": (LaboratoryState, "_by_score", nobody_in_turn),
+    "no rotation": (LaboratoryState, "_rotation", rotation_that_stands),
+}
+
+
+@pytest.mark.parametrize("name", PAGE_FAULTS)
+def test_broken_pages_of_a_session_are_not_foretold(paged, foretold_pages, monkeypatch, name):
+    monkeypatch.setattr(*PAGE_FAULTS[name])
+    assert foretold_pages[:40] != [served_pages(case) for case in paged[:40]]
