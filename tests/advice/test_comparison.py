@@ -9,7 +9,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from cloneproof.advice import comparison
-from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE
+from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY
 from support import command
 from support.sizes import LONG
 
@@ -61,8 +61,9 @@ def test_rows_are_those_of_the_audit(rows, told):
 def test_a_mechanism_for_random_ends_is_not_compared_at_a_fixed_one(monkeypatch):
     monkeypatch.setattr(comparison, "compare_one", lambda market, name, *_: replace(ROW, name=name))
     fixed = cp.compare(CREATORS)
-    assert [row.name for row in fixed] == [name for name in CATALOGUE if name not in AT_RANDOM_ONLY]
-    assert len(cp.compare(CREATORS.with_horizon(4000, "at-random"))) == len(CATALOGUE)
+    assert [row.name for row in fixed] == [name for name in CATALOGUE if name not in (*AT_RANDOM_ONLY, *ON_PAGES_ONLY)]
+    assert len(cp.compare(CREATORS.with_horizon(4000, "at-random"))) == len(CATALOGUE) - len(ON_PAGES_ONLY)
+    assert "reservoir-streams" in [row.name for row in cp.compare(replace(CREATORS, positions=(1, 0.5)))]
 
 
 def test_times_are_of_the_clock_that_limits_them_and_tables_say_their_horizon():

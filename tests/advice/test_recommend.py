@@ -25,7 +25,14 @@ from cloneproof.advice.assumptions import (
 from cloneproof.advice.declared import declared_market, prior_between
 from cloneproof.advice.ranking import rank
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.advice.regret import SamplingBudget, computed_regret, expected_best, over_time, random_regret
+from cloneproof.advice.regret import (
+    SamplingBudget,
+    computed_regret,
+    expected_best,
+    over_time,
+    random_regret,
+    regret_of,
+)
 from cloneproof.advice.tuning import DECLARED, tuned_mechanisms
 from cloneproof.cli.advice import parsed_rates
 from cloneproof.engines.monte_carlo.job import Job
@@ -436,13 +443,13 @@ def test_late_rewards_are_said():
 
 @pytest.mark.parametrize("prior", [cp.Beta(3, 60), cp.Discrete([0.02, 0.08], [0.5, 0.5])])
 def test_the_cost_of_a_page_is_that_of_the_evaluation(prior):
-    """And not of a model that breaks ties at random, which is off by .4 of 148 here and says that its error is 0."""
+    """It is sampled, and its interval says how well it is known."""
     market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], 6000, positions=(1, 0.6, 0.4))
     made = cp.mechanism("reservoir", rounds=60, draws=6, choose="best")
-    told, evaluated = computed_regret(market, made), cp.evaluate(market, made).regret
-    assert abs(told.value - evaluated.value) <= told.error + evaluated.error
+    assert computed_regret(market, made) is None
+    told = regret_of(market, made, SamplingBudget(0.2))
     played = kernel_outcomes(Job(market, made, full_copies(market.agents, None), 9), 0, 4000).regret
-    assert abs(told.value - played.mean()) < told.error + 5 * played.std() / 4000**0.5
+    assert abs(told.value - played.mean()) < 2 * told.error + 5 * played.std() / 4000**0.5
 
 
 def test_what_visitors_see_is_what_the_session_shows():
@@ -482,15 +489,18 @@ def test_rates_are_a_prior_a_list_or_a_log(tmp_path):
     assert declared_market(3, 2, 1000, rates=cp.Beta(2, 60)).agents[0].priors == (cp.Beta(2, 60),) * 2
 
 
-def test_pages_of_several_places_have_the_reservoir_with_a_laboratory():
+def test_pages_of_several_places_have_the_reservoirs_on_pages():
     agents = [cp.Agent(name, 2, cp.Discrete([0.1, 0.4], [0.5, 0.5])) for name in ("ana", "bo", "cy")]
     market = cp.Market(agents, 20_000, positions=(1, 0.5))
-    advised = cp.recommend(market, search=cp.Search(seconds=1))
+    advised = cp.recommend(market, search=cp.Search(seconds=10))
     choice = advised.choice
-    assert (choice.name, choice.verdict, advised.fits) == ("reservoir", "clone-proof", True)
-    assert choice.regret.value == pytest.approx(cp.evaluate(market, choice.mechanism).regret.value)
-    assert choice.regret.value < 0.03 * 20_000 * 0.55
-    assert "2 of 3 providers" in choice.seen
+    assert {each.name for each in advised.ranked} == {"reservoir", "reservoir-streams"}
+    assert (choice.verdict, advised.fits) == ("clone-proof", True)
+    sampled = cp.evaluate(market, choice.mechanism, search=cp.Search(runs=1000, bounds="asymptotic")).regret
+    assert abs(choice.regret.value - sampled.value) < 2 * (choice.regret.error + sampled.error)
+    assert choice.regret.value < 0.02 * 20_000 * 0.55
+    assert all("2 of 3 providers" in each.seen for each in advised.ranked)
+    assert "-20 to +30 %" in next(each.seen for each in advised.ranked if each.name == "reservoir-streams")
     assert "second place" in str(advised)
     with pytest.raises(cp.errors.MarketError, match="positions"):
         cp.recommend(market, accounts="cheap")

@@ -39,7 +39,7 @@ def lost(market: cp.Market, made: cp.Mechanism) -> tuple[float, float]:
 )
 def test_drawn_worlds_lose_what_the_kernel_says(providers: int, numbers: PageNumbers) -> None:
     market = shop(providers, 30_000)
-    kind, length, size, ranked = numbers
+    kind, length, size, ranked, _ = numbers
     made = {
         "tests": lambda: cp.mechanism("reservoir", rounds=length, draws=size, rank_rounds=ranked),
         "freeze": lambda: cp.mechanism("reservoir-streams", rotations=length, blocks=size),

@@ -14,7 +14,7 @@ from cloneproof.cli.output import print_json, print_sections
 from cloneproof.errors import CloneproofError, MechanismError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import load_market
-from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, mechanism
+from cloneproof.mechanisms.catalogue import CATALOGUE, ON_PAGES_ONLY, award_horizon, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
 
@@ -91,7 +91,7 @@ def _general(name: str) -> dict[str, Any]:
     example: dict[str, Any] = {
         key: 1 for key, p in inspect.signature(builder).parameters.items() if p.default is p.empty
     }
-    instance = mechanism(name, **example)
+    instance = mechanism(name, **example | ({"pages": 1} if name in ON_PAGES_ONLY else {}))
     return {
         "mechanism": name,
         "what it does": (inspect.getdoc(builder) or "").partition("\n")[0],

@@ -39,12 +39,14 @@ class PageNumbers(NamedTuple):
     kind    "tests": `size` draws of `length` views a place, and `rank_rounds` more of champions
             "freeze": `size` blocks of `length` rotations
             "run": blocks of `length` pages
+    scores  whether clicks after the laboratory count towards ranks: "clicks", or "tests" if not
     """
 
     kind: str
     length: int
     size: int = 1
     rank_rounds: int = 0
+    scores: str = "clicks"
 
     def pages(self, agents: int) -> int:
         """Return the pages of the laboratory."""
@@ -58,7 +60,7 @@ class PageMarket:
     >>> prior = [(0.02, 0.5), (0.06, 0.5)]
     >>> market = PageMarket([[prior, prior]] * 3, 20_000, (1.0, 0.5))
     >>> [round(market.lost(PageNumbers("tests", views, 4))[0], 2) for views in (10, 80, 500)]
-    [0.12, 0.06, 0.19]
+    [0.1, 0.07, 0.12]
     """
 
     agents: Sequence[Sequence[ValueWeights]]
@@ -130,7 +132,7 @@ class PageMarket:
 
     def _in_laboratory(self, worlds: int, numbers: PageNumbers) -> FloatArray:
         """Return what is earned in each world with a laboratory and what comes after it."""
-        kind, length, size, ranked = numbers
+        kind, length, size, ranked, scores = numbers
         law, seen = ClickLaws(self.values, np.repeat(self.filled, length)), float(self.filled.sum())
         held, views = self._drawn(worlds, 0), np.zeros(worlds)
         if kind == "tests":
@@ -153,21 +155,25 @@ class PageMarket:
                 streams.step()
             held, score = streams.held, streams.balance
         rest = max(0, self.horizon - numbers.pages(len(self.agents)))
-        earned: FloatArray = views * seen + self._after(held, score, rest)
+        earned: FloatArray = views * seen + self._after(held, score, rest, scores == "clicks")
         return earned
 
-    def _after(self, held: IntArray, score: IntArray, rest: int) -> FloatArray:
-        """Return what is earned in each world on `rest` pages after the laboratory."""
+    def _after(self, held: IntArray, score: IntArray, rest: int, counted: bool) -> FloatArray:
+        """Return what is earned in each world on `rest` pages after the laboratory, whose clicks count or not."""
         agents, worlds = len(self.agents), len(held)
         rates, earned = self.values[held], np.zeros(worlds)
         chance, lots = self.filled[-1] * rates, 0.5 * _uniform(-1, held.shape)
         normal = scipy.special.ndtri(_uniform(-2, held.shape))
+        counted = counted and (len(self.filled) > 1 or self.everybody)
+        if not counted:
+            ranked = np.take_along_axis(rates, np.argsort(-(score + lots), axis=1), axis=1)
+            return np.asarray(rest * (ranked[:, : len(self.filled)] @ self.filled))
         edges = rest * (np.arange(TIMES + 1) / TIMES) ** 2
         for start, end in pairwise(edges.tolist()):
             turns = (start + end) / 2 / (1 if self.everybody else agents)
             spread = np.sqrt(turns * chance * (1 - chance))
             count = turns * chance + spread * normal + (1 - 2 * chance) * (normal**2 - 1) / 6
-            total = score + np.maximum(0.0, np.round(count)) * (len(self.filled) > 1) + lots
+            total = score + np.maximum(0.0, np.round(count)) + lots
             ranked = np.take_along_axis(rates, np.argsort(-total, axis=1), axis=1)
             earned += (end - start) * self._page(ranked)
         return earned
@@ -176,7 +182,7 @@ class PageMarket:
         """Return what a page is worth by rates in order of rank: the last place goes to a designated agent."""
         places, agents = self.filled, len(self.agents)
         worth = ranked[:, : len(places)] @ places
-        if not self.everybody and len(places) > 1:
+        if not self.everybody:
             last = len(places) - 1
             behind = ranked[:, last:].sum(axis=1) - (agents - last) * ranked[:, last]
             worth = worth + places[-1] * behind / agents

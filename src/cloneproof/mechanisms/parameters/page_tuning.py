@@ -88,7 +88,7 @@ class _PagePoints:
 
     def near(self, point: PageNumbers, step: float) -> Sequence[PageNumbers]:
         """Return the numbers a step away, one or two of them longer or shorter."""
-        _, length, size, ranked = point
+        _, length, size, ranked, scores = point
         up, down = 1 + step, 1 / (1 + step)
         if self.kind == "run":
             return [self._point(max(length + 1, length * up)), self._point(min(length - 1, length * down))]
@@ -102,7 +102,8 @@ class _PagePoints:
         ]
         if self.kind == "tests":
             found += [self._point(length, size, max(length, ranked * up)), self._point(length, size, ranked * down - 1)]
-        return found
+        other = "tests" if scores == "clicks" else "clicks"
+        return [each._replace(scores=scores) for each in found] + [point._replace(scores=other)]
 
     def _point(self, length: float, size: float = 1, ranked: float = 0) -> PageNumbers:
         """Return whole numbers near these that fit; the bar stays within its limits."""

@@ -213,10 +213,11 @@ def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
     if kind == "streams" and (given.keys() & {"rotations", "blocks"} or given.get("scores") == "tests"):
         kind = "freeze"
     tuned = tune_pages(page_market(market), kind)
-    found, length, size, ranked = tuned.numbers
+    found, length, size, ranked, scores = tuned.numbers
     numbers: dict[str, Any] = {"pages": length} if found == "run" else {"rotations": length, "blocks": size}
     if found == "tests":
         numbers = {"rounds": length, "draws": size, "rank_rounds": ranked, "choose": "best"}
+    numbers |= {"scores": scores} if scores == "tests" else {}
     told = Claim(
         f"{tuned.lost:.1%} ± {tuned.error:.1%} of the clicks of the best page of different agents are lost if "
         "everybody is honest",
