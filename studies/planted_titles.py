@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from cloneproof.analysis.copying.likeness import duplicates
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.records import ArmRecord
 
 LOOKS = (

@@ -4,7 +4,8 @@ A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, 
 segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
 Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `check_mechanism`; `write_certificate` and
-`verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`.
+`verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items`
+of any table.
 Live: `session` and `Session`.
 Modules: `adapters` (other packages' bandits), `boards` (leaderboards), `bounds` (formulas), `errors`, `paper` (what
 only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing` (for tests).
@@ -45,14 +46,15 @@ if TYPE_CHECKING:  # these load when they are first asked for
     from cloneproof.analysis.properties.conformance import check_mechanism
     from cloneproof.analysis.verify import verify
     from cloneproof.logs.reading import read_log
+    from cloneproof.logs.same import same_items
     from cloneproof.sweeps.sweep import sweep
 
 __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Point", "Search",
     "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
-    "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "save_market",
-    "session", "simulate", "sweep", "verify", "write_certificate",
+    "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "same_items",
+    "save_market", "session", "simulate", "sweep", "verify", "write_certificate",
 ]  # fmt: skip
 
 _LATE = {  # name: the module that has it, or that it is
@@ -65,6 +67,7 @@ _LATE = {  # name: the module that has it, or that it is
     "read_log": "cloneproof.logs.reading",
     "recommend": "cloneproof.advice.recommend",
     "results": "cloneproof.results",
+    "same_items": "cloneproof.logs.same",
     "sweep": "cloneproof.sweeps.sweep",
     "verify": "cloneproof.analysis.verify",
     "write_certificate": "cloneproof.analysis.certificate.writer",

@@ -19,6 +19,7 @@ from cloneproof.analysis.properties.conformance import Conformance
 from cloneproof.analysis.replay_record import write_replay
 from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.engines.reference import Record
+from cloneproof.logs.same import SameItems
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.sweeps.table import SweepTable
 
@@ -39,6 +40,7 @@ __all__ = [
     "NearCopyGain",
     "Recommendation",
     "Record",
+    "SameItems",
     "SweepTable",
     "Verification",
     "Witness",

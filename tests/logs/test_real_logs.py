@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.find_copies import find_copies
-from cloneproof.analysis.copying.likeness import duplicates
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.logs.originals import arm_records
 

@@ -14,7 +14,7 @@ import pytest
 import cloneproof as cp
 from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
-from cloneproof.analysis.copying.likeness import duplicates
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.records import CopyFindings, CopyGroup
 from cloneproof.logs.backtest import _estimates
 from cloneproof.logs.originals import (

@@ -10,6 +10,7 @@ from cloneproof.cli.board import board
 from cloneproof.cli.evaluate import evaluate, play, simulate
 from cloneproof.cli.log import log
 from cloneproof.cli.mechanisms import mechanisms
+from cloneproof.cli.same import same
 from cloneproof.cli.schema import schema
 from cloneproof.cli.serve import backup, replay, serve
 from cloneproof.cli.sweep import sweep
@@ -25,8 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _command in (
-    audit, compare, recommend, log, board, evaluate, simulate, play, mechanisms, sweep, verify, reproduce, serve,
-    replay, backup, schema,
+    audit, compare, recommend, log, same, board, evaluate, simulate, play, mechanisms, sweep, verify, reproduce,
+    serve, replay, backup, schema,
 ):  # fmt: skip
     app.command()(_command)
 

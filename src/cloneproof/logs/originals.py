@@ -20,11 +20,11 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.alike import MOST_SHARING
+from cloneproof.analysis.copying.catalogue import is_code_text
 from cloneproof.analysis.copying.judging import joined, matching
-from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup
-from cloneproof.analysis.copying.titles import title_of
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
@@ -148,7 +148,7 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
         alone = len(agents) == 2 and not any(set(agents) & set(other) for other in by_texts if other != agents)
         reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
         texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
-        text = min(texts, key=lambda text: (title_of(text).is_code, len(text)), default="")
+        text = min(texts, key=lambda text: (is_code_text(text), len(text)), default="")
         groups.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 

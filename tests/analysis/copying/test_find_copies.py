@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from cloneproof.analysis.copying.alike import alike
 from cloneproof.analysis.copying.discoveries import CopyQuestion, discoveries, question_weights
 from cloneproof.analysis.copying.find_copies import find_copies
-from cloneproof.analysis.copying.likeness import alike
 from cloneproof.analysis.copying.priors import arm_evidence
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.errors import CloneproofError

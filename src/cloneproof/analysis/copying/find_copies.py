@@ -1,6 +1,6 @@
 """Which arms of a log look like one item: within an agent, and across agents.
 
-Arms with equal or nearly equal texts are listed first, without statistics (`likeness`). Then come the rewards. The
+Arms with equal or nearly equal texts are listed first, without statistics (`alike`). Then come the rewards. The
 hypotheses are fixed before any reward is seen: for each agent with two or more arms, that all of them are different
 items; for each two agents with similar arms, that they share no item. Each has an e-value (`judging`), and weighted
 e-BH (`discoveries`) says which are findings at the level. Where arms have counts by cell, an e-value is the average of
@@ -19,6 +19,7 @@ import numpy as np
 
 from cloneproof._checks import number_in
 from cloneproof._clock import count_work
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.discoveries import (
     ASKED_ANYWAY,
     CopyQuestion,
@@ -29,11 +30,10 @@ from cloneproof.analysis.copying.discoveries import (
     question_weights,
     searched_log,
 )
+from cloneproof.analysis.copying.findings import GUARANTEE, findings_of, notes_of
 from cloneproof.analysis.copying.judging import TRUST, log_e_value
-from cloneproof.analysis.copying.likeness import duplicates
 from cloneproof.analysis.copying.power import COPIES, copy_power
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
-from cloneproof.analysis.copying.wording import GUARANTEE, findings_of, notes_of
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, brief
 

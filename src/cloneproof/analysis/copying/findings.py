@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import expit
 
 from cloneproof._arrays import FloatArray
+from cloneproof.analysis.copying.alike import MOST_SHARING
 from cloneproof.analysis.copying.discoveries import CopyQuestion, SearchedLog
 from cloneproof.analysis.copying.judging import SUREST, TRUST, likely_groups, log_one_item
-from cloneproof.analysis.copying.likeness import MOST_SHARING
 from cloneproof.analysis.copying.records import CopyGroup, MatchedArm
 
 MOST_NEAR: Final = 10  # groups shown that came nearest to being found

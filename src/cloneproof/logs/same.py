@@ -1,0 +1,228 @@
+"""Which items of a table are the same: titles in, groups out, with the reason of each link. Needs no rewards."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from cloneproof._checks import number_in
+from cloneproof._tables import Tabular
+from cloneproof.analysis.copying.alike import different_texts
+from cloneproof.analysis.copying.judging import joined
+from cloneproof.analysis.copying.matching import THRESHOLD
+from cloneproof.errors import LogError
+from cloneproof.logs.columns import guessed_column, named_column
+from cloneproof.logs.sources import LogSource, log_source
+
+MOST_NEAR: Final = 1_000  # pairs that were near, the nearest first
+LEAST_MATCHED: Final = 3  # titles of two owners that match, for these to be candidates of one
+MATCHED_SHARE: Final = 0.5  # of the smaller owner's titles
+NAMED: Final = ("title", "name", "product", "headline", "text")  # columns of titles, where none is named
+
+
+@dataclass(frozen=True)
+class Item:
+    """A row of the table: its number (from 1), whose it is, its texts by column, and whether it is of the catalogue."""
+
+    row: int
+    owner: str
+    texts: Mapping[str, str]
+    known: bool = False
+
+
+@dataclass(frozen=True)
+class ItemLink:
+    """Two items, by their places in `SameItems.items`: the score of their texts, and why they are the same, or not."""
+
+    one: int
+    other: int
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """Two owners whose titles match one to one: how many are the same, how many near, and of how many of the smaller.
+
+    They may be one owner's accounts, or two shops that sell the same products.
+    """
+
+    owners: tuple[str, str]
+    same: int
+    near: int
+    titles: int
+
+
+@dataclass(frozen=True)
+class SameItems(Tabular):
+    """Items that are the same.
+
+    items      the rows, new ones first and then those of the catalogue that they were compared with
+    groups     places of items that are joined by links, two or more each, the largest first
+    links      the pairs that are the same
+    near       the pairs that reach the threshold and are not the same, with what speaks against it
+    accounts   owners whose titles match one to one
+    """
+
+    said_in: ClassVar[str] = "same"
+    keys_of_data: ClassVar[tuple[str, ...]] = (
+        "by", "owner", "threshold", "rows", "groups=group_rows", "links=link_rows", "near=near_rows", "accounts",
+    )  # fmt: skip
+
+    by: tuple[str, ...]
+    owner: str
+    threshold: float
+    items: tuple[Item, ...]
+    groups: tuple[tuple[int, ...], ...]
+    links: tuple[ItemLink, ...]
+    near: tuple[ItemLink, ...]
+    accounts: tuple[Accounts, ...]
+
+    @property
+    def rows(self) -> int:
+        return len(self.items)
+
+    @property
+    def group_rows(self) -> list[list[dict[str, Any]]]:
+        """Groups as data, an item each."""
+        return [[self._named(place) for place in group] for group in self.groups]
+
+    @property
+    def link_rows(self) -> list[dict[str, Any]]:
+        return [self._linked(link) for link in self.links]
+
+    @property
+    def near_rows(self) -> list[dict[str, Any]]:
+        return [self._linked(link) for link in self.near]
+
+    def _named(self, place: int) -> dict[str, Any]:
+        item = self.items[place]
+        named = {"row": item.row, "owner": item.owner, **item.texts}
+        return named | ({"known": True} if item.known else {})
+
+    def _linked(self, link: ItemLink) -> dict[str, Any]:
+        return {
+            "one": self._named(link.one), "other": self._named(link.other), "score": link.score, "reason": link.reason
+        }  # fmt: skip
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a row for each item of a group, with its nearest link."""
+        best: dict[int, tuple[float, int, str]] = {}
+        for link in sorted(self.links, key=lambda link: (link.score, -link.one, -link.other)):  # the best is last
+            for place, partner in ((link.other, link.one), (link.one, link.other)):
+                best[place] = link.score, partner, link.reason
+        rows = [(number, place) for number, group in enumerate(self.groups, start=1) for place in group]
+        columns: dict[str, list[Any]] = {
+            "group": [number for number, _ in rows],
+            "row": [self.items[place].row for _, place in rows],
+            "known": [self.items[place].known for _, place in rows],
+            "owner": [self.items[place].owner for _, place in rows],
+        }
+        columns |= {name: [self.items[place].texts.get(name, "") for _, place in rows] for name in self.by}
+        columns |= {"like": [self.items[best[place][1]].row for _, place in rows]}
+        columns |= {"score": [best[place][0] for _, place in rows], "reason": [best[place][2] for _, place in rows]}
+        return columns
+
+
+def same_items(
+    table: object,
+    by: str | Sequence[str] = (),
+    owner: str | None = None,
+    *,
+    against: object = None,
+    threshold: float = THRESHOLD,
+) -> SameItems:
+    """Find the items of a table that are the same, by their texts.
+
+    table      a CSV, Parquet or JSON-lines file, a data frame, or columns by name
+    by         the columns of texts, such as ("title", "url"); without any, a column called title or name
+    owner      the column of shops, sellers or agents; without one, all items are one owner's
+    against    a catalogue with the same columns: only links of the table's rows are looked for
+    threshold  the score from which on titles of two owners may be one item; 1 for the same words
+
+    >>> mugs = {"title": ["Stone mug", "NEW: stone mug", "Stone jug"], "shop": ["ana", "ana", "bo"]}
+    >>> found = same_items(mugs, by="title", owner="shop")
+    >>> found.groups, found.links[0].reason
+    (((0, 1),), 'title: the same words; new says nothing about the item')
+    """
+    at_least = number_in(threshold, "the threshold", 0, 1, low_open=True)
+    source = log_source(table)
+    names = _columns(source, by)
+    items = _items(source, names, owner, known=False)
+    new = len(items)
+    if against is not None:
+        items += _items(log_source(against), names, owner, known=True)
+    found: dict[bool, dict[tuple[int, int], tuple[float, str]]] = {True: {}, False: {}}
+    owners = [item.owner for item in items]
+    for name in names:
+        texts = {place: item.texts[name] for place, item in enumerate(items) if item.texts.get(name)}
+        for first, second, link in different_texts(texts, owners, at_least).pairs(texts):
+            pair = min(first, second), max(first, second)
+            if pair[0] < new:
+                seen = found[link.same].get(pair, (0.0, ""))
+                found[link.same][pair] = max(seen, (link.score, f"{name}: {link.reason}"))
+    same = tuple(ItemLink(*pair, *said) for pair, said in sorted(found[True].items()))
+    near = [ItemLink(*pair, *said) for pair, said in found[False].items() if pair not in found[True]]
+    near.sort(key=lambda link: (-link.score, link.one, link.other))
+    groups = [group for group in joined(len(items), list(found[True])) if len(group) > 1]
+    groups.sort(key=lambda group: (-len(group), group))
+    return SameItems(
+        names, owner or "", at_least, tuple(items), tuple(groups), same, tuple(near[:MOST_NEAR]),
+        account_candidates(owners, same, near),
+    )  # fmt: skip
+
+
+def account_candidates(
+    owners: Sequence[str], same: Sequence[ItemLink], near: Sequence[ItemLink]
+) -> tuple[Accounts, ...]:
+    """Return the pairs of owners whose titles match item by item, also where single links are only near.
+
+    Titles are matched one to one, the same ones first and then the nearest. Three have to match, and half of the titles
+    of the owner who has fewer.
+
+    >>> links = [ItemLink(k, k + 3, 1.0, "") for k in range(2)]
+    >>> account_candidates(["lamps"] * 3 + ["lamps outlet"] * 3, links, [ItemLink(2, 5, 0.6, "")])
+    (Accounts(owners=('lamps', 'lamps outlet'), same=2, near=1, titles=3),)
+    """
+    sizes, taken = Counter(owners), defaultdict(set)
+    counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for kind, links in enumerate((same, near)):
+        for link in links:
+            one, other = owners[link.one], owners[link.other]
+            between = (one, other) if one < other else (other, one)
+            if one != other and taken[between].isdisjoint((link.one, link.other)):
+                taken[between].update((link.one, link.other))
+                counts[between][kind] += 1
+    found = [
+        Accounts(between, matched[0], matched[1], min(sizes[owner] for owner in between))
+        for between, matched in counts.items()
+        if matched[0] and sum(matched) >= max(LEAST_MATCHED, MATCHED_SHARE * min(sizes[owner] for owner in between))
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.same - one.near, one.owners)))
+
+
+def _columns(source: LogSource, by: str | Sequence[str]) -> tuple[str, ...]:
+    asked = (by,) if isinstance(by, str) else tuple(by)
+    if asked:
+        return tuple(named_column(list(source.columns), "by", name) for name in asked)
+    found = guessed_column(NAMED, list(source.columns))
+    if found is None:
+        raise LogError(f"expected a column of titles, got none called {' or '.join(NAMED)}; name it in by")
+    return (found,)
+
+
+def _items(source: LogSource, names: Sequence[str], owner: str | None, *, known: bool) -> list[Item]:
+    wanted = [named_column(list(source.columns), "by", name) for name in names]
+    wanted += [named_column(list(source.columns), "owner", owner)] if owner else []
+    listed = ", ".join(f"CAST({source.columns[name].sql} AS VARCHAR)" for name in wanted)
+    return [
+        Item(
+            number,
+            (row[-1] or "").strip() if owner else "",
+            {name: text for name, text in zip(names, row, strict=False) if text and text.strip()},
+            known,
+        )
+        for number, row in enumerate(source.query(f"SELECT {listed} FROM {source.rows}"), start=1)
+    ]
