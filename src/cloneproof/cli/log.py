@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from cloneproof._files import check_place
+from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
 from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import write_terms
 from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
@@ -71,6 +72,7 @@ def log(
     ] = None,
     settings: Settings = None,
     level: Annotated[float, option("PART", "Expected share of wrong findings, at most.")] = 0.05,
+    spread: Annotated[float, option("SD", "By how much the log-odds of copies of one item differ.")] = ONE_ITEM_SPREAD,
     levels: Annotated[int, option("N", "Number of values of the fitted priors.")] = 4,
     horizon: Annotated[
         int | None,
@@ -137,7 +139,8 @@ def log(
     left = None if clock.left is None else max(clock.left, HURRIED)
     with working("looking") as tell:
         study = study_log(
-            logged, *_policy(policy, settings, ledger), level=level, levels=levels, tolerance=tolerance, seconds=left,
+            logged, *_policy(policy, settings, ledger), level=level, spread=spread, levels=levels, tolerance=tolerance,
+            seconds=left,
             **_terms(horizon, share, ledger),
             seed=seed, progress=tell,
         )  # fmt: skip

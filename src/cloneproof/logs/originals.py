@@ -1,8 +1,9 @@
 """Arms that look like one item, and the owners and originals that follow.
 
 Texts and rewards are taken together: arms of one agent that either joins count as one original. Accounts count as one
-owner where rewards join them, or where two accounts share texts with each other and with nobody else; a text that more
-share may be a product that many shops have. All of this may be wrong, and is a reason to look.
+owner where rewards join them, where two accounts share texts with each other and with nobody else, or where their
+titles match one to one (`same`); a text that more share may be a product that many shops have. All of this may be
+wrong, and is a reason to look.
 
 Priors are fitted to what originals earned (`analysis.copying.priors`) on a grid that spans the log's rates. All agents
 share one support of few levels, cut at quantiles of the market's prior, with their own weights. A reward with a c-th of
@@ -11,7 +12,7 @@ a binary one's variance counts as c of them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -26,6 +27,7 @@ from cloneproof.analysis.copying.judging import joined, matching
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup
 from cloneproof.logs.log import Log, LoggedArm
+from cloneproof.logs.same import account_candidates, item_links
 from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
 MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
@@ -136,6 +138,9 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
         if one.feature != "arm" and len(owned) > 1:
             links[tuple(sorted(owned))].append((reason, one.arms))
     by_texts = [agents for agents in links if len(agents) > 1]
+    accounts = _accounts(log)
+    for agents, matches in accounts.items():
+        links[agents] += [("titles one to one", match) for match in matches]
     for group in findings.found:
         links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
     groups = []
@@ -149,8 +154,21 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
         reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
         texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
         text = min(texts, key=lambda text: (is_code_text(text), len(text)), default="")
-        groups.append(Lookalikes(agents, tuple(items), text, reasons, "rewards" in reasons or alone))
+        one_owner = "rewards" in reasons or alone or agents in accounts
+        groups.append(Lookalikes(agents, tuple(items), text, reasons, one_owner))
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
+
+
+def _accounts(log: Log) -> dict[tuple[str, ...], list[tuple[ArmPlace, ArmPlace]]]:
+    """Return the arms of two agents whose titles match one to one, of agents who match nobody else so."""
+    owners = [arm.agent for arm in log.arms]
+    found = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, log.columns.same))
+    partners = Counter(owner for one in found for owner in one.owners)
+    return {
+        one.owners: [(log.arms[first].place, log.arms[second].place) for first, second in one.pairs]
+        for one in found
+        if all(partners[owner] == 1 for owner in one.owners)
+    }
 
 
 def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:

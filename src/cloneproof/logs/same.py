@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from cloneproof._checks import number_in
+from cloneproof._data import Data
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.alike import different_texts
 from cloneproof.analysis.copying.judging import joined
@@ -43,16 +44,19 @@ class ItemLink:
 
 
 @dataclass(frozen=True)
-class Accounts:
+class Accounts(Data):
     """Two owners whose titles match one to one: how many are the same, how many near, and of how many of the smaller.
 
-    They may be one owner's accounts, or two shops that sell the same products.
+    They may be one owner's accounts, or two shops that sell the same products. `pairs` are places of the items.
     """
+
+    keys_of_data: ClassVar[tuple[str, ...]] = ("owners", "same", "near", "titles")
 
     owners: tuple[str, str]
     same: int
     near: int
     titles: int
+    pairs: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -154,24 +158,32 @@ def same_items(
     new = len(items)
     if against is not None:
         items += _items(log_source(against), names, owner, known=True)
-    found: dict[bool, dict[tuple[int, int], tuple[float, str]]] = {True: {}, False: {}}
     owners = [item.owner for item in items]
-    for name in names:
-        texts = {place: item.texts[name] for place, item in enumerate(items) if item.texts.get(name)}
-        for first, second, link in different_texts(texts, owners, at_least).pairs(texts):
-            pair = min(first, second), max(first, second)
-            if pair[0] < new:
-                seen = found[link.same].get(pair, (0.0, ""))
-                found[link.same][pair] = max(seen, (link.score, f"{name}: {link.reason}"))
-    same = tuple(ItemLink(*pair, *said) for pair, said in sorted(found[True].items()))
-    near = [ItemLink(*pair, *said) for pair, said in found[False].items() if pair not in found[True]]
-    near.sort(key=lambda link: (-link.score, link.one, link.other))
-    groups = [group for group in joined(len(items), list(found[True])) if len(group) > 1]
+    same, near = item_links([item.texts for item in items], owners, names, at_least)
+    same, near = ([link for link in links if link.one < new] for links in (same, near))
+    groups = [group for group in joined(len(items), [(link.one, link.other) for link in same]) if len(group) > 1]
     groups.sort(key=lambda group: (-len(group), group))
     return SameItems(
-        names, owner or "", at_least, tuple(items), tuple(groups), same, tuple(near[:MOST_NEAR]),
+        names, owner or "", at_least, tuple(items), tuple(groups), tuple(same), tuple(near[:MOST_NEAR]),
         account_candidates(owners, same, near),
     )  # fmt: skip
+
+
+def item_links(
+    features: Sequence[Mapping[str, object]], owners: Sequence[str], names: Sequence[str], threshold: float = THRESHOLD
+) -> tuple[list[ItemLink], list[ItemLink]]:
+    """Return the items that are the same in one of their texts, and those that are near, the nearest first."""
+    found: dict[bool, dict[tuple[int, int], tuple[float, str]]] = {True: {}, False: {}}
+    for name in names:
+        values = {place: own.get(name) for place, own in enumerate(features)}
+        texts = {place: text for place, text in values.items() if isinstance(text, str)}
+        for first, second, link in different_texts(texts, owners, threshold).pairs(texts):
+            pair = min(first, second), max(first, second)
+            seen = found[link.same].get(pair, (0.0, ""))
+            found[link.same][pair] = max(seen, (link.score, f"{name}: {link.reason}"))
+    near = [ItemLink(*pair, *said) for pair, said in found[False].items() if pair not in found[True]]
+    near.sort(key=lambda link: (-link.score, link.one, link.other))
+    return [ItemLink(*pair, *said) for pair, said in sorted(found[True].items())], near
 
 
 def account_candidates(
@@ -186,8 +198,10 @@ def account_candidates(
     >>> account_candidates(["lamps"] * 3 + ["lamps outlet"] * 3, links, [ItemLink(2, 5, 0.6, "")])
     (Accounts(owners=('lamps', 'lamps outlet'), same=2, near=1, titles=3),)
     """
-    sizes, taken = Counter(owners), defaultdict(set)
+    sizes = Counter(owners)
+    taken: dict[tuple[str, str], set[int]] = defaultdict(set)
     counts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    pairs: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for kind, links in enumerate((same, near)):
         for link in links:
             one, other = owners[link.one], owners[link.other]
@@ -195,8 +209,9 @@ def account_candidates(
             if one != other and taken[between].isdisjoint((link.one, link.other)):
                 taken[between].update((link.one, link.other))
                 counts[between][kind] += 1
+                pairs[between].append((link.one, link.other))
     found = [
-        Accounts(between, matched[0], matched[1], min(sizes[owner] for owner in between))
+        Accounts(between, matched[0], matched[1], min(sizes[owner] for owner in between), tuple(pairs[between]))
         for between, matched in counts.items()
         if matched[0] and sum(matched) >= max(LEAST_MATCHED, MATCHED_SHARE * min(sizes[owner] for owner in between))
     ]

@@ -23,8 +23,9 @@ from cloneproof._sections import Result
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
+from cloneproof.analysis.copying.caught import Caught, caught_share
 from cloneproof.analysis.copying.find_copies import find_copies
-from cloneproof.analysis.copying.priors import FittedPriors
+from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD, FittedPriors
 from cloneproof.analysis.copying.records import CopyFindings
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
@@ -107,6 +108,7 @@ class LogStudy(Result):
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
     drift           how rates move over time, where the log has times
+    caught          which share of copies planted under changed titles the matcher catches, where the log has titles
     notes           further remarks
     left            questions for which there was no time
     interrupted     whether somebody pressed Ctrl-C: some answers are missing then
@@ -131,6 +133,7 @@ class LogStudy(Result):
     interrupted: bool = False
     by_segment: Mapping[str, CopyFindings] = field(default_factory=dict)
     drift: Drift | None = None
+    caught: Caught | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -160,7 +163,7 @@ class LogStudy(Result):
             "recommendation": to_data(self.recommendation),
             "own_traffic": to_data(self.traffic),
             "accounts": [dict(zip(columns, row, strict=True)) for row in self.accounts],
-            **fields_of(self, "backtest", "drift", "notes", "left", "interrupted"),
+            **fields_of(self, "backtest", "drift", "caught", "notes", "left", "interrupted"),
         }
 
 
@@ -170,6 +173,7 @@ def study_log(
     name: str = "",
     *,
     level: float = 0.05,
+    spread: float = ONE_ITEM_SPREAD,
     levels: int = LEVELS,
     horizon: int | None = None,
     share: float = 1.0,
@@ -184,6 +188,7 @@ def study_log(
 
     The policy is audited over `horizon` rounds (those of the log, at most LONGEST), and advice is for `traffic` of them
     (those of the log); where the rows are of a live market, both are in its terms, and so is how it `ends`.
+    `spread` is that of the log-odds of copies of one item, by which real ones differ.
     Without a number of seconds work is counted, so that one seed gives one answer. Ctrl-C returns the answers that
     there are, marked `interrupted`, once copies have been looked for.
     """
@@ -192,7 +197,7 @@ def study_log(
     with budget_clock(seconds), interrupts_raised():
         clock = Deadline(SECONDS if seconds is None else seconds)
         return _studied(
-            log, policy, name, level, levels, horizon, share, traffic, ends, tolerance, seed, clock, progress
+            log, policy, name, level, spread, levels, horizon, share, traffic, ends, tolerance, seed, clock, progress
         )
 
 
@@ -201,6 +206,7 @@ def _studied(
     policy: StudiedPolicy,
     name: str,
     level: float,
+    spread: float,
     levels: int,
     horizon: int | None,
     share: float,
@@ -220,10 +226,11 @@ def _studied(
     def found_in(rows: Log) -> CopyFindings:
         seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
         planted = PLANTED if rows is log else 0
-        return find_copies(arm_records(rows), level, log.columns.same, seconds=seconds, planted=planted)
+        return find_copies(arm_records(rows), level, log.columns.same, seconds, planted, spread)
 
     findings, in_segments = found_in(log), {name: found_in(own) for name, own in parts.items()}
     alike = lookalikes(log, findings)
+    caught = _caught(log)  # the default of `caught=` where a mechanism is judged beside the matcher: caught.low
     everybody = log_owners(log, alike)
     owners = studied_owners(everybody)
     drift = fitted_drift(log, owners)
@@ -275,8 +282,19 @@ def _studied(
     return LogStudy(
         log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
         answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
-        interrupted, in_segments, drift,
+        interrupted, in_segments, drift, caught,
     )  # fmt: skip
+
+
+def _caught(log: Log) -> Caught | None:
+    """Return the share of planted copies that the matcher catches by the first of the columns of texts."""
+    texts = {
+        number: text
+        for number, arm in enumerate(log.arms)
+        for text in [next((arm.features[name] for name in log.columns.same if name in arm.features), None)]
+        if isinstance(text, str)
+    }
+    return caught_share(texts, [arm.agent for arm in log.arms])
 
 
 def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:

@@ -169,6 +169,8 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
         "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
         "(below). Different items may have one title, and several shops may sell one product: a reason to look."
     )
+    if study.caught is not None:
+        yield Paragraph(study.caught.words, role="note")
     arms = {arm.place: arm for arm in study.log.arms}
     rows = []
     for one in study.alike:

@@ -52,9 +52,11 @@ def register_agent(name: str, agent: str) -> Call[m.Registered]:
     return Call("POST", _market(name, "agents"), m.Registered, m.AgentRequest(agent))
 
 
-def register_arm(name: str, agent: str, arm: str, weight: int | None = None) -> Call[m.Registered]:
+def register_arm(
+    name: str, agent: str, arm: str, weight: int | None = None, title: str | None = None
+) -> Call[m.Registered]:
     """Register an arm; or declare another weight of one, from the next season's start on."""
-    return Call("POST", _market(name, "agents", agent, "arms"), m.Registered, m.ArmRequest(arm, weight))
+    return Call("POST", _market(name, "agents", agent, "arms"), m.Registered, m.ArmRequest(arm, weight, title))
 
 
 def join(name: str, agent: str, beacon: str | None = None) -> Call[m.Registered]:

@@ -16,6 +16,7 @@ from cloneproof.serve.market.terms import (
     Role,
     SeasonState,
     Segments,
+    Title,
     Weight,
 )
 
@@ -61,10 +62,11 @@ class AgentRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ArmRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Register an arm; or declare another weight of one, from the next season's start on."""
+    """Register an arm, with its title if it has one; or declare another weight, from the next season's start on."""
 
     arm: Name
     weight: Weight | None = None
+    title: Title | None = None
 
 
 class StartRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,14 +168,26 @@ class Rewards(msgspec.Struct):
     results: list[RewardReply | ItemError]
 
 
+class LikelyCopy(msgspec.Struct):
+    """A listing that the registered one is like, and why; whose it is, where the caller may know that."""
+
+    reason: str
+    agent: str | None = None
+    arm: str | None = None
+
+
 class Registered(msgspec.Struct):
-    """A registration, the season it is for, and a sentence that says when it takes effect."""
+    """A registration, the season it is for, and a sentence that says when it takes effect.
+
+    `likely_copies` is advice by the titles alone: nothing is refused for it, and no payment depends on it.
+    """
 
     agent: str
     arm: str | None
     season: int
     duplicate: bool
     takes_effect: str
+    likely_copies: list[LikelyCopy] = []
 
 
 class WithdrawalReply(msgspec.Struct):

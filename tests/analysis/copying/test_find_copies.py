@@ -54,7 +54,7 @@ def test_a_phrase_that_many_share_does_not_hide_second_accounts():
             means[:3], titles[:3] = first[:3], [near_copy(dice, text) for text in texts[:3]]
         clicks = dice.binomial(60_000, means)
         records += [record(f"{number}", f"{k}", 60_000, clicks[k], title=titles[k]) for k in range(4)]
-    found = [group.agents for group in find_copies(records, 0.05, ["title"]).found]
+    found = [group.agents for group in find_copies(records, 0.05, ["title"], spread=0.0).found]
     assert {("0", "1"), ("2", "3"), ("4", "5")} <= set(found)
     assert len(found) <= 4
 
@@ -87,10 +87,20 @@ def test_findings_are_data():
 def test_rounds_are_enough_without_features():
     honest = [record(f"p{k}", "only", 10_000, 250 * k) for k in range(1, 30)]
     copied = [record("ana", f"ad {k}", 10_000, 3_100 + k) for k in range(6)]
-    (group,) = find_copies(honest + copied).found
+    (group,) = find_copies(honest + copied, spread=0.0).found
     assert (group.agents, len(group.arms), group.kind) == (("ana",), 6, "one agent")
+    assert find_copies(honest + copied).found == ()  # rates of real copies differ, so that equal ones prove little
     apart = [record("ana", f"ad {k}", 10_000, 1_100 + 1_300 * k) for k in range(6)]
-    assert find_copies(honest + apart).found == ()
+    assert find_copies(honest + apart, spread=0.0).found == ()
+
+
+def test_the_rates_of_copies_may_differ_by_the_declared_spread():
+    """Two equal titles at 3 % and 3.6 %: one rate is out of the question, log-odds .2 apart are not."""
+    honest = [record(f"p{k}", "only", 100_000, 400 * k, title=word) for k, word in enumerate(WORDS[:40], start=1)]
+    two = [record("ana", f"ad {k}", 100_000, clicks, title="Stone mug") for k, clicks in enumerate((3_000, 3_600))]
+    one_rate, spread_out = (find_copies(honest + two, same=["title"], spread=tau).groups for tau in (0.0, 0.14))
+    assert spread_out[0].agents == ("ana",)
+    assert spread_out[0].e_value > 2 > 1 > one_rate[0].e_value
 
 
 def mugs():

@@ -139,11 +139,11 @@ class Catalogue:
                 owned[owner].append(number)
         prior = PRIOR - self.contrasts
         phrases = {owner: self._phrases(numbers, prior) for owner, numbers in owned.items()}
-        fillers = []
+        fillers, none = [], frozenset[str]()
         for words, owners in zip(self.sets, self._owners, strict=True):
             filler = prior.union(frozenset.intersection(*(phrases[owner] for owner in owners)) if owners else ())
             kept = words & filler
-            fillers.append(kept if len(kept) < len(words) else frozenset[str]())
+            fillers.append(kept if 0 < len(kept) < len(words) else none)
         return fillers
 
     def _phrases(self, numbers: Sequence[int], prior: frozenset[str]) -> frozenset[str]:

@@ -146,9 +146,9 @@ def log_ratio(question: CopyQuestion, tables: Mapping[int, FloatArray], laws: Se
     return log_shared(first, second, *laws)
 
 
-def searched_log(seen: Sequence[ArmRecord], same: Sequence[str]) -> SearchedLog:
+def searched_log(seen: Sequence[ArmRecord], same: Sequence[str], spread: float = 0.0) -> SearchedLog:
     """Compute what all questions share."""
-    evidence, by_agent = arm_evidence(seen), defaultdict(list)
+    evidence, by_agent = arm_evidence(seen, spread), defaultdict(list)
     for number, record in enumerate(seen):
         by_agent[record.agent].append(number)
     links, agents = alike(seen, same), [record.agent for record in seen]

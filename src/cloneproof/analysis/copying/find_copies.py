@@ -33,6 +33,7 @@ from cloneproof.analysis.copying.discoveries import (
 from cloneproof.analysis.copying.findings import GUARANTEE, findings_of, notes_of
 from cloneproof.analysis.copying.judging import TRUST, log_e_value
 from cloneproof.analysis.copying.power import COPIES, copy_power
+from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
 from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError, brief
@@ -52,17 +53,20 @@ def find_copies(
     same: Sequence[str] = (),
     seconds: float | None = None,
     planted: int = 0,
+    spread: float = ONE_ITEM_SPREAD,
 ) -> CopyFindings:
     """Search for arms that look like copies of one item.
 
     level     the false discovery rate that is aimed at
     same      the features whose equality or nearness makes two arms likelier to be one item
     seconds   about how long to take; `late` counts the questions that were left
+    spread    standard deviation of the log-odds of arms of one item, by which the rates of real copies differ; 0 for
+              one rate
     planted   how many items to plant copies of, if time is left, to say how often these would have been found (`power`)
 
     >>> honest = [ArmRecord(f"p{k}", "only", 10_000, 250.0 * k, 250.0 * k) for k in range(1, 30)]
     >>> copied = [ArmRecord("ana", f"ad {k}", 10_000, 3_100.0 + k, 3_100.0 + k) for k in range(6)]
-    >>> found = find_copies(honest + copied).found
+    >>> found = find_copies(honest + copied, spread=0.0).found
     >>> [(group.agents, len(group.arms)) for group in found]
     [(('ana',), 6)]
     """
@@ -73,7 +77,7 @@ def find_copies(
     seen = [record for record in records if record.rounds]
     if len(seen) < 2:
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, ("Fewer than two arms have rewards.",), listed)
-    log = searched_log(seen, same)
+    log = searched_log(seen, same, number_in(spread, "the spread of one item's log-odds", 0, 2))
     questions = _one_agent(log) + _two_agents(log)
     if not questions:
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, notes_of(log, len(records), same), listed)

@@ -86,24 +86,27 @@ class Matcher:
         self.catalogue = Catalogue(texts, self.owners)
         self.masses = self.catalogue.masses
         self.words = [
-            words - fillers for words, fillers in zip(self.catalogue.sets, self.catalogue.fillers, strict=True)
+            words - fillers if fillers else words
+            for words, fillers in zip(self.catalogue.sets, self.catalogue.fillers, strict=True)
         ]
         self.spellings = spelt_alike(self.masses)
         self.sizes = np.array([math.fsum(self.masses[word] for word in words) for words in self.words])
 
     def links(self) -> list[Link]:
         """Return the texts that are one item, and those that are near, in the order of the texts."""
-        compared = {
-            (one, other): self.compare(one, other)
-            for one, other in self._candidates()
-            if not (self.catalogue.is_code(one) or self.catalogue.is_code(other))
-        }
+        compared = {}
+        for one, other in self._candidates():
+            if not (self.catalogue.is_code(one) or self.catalogue.is_code(other)):
+                pair = self.compare(one, other)
+                if pair.score >= (1 - AMBIGUOUS) * self.threshold or not (pair.left and pair.right):
+                    compared[one, other] = pair  # others can neither be one item nor fit as well as one
         near: dict[int, list[tuple[float, int]]] = defaultdict(list)
         for (one, other), pair in compared.items():
             if not self._contradict(one, other, pair):
                 near[one].append((pair.score, other))
                 near[other].append((pair.score, one))
-        found, matched = [], {}
+        found: list[Link] = []
+        matched: dict[tuple[int, int], Compared] = {}
         for (one, other), pair in compared.items():
             against, across = self._worded_otherwise(one, other, pair), self.owners[one].isdisjoint(self.owners[other])
             worded = not against
@@ -112,7 +115,8 @@ class Matcher:
             if not against:
                 reason = self._same_words(one, other, pair) if worded else self._shared_words(one, other, pair)
                 found.append(Link(one, other, round(pair.score, 3), True, reason))
-                matched |= {(one, other): pair} if across else {}
+                if across:
+                    matched[one, other] = pair
             elif pair.score >= self.threshold:
                 found.append(Link(one, other, round(pair.score, 3), False, against))
         common = self._too_common(matched)
@@ -412,9 +416,9 @@ def _one_code(one: str, other: str) -> bool:
 def _rapidfuzz() -> Callable[..., float]:
     """Return the distance of two words."""
     try:
-        from rapidfuzz.distance import OSA
+        from rapidfuzz import distance
     except ImportError:
         raise CloneproofError(
             "expected the package rapidfuzz to compare texts, got none installed; pip install 'cloneproof[log]'"
         ) from None
-    return OSA.distance
+    return distance.OSA.distance

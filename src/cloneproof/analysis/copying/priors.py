@@ -36,7 +36,7 @@ from typing import Final
 
 import numpy as np
 from scipy.fft import dct, idct
-from scipy.special import logit, logsumexp, xlog1py, xlogy
+from scipy.special import expit, logit, logsumexp, xlog1py, xlogy
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.records import ArmRecord
@@ -59,6 +59,7 @@ BELIEVED: Final = {  # prior chances of no common level, of these spreads, and o
     "same words": (0.3, 0.1, 0.05, 0.04, 0.01, 0.5),
     "two shops": (0.3, 0.15, 0.175, 0.125, 0.05, 0.2),  # or a phrase that both use, or a second account
 }
+ONE_ITEM_SPREAD: Final = 0.14  # of the log-odds of real copies (studies/upworthy_copies.py)
 MOST_CENTRES: Final = 120  # common levels for each spread
 MOST_UNITS, MOST_IN_UNIT = 200, 6  # groups of arms by which the chances are fitted, and arms of each
 
@@ -89,6 +90,7 @@ class ArmEvidence:
     worth      how many binary rewards one reward is worth
     means      the grid as means
     believed   number of binary rewards that each arm's rewards count as
+    spread     standard deviation of the log-odds of arms of one item around its own
     """
 
     log_likelihood: FloatArray
@@ -97,21 +99,47 @@ class ArmEvidence:
     worth: float
     means: FloatArray
     believed: FloatArray
+    spread: float = 0.0
 
     def drawn(self, arm: int, points: IntArray, dice: np.random.Generator) -> FloatArray:
-        """Draw rewards of an arm whose mean is each of these points of the grid; return their likelihoods as rows."""
+        """Draw rewards of an arm whose item has each of these points of the grid; return their likelihoods as rows."""
         rewards = max(1, round(float(self.believed[arm])))
-        counts = dice.binomial(rewards, self.means[points])[:, None]
         inside = np.clip(self.means, 1e-300, 1 - 1e-16)
+        rates = self.means[points]
+        if self.spread:
+            rates = expit(logit(inside[points]) + dice.normal(0.0, self.spread, len(points)))
+        counts = dice.binomial(rewards, rates)[:, None]
         logs = counts * np.log(inside) + (rewards - counts) * np.log1p(-inside)
-        return np.asarray(np.exp(logs - logs.max(axis=1, keepdims=True)))
+        return spread_out(np.exp(logs - logs.max(axis=1, keepdims=True)), self.means, self.spread)
 
 
-def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
+def spread_out(likelihood: FloatArray, means: FloatArray, spread: float) -> FloatArray:
+    """Return likelihoods of arms' rates (rows over the grid) as those of their items, from which log-odds vary.
+
+    An item at each point of the grid has arms around it by a normal law of log-odds with this standard deviation.
+
+    >>> means = np.linspace(0.1, 0.9, 801)
+    >>> sharp = np.exp(binomial_evidence(np.array([0.5]), np.array([1e5]), means))
+    >>> wide = spread_out(sharp, means, 0.14)[0]
+    >>> [round(float(row[np.searchsorted(means, 0.535)] / row.max()), 2) for row in (sharp[0], wide)]
+    [0.0, 0.61]
+    """
+    if not spread:
+        return likelihood
+    places = logit(np.clip(means, 1e-9, 1 - 1e-9))
+    weights = np.exp(-0.5 * ((places - places[:, None]) / spread) ** 2) * np.gradient(places)
+    weights /= weights.sum(axis=1, keepdims=True)
+    wide = likelihood @ weights.T
+    return np.asarray(wide / wide.max(axis=1, keepdims=True))
+
+
+def arm_evidence(records: Sequence[ArmRecord], spread: float = 0.0) -> ArmEvidence:
     """Return the evidence of arms that all have rewards, on a grid fitted to the log (click rates of 0.4 % or ratings).
 
     It is even on the scale 2 arcsin(sqrt(mean)), on which n binary rewards have the standard deviation 1/sqrt(n) at
     every mean, and reaches as far as the arms do.
+
+    spread   of the log-odds of arms of one item: real copies do not share one rate (docs/textbook/copies.md)
 
     >>> seen = arm_evidence([ArmRecord("ana", "a", 400, 100.0, 100.0), ArmRecord("bo", "b", 100, 25.0, 25.0)])
     >>> [round(float(np.sin(place / 2) ** 2), 3) for place in seen.places], seen.worth
@@ -123,14 +151,18 @@ def arm_evidence(records: Sequence[ArmRecord]) -> ArmEvidence:
     places = 2 * np.arcsin(np.sqrt((means * rounds * worth + 0.375) / (rounds * worth + 0.75)))  # Anscombe's
     if worth == 1.0:
         places = np.where((means > 0) & (means < 1), 2 * np.arcsin(np.sqrt(means)), places)
-    spread = 1 / np.sqrt(rounds * worth)
-    low, high = max(0.0, float((places - FAR * spread).min())), min(np.pi, float((places + FAR * spread).max()))
-    points = int(np.clip((high - low) / (float(spread.min()) / FINE), FEWEST, MOST))
+    errors = np.hypot(1 / np.sqrt(rounds * worth), spread * np.sqrt(means * (1 - means)))
+    low, high = max(0.0, float((places - FAR * errors).min())), min(np.pi, float((places + FAR * errors).max()))
+    points = int(np.clip((high - low) / (float(errors.min()) / FINE), FEWEST, MOST))
     grid = np.linspace(low, high, points)
     step = float(grid[1] - grid[0])
     counts = np.minimum(rounds * worth, (2 * step) ** -2.0)
     mean = np.sin(grid / 2) ** 2
-    return ArmEvidence(binomial_evidence(means, counts, mean), places, step, worth, mean, counts)
+    logs = binomial_evidence(means, counts, mean)
+    if spread:
+        with np.errstate(divide="ignore"):
+            logs = np.log(spread_out(np.exp(logs), mean, spread))
+    return ArmEvidence(logs, places, step, worth, mean, counts, spread)
 
 
 def _binary_worth(records: Sequence[ArmRecord], rounds: FloatArray, means: FloatArray) -> float:

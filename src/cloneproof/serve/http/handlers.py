@@ -21,6 +21,7 @@ from cloneproof.mechanisms.online.levels import TICK_BITS
 from cloneproof.serve import messages as m
 from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits
+from cloneproof.serve.market.copy_advice import likely_copies
 from cloneproof.serve.market.dice import season_keys
 from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, Withdrawer, decode
 from cloneproof.serve.market.live import LiveMarket
@@ -40,6 +41,7 @@ Params = dict[str, str]
 
 T = TypeVar("T")
 _ON_SLOTS: Final = "when a slot that holds it is reached, the agent gets nothing more this season"
+SOMEBODY: Final = "a listing like this is registered"
 _PAYS_NOT: Final = "under this mechanism withdrawing does not pay (docs/textbook/reservoir.md, section 9)"
 _NO_PROMISE: Final = "none: nothing is promised about withdrawals under this mechanism"
 
@@ -216,14 +218,24 @@ async def register_arm(service: Service, caller: KeyRecord, params: Params, body
     """Register an arm of an agent, or another weight of one: for this season while it is open, else for the next."""
     agent = params["agent"]
 
-    def work(market: LiveMarket, now: int) -> m.Registered:
+    def work(market: LiveMarket, now: int) -> tuple[m.Registered, list[tuple[str, str, str]], bool]:
         if market.registry.check_room_for_arm(agent, body.arm):
             limits.check_room(market, agent)
-        entry = market.register_arm(agent, body.arm, now, body.weight)
+        entry = market.register_arm(agent, body.arm, now, body.weight, body.title)
         season = market.registry.arm(agent, body.arm).season if entry is None else entry.season
-        return _registered(market, agent, body.arm, season, entry is None)
+        titles = market.registry.titles() if body.title else []
+        others = market.spec.copy_advice == "agents" or caller.role == "platform"
+        return _registered(market, agent, body.arm, season, entry is None), titles, others
 
-    reply = await _on_market(service, caller, params, work)
+    reply, titles, others = await _on_market(service, caller, params, work)
+    if titles:  # outside the writer: it may take a while, and changes nothing
+        found = await service.writer.threads.compute(lambda: likely_copies((agent, body.arm), titles))
+        named = caller.role == "platform"
+        reply.likely_copies = [
+            m.LikelyCopy(reason, who, which) if named or who == agent else m.LikelyCopy(SOMEBODY)
+            for who, which, reason in found
+            if others or who == agent
+        ]
     return 200 if reply.duplicate else 201, reply
 
 

@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from cloneproof.errors import ServeError
 from cloneproof.mechanisms.online.levels import TICK_BITS
-from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Weight
+from cloneproof.serve.market.terms import MarketSpec, Name, Segments, Title, Weight
 
 FORMAT: Final = 2
 """The format of ledgers, which the opening names; one of another format is refused."""
@@ -60,6 +60,7 @@ class ArmRegistered(_Entry, tag="arm", omit_defaults=True):
     arm: Name
     season: int
     weight: Weight | None = None
+    title: Title | None = None
 
 
 Withdrawer = Literal["agent", "platform"]

@@ -130,15 +130,20 @@ class LiveMarket:
         self.registry.add_agent(agent, self.next_registration)
         return self._append(ledger.AgentRegistered, at, agent, self.next_registration)
 
-    def register_arm(self, agent: str, arm: str, at: int, weight: int | None = None) -> ledger.ArmRegistered | None:
-        """Register an arm of a registered agent, or another weight of one; nothing if both are known already."""
+    def register_arm(
+        self, agent: str, arm: str, at: int, weight: int | None = None, title: str | None = None
+    ) -> ledger.ArmRegistered | None:
+        """Register an arm of a registered agent, or another weight or title of one; nothing if all is known already."""
         new = self.registry.check_room_for_arm(agent, arm)
         if weight is not None:
             self._check_takes_weights()
-        if not new and weight in (None, self.registry.arm(agent, arm).weight):
-            return None
-        self.registry.add_arm(agent, arm, self.next_registration, 1 if weight is None else weight)
-        return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration, weight)
+        if not new:
+            known = self.registry.arm(agent, arm)
+            if weight in (None, known.weight) and title in (None, known.title):
+                return None
+            weight = known.weight if weight is None and known.weight != 1 else weight
+        self.registry.add_arm(agent, arm, self.next_registration, 1 if weight is None else weight, title or "")
+        return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration, weight, title)
 
     def _check_takes_weights(self) -> None:
         try:

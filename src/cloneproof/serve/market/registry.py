@@ -14,7 +14,7 @@ import msgspec
 from cloneproof.errors import Refused
 from cloneproof.mechanisms import Session
 
-_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "total", "until"}  # fields that are no declaration
+_COUNTED: Final = {"arms", "balance", "decisions", "rewards", "title", "total", "until"}  # no declarations
 _STEPS: Final = 1000  # in a window
 _NEAR: Final = 64  # rounds that are looked at one by one for the next that awaits a reward, and requests of a segment
 
@@ -64,7 +64,8 @@ class RegistryArm(msgspec.Struct, omit_defaults=True):
     """An arm: its decisions and rewards in the running season, and their sum in ticks of 2^-60.
 
     `season` is the first that it takes part in, and `until` the last one if it was withdrawn. `weight` is what was
-    declared last; a season that runs has the weights of its start, in its session.
+    declared last; a season that runs has the weights of its start, in its session. `title` is for advice only: neither
+    the digest of a registration nor the dice depend on it.
     """
 
     arm: str
@@ -74,6 +75,7 @@ class RegistryArm(msgspec.Struct, omit_defaults=True):
     decisions: int = 0
     rewards: int = 0
     total: int = 0
+    title: str = ""
 
 
 class AgentRecord(msgspec.Struct, omit_defaults=True):
@@ -121,8 +123,8 @@ class Registry:
             raise Refused(409, "quota", f"expected at most {self.max_agents} agents, got {agent!r} as one more")
         self.agents[agent] = AgentRecord(agent, season, [])
 
-    def add_arm(self, agent: str, arm: str, season: int, weight: int) -> None:
-        """Add an arm, or one that was withdrawn, from a season on; of one that is there only the weight changes."""
+    def add_arm(self, agent: str, arm: str, season: int, weight: int, title: str = "") -> None:
+        """Add an arm, or one that was withdrawn, from a season on; of one that is there weight and title change."""
         known = next((record for record in self.agents[agent].arms if record.arm == arm), None)
         if known is None:
             known = RegistryArm(arm, season)
@@ -130,7 +132,16 @@ class Registry:
             self.arm_count += 1
         elif known.until is not None:
             known.season, known.until = season, None
-        known.weight = weight
+        known.weight, known.title = weight, title or known.title
+
+    def titles(self) -> list[tuple[str, str, str]]:
+        """Return (agent, arm, title) of the arms that have a title and are not withdrawn."""
+        return [
+            (record.agent, arm.arm, arm.title)
+            for record in self.agents.values()
+            for arm in record.arms
+            if arm.title and arm.until is None
+        ]
 
     def arm(self, agent: str, arm: str) -> RegistryArm:
         for record in self.agent(agent).arms:

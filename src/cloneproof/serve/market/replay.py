@@ -100,7 +100,9 @@ def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
 _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.Opened: lambda market, entry: None,  # a second opening
     ledger.AgentRegistered: lambda market, entry: market.register_agent(entry.agent, entry.at),
-    ledger.ArmRegistered: lambda market, entry: market.register_arm(entry.agent, entry.arm, entry.at, entry.weight),
+    ledger.ArmRegistered: lambda market, entry: market.register_arm(
+        entry.agent, entry.arm, entry.at, entry.weight, entry.title
+    ),
     ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(
         entry.agent, entry.arm, entry.at, entry.by, entry.reason
     ),
