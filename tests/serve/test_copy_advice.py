@@ -49,7 +49,7 @@ def test_a_registration_is_answered_with_likely_copies_and_is_never_refused_for_
         first, second, third, own = served(desk, "private")
         assert first == []
         assert [(one["agent"], one["arm"]) for one in second] == [("ana", "a")]
-        assert second[0]["reason"] == "the same words; new says nothing about the item"
+        assert second[0]["reason"] == "the same words; filler: new"
         assert {(one["agent"], one["arm"]) for one in third} == {("ana", "a"), ("ana", "b")}
         assert [(one["agent"], one["arm"]) for one in own] == [("bo", "x")]  # nothing of anybody else's
         *_, told = served(desk, "open", copy_advice="agents")

@@ -139,8 +139,8 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
             links[tuple(sorted(owned))].append((reason, one.arms))
     by_texts = [agents for agents in links if len(agents) > 1]
     accounts = _accounts(log)
-    for agents, matches in accounts.items():
-        links[agents] += [("titles one to one", match) for match in matches]
+    for agents, both in accounts.items():
+        links[agents] += [("titles one to one", match) for match in both]
     for group in findings.found:
         links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
     groups = []

@@ -44,7 +44,7 @@ class ItemLink:
 
 
 @dataclass(frozen=True)
-class Accounts(Data):
+class LikeAccounts(Data):
     """Two owners whose titles match one to one: how many are the same, how many near, and of how many of the smaller.
 
     They may be one owner's accounts, or two shops that sell the same products. `pairs` are places of the items.
@@ -82,7 +82,7 @@ class SameItems(Tabular):
     groups: tuple[tuple[int, ...], ...]
     links: tuple[ItemLink, ...]
     near: tuple[ItemLink, ...]
-    accounts: tuple[Accounts, ...]
+    accounts: tuple[LikeAccounts, ...]
 
     @property
     def rows(self) -> int:
@@ -149,7 +149,7 @@ def same_items(
     >>> mugs = {"title": ["Stone mug", "NEW: stone mug", "Stone jug"], "shop": ["ana", "ana", "bo"]}
     >>> found = same_items(mugs, by="title", owner="shop")
     >>> found.groups, found.links[0].reason
-    (((0, 1),), 'title: the same words; new says nothing about the item')
+    (((0, 1),), 'title: the same words; filler: new')
     """
     at_least = number_in(threshold, "the threshold", 0, 1, low_open=True)
     source = log_source(table)
@@ -188,7 +188,7 @@ def item_links(
 
 def account_candidates(
     owners: Sequence[str], same: Sequence[ItemLink], near: Sequence[ItemLink]
-) -> tuple[Accounts, ...]:
+) -> tuple[LikeAccounts, ...]:
     """Return the pairs of owners whose titles match item by item, also where single links are only near.
 
     Titles are matched one to one, the same ones first and then the nearest. Three have to match, and half of the titles
@@ -196,7 +196,7 @@ def account_candidates(
 
     >>> links = [ItemLink(k, k + 3, 1.0, "") for k in range(2)]
     >>> account_candidates(["lamps"] * 3 + ["lamps outlet"] * 3, links, [ItemLink(2, 5, 0.6, "")])
-    (Accounts(owners=('lamps', 'lamps outlet'), same=2, near=1, titles=3),)
+    (LikeAccounts(owners=('lamps', 'lamps outlet'), same=2, near=1, titles=3),)
     """
     sizes = Counter(owners)
     taken: dict[tuple[str, str], set[int]] = defaultdict(set)
@@ -211,7 +211,7 @@ def account_candidates(
                 counts[between][kind] += 1
                 pairs[between].append((link.one, link.other))
     found = [
-        Accounts(between, matched[0], matched[1], min(sizes[owner] for owner in between), tuple(pairs[between]))
+        LikeAccounts(between, matched[0], matched[1], min(sizes[owner] for owner in between), tuple(pairs[between]))
         for between, matched in counts.items()
         if matched[0] and sum(matched) >= max(LEAST_MATCHED, MATCHED_SHARE * min(sizes[owner] for owner in between))
     ]

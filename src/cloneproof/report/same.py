@@ -55,7 +55,7 @@ def _groups(found: SameItems) -> Iterator[SectionPart]:
             item, at = found.items[place], shown + k
             rest = f" (and {len(group) - MOST_ROWS:,} more)" if k == MOST_ROWS - 1 < len(group) - 1 else ""
             rows.append((
-                str(number) if k == 0 else "", f"{item.row:,}{' of the catalogue' if item.known else ''}",
+                str(number), f"{item.row:,}{' of the catalogue' if item.known else ''}",
                 shorten(item.owner, LONGEST), shorten(next(iter(item.texts.values()), ""), LONGEST) + rest,
                 f"{table['score'][at]:.2f}", table["reason"][at],
             ))  # fmt: skip

@@ -23,7 +23,7 @@ import numpy as np
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.analysis.copying.catalogue import read_words
 from cloneproof.analysis.copying.judging import joined
-from cloneproof.analysis.copying.matching import THRESHOLD, Link, Matcher
+from cloneproof.analysis.copying.matching import THRESHOLD, Matcher, TitleLink
 from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 
 NEAR_TEXT: Final = 0.8  # score from which on texts are nearly equal
@@ -85,11 +85,11 @@ class Texts(NamedTuple):
     owned: list[dict[str, list[int]]]
     threshold: float = THRESHOLD
 
-    def links(self) -> tuple[Link, ...]:
+    def links(self) -> tuple[TitleLink, ...]:
         """Return which of them name one item or are near."""
         return _linked(self.written, tuple(tuple(own) for own in self.owned), self.threshold)
 
-    def pairs(self, texts: Mapping[int, str]) -> Iterator[tuple[int, int, Link]]:
+    def pairs(self, texts: Mapping[int, str]) -> Iterator[tuple[int, int, TitleLink]]:
         """Yield the arms whose texts are equal, and then those linked: chains of one agent's, one to one of two."""
         for text, own in enumerate(self.owned):
             chains = [pair for arms in own.values() for pair in pairwise(arms)]
@@ -97,7 +97,11 @@ class Texts(NamedTuple):
             across = [pair for a, b in both for pair in zip(a, b, strict=False)]
             for first, second in chains + across:
                 exact = texts[first] == texts[second]
-                yield first, second, Link(text, text, 1.0, True, "equal" if exact else "equal but for case and marks")
+                yield (
+                    first,
+                    second,
+                    TitleLink(text, text, 1.0, True, "equal" if exact else "equal but for case and marks"),
+                )
         for link in self.links():
             for agent, arms in self.owned[link.one].items():
                 for its, others in self.owned[link.other].items():
@@ -123,7 +127,7 @@ def different_texts(texts: Mapping[int, str], agents: Sequence[str], threshold: 
 
 
 @lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged
-def _linked(texts: tuple[str, ...], owners: tuple[tuple[str, ...], ...], threshold: float) -> tuple[Link, ...]:
+def _linked(texts: tuple[str, ...], owners: tuple[tuple[str, ...], ...], threshold: float) -> tuple[TitleLink, ...]:
     return tuple(Matcher(texts, owners, threshold).links()) if len(texts) > 1 else ()
 
 

@@ -52,7 +52,7 @@ MOST_NAMED: Final = 4  # words that a reason names
 Near = Mapping[int, Sequence[tuple[float, int]]]  # of each title the scores and numbers of those compared with it
 
 
-class Link(NamedTuple):
+class TitleLink(NamedTuple):
     """Two texts, by their numbers, the smaller first: their score, whether they name one item, and why or why not."""
 
     one: int
@@ -62,7 +62,7 @@ class Link(NamedTuple):
     reason: str
 
 
-class Compared(NamedTuple):
+class ComparedTitles(NamedTuple):
     """What two titles share: the score, bits in common, words of the one and of the other, and words spelt in two ways.
 
     sure   whether words that are equal weigh more than those that are only spelt alike
@@ -92,7 +92,7 @@ class Matcher:
         self.spellings = spelt_alike(self.masses)
         self.sizes = np.array([math.fsum(self.masses[word] for word in words) for words in self.words])
 
-    def links(self) -> list[Link]:
+    def links(self) -> list[TitleLink]:
         """Return the texts that are one item, and those that are near, in the order of the texts."""
         compared = {}
         for one, other in self._candidates():
@@ -105,8 +105,8 @@ class Matcher:
             if not self._contradict(one, other, pair):
                 near[one].append((pair.score, other))
                 near[other].append((pair.score, one))
-        found: list[Link] = []
-        matched: dict[tuple[int, int], Compared] = {}
+        found: list[TitleLink] = []
+        matched: dict[tuple[int, int], ComparedTitles] = {}
         for (one, other), pair in compared.items():
             against, across = self._worded_otherwise(one, other, pair), self.owners[one].isdisjoint(self.owners[other])
             worded = not against
@@ -114,18 +114,18 @@ class Matcher:
                 against = self._another_item(one, other, pair, near)
             if not against:
                 reason = self._same_words(one, other, pair) if worded else self._shared_words(one, other, pair)
-                found.append(Link(one, other, round(pair.score, 3), True, reason))
+                found.append(TitleLink(one, other, round(pair.score, 3), True, reason))
                 if across:
                     matched[one, other] = pair
             elif pair.score >= self.threshold:
-                found.append(Link(one, other, round(pair.score, 3), False, against))
+                found.append(TitleLink(one, other, round(pair.score, 3), False, against))
         common = self._too_common(matched)
         return sorted(
             link._replace(same=False, reason="many titles share as much") if link[:2] in common else link
             for link in found
         )
 
-    def _too_common(self, matched: Mapping[tuple[int, int], Compared]) -> set[tuple[int, int]]:
+    def _too_common(self, matched: Mapping[tuple[int, int], ComparedTitles]) -> set[tuple[int, int]]:
         """Return the matches of two owners that may be chance: what they share is not rare enough.
 
         It has to be the rarer the fewer of the smaller owner's titles match the other's: first as those of all pairs of
@@ -152,7 +152,7 @@ class Matcher:
             accepted = Counter(owners for pair, owners in between.items() if pair not in common)
         return common
 
-    def _is_rare(self, pair: Compared, share: float) -> bool:
+    def _is_rare(self, pair: ComparedTitles, share: float) -> bool:
         """Return whether what titles share is rare, where this share of their owners' titles match, a half at most."""
         lacks = (pair.left, pair.right)
         if not all(lacks) and all(map(is_numbering, pair.left | pair.right)):
@@ -163,7 +163,7 @@ class Matcher:
         bits = pair.bits - few - alike * (many - few) - (1 - alike) * UNSHARED * less - alike * more
         return bits >= math.log2(max(self.catalogue.titles, SMALLEST) / 2) + math.log2(0.5 / share)
 
-    def compare(self, one: int, other: int) -> Compared:
+    def compare(self, one: int, other: int) -> ComparedTitles:
         """Compare two titles word by word."""
         mine, theirs = self.words[one], self.words[other]
         common = mine & theirs
@@ -181,13 +181,13 @@ class Matcher:
                     left, right = left - {word}, right - {like}
         size = math.sqrt(self.sizes[one] * self.sizes[other])
         score = min((exact + soft) / size, 1.0) if size else 0.0
-        return Compared(score, bits, left, right, tuple(spelt), exact >= short)
+        return ComparedTitles(score, bits, left, right, tuple(spelt), exact >= short)
 
     def _bits(self, word: str) -> float:
         """Return the bits that a word in common tells, twice as many of a code."""
         return self.catalogue.bits(word) * (2 if is_code(word) else 1)
 
-    def _worded_otherwise(self, one: int, other: int, pair: Compared) -> str:
+    def _worded_otherwise(self, one: int, other: int, pair: ComparedTitles) -> str:
         """Return in which words two titles differ beyond filler, order, spelling and numbering; "" for in none."""
         codes = [words for words in pair.spelt if any(map(has_digit, words))]
         left, right = (words | {code[k] for code in codes} for k, words in enumerate((pair.left, pair.right)))
@@ -209,7 +209,7 @@ class Matcher:
         places = [[None if has_digit(word) else word for word in order] for order in orders]
         return orders[0] != orders[1] and places[0] == places[1] and sorted(orders[0]) == sorted(orders[1])
 
-    def _another_item(self, one: int, other: int, pair: Compared, near: Near) -> str:
+    def _another_item(self, one: int, other: int, pair: ComparedTitles, near: Near) -> str:
         """Return what speaks against one item of two owners; "" for nothing."""
         if self._swapped(one, other):
             return "numbers have changed places"
@@ -229,7 +229,7 @@ class Matcher:
                     return f"{_quoted(self.texts[rival])} fits as well"
         return ""
 
-    def _contradict(self, one: int, other: int, pair: Compared) -> bool:
+    def _contradict(self, one: int, other: int, pair: ComparedTitles) -> bool:
         """Return whether each title has a number that the other lacks, and no code that only these two have."""
         if not all(any(map(is_number, words)) for words in (pair.left, pair.right)):
             return False
@@ -285,17 +285,17 @@ class Matcher:
         chosen = np.concatenate(worth)
         return list(zip((chosen // texts).tolist(), (chosen % texts).tolist(), strict=True))
 
-    def _same_words(self, one: int, other: int, pair: Compared) -> str:
+    def _same_words(self, one: int, other: int, pair: ComparedTitles) -> str:
         """Return a reason in words."""
         parts = [f"{' and '.join(words)} are spelt alike" for words in pair.spelt]
         if pair.left | pair.right:
             parts.append(f"{_listed(pair.left | pair.right)} may be a numbering")
         filler = self.catalogue.fillers[one] ^ self.catalogue.fillers[other]
         if filler:
-            parts.append(f"{_listed(filler)} says nothing about the item")
+            parts.append(f"filler: {_listed(filler)}")
         return "the same words" + (f"; {'; '.join(parts)}" if parts else "")
 
-    def _shared_words(self, one: int, other: int, pair: Compared) -> str:
+    def _shared_words(self, one: int, other: int, pair: ComparedTitles) -> str:
         """Return a reason in words, the rarest first."""
         common = sorted(self.words[one] & self.words[other], key=lambda word: (-self.masses[word], word))
         parts = [f"each other's nearest, with {_listed(common, keep=True)}"] if common else []

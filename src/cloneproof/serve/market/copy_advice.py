@@ -21,7 +21,7 @@ def likely_copies(new: tuple[str, str], titles: Sequence[tuple[str, str, str]]) 
 
     >>> titles = [("ana", "a", "Stone mug"), ("bo", "x", "Oak tray"), ("ana", "b", "NEW stone mug")]
     >>> likely_copies(("ana", "b"), titles)
-    [('ana', 'a', 'the same words; new says nothing about the item')]
+    [('ana', 'a', 'the same words; filler: new')]
     """
     rest = [title for title in titles if title[:2] != new]
     listed = [*[title for title in titles if title[:2] == new], *rest[-MOST_TITLES:]]
