@@ -230,12 +230,10 @@ async def register_arm(service: Service, caller: KeyRecord, params: Params, body
     reply, titles, others = await _on_market(service, caller, params, work)
     if titles:  # outside the writer: it may take a while, and changes nothing
         found = await service.writer.threads.compute(lambda: likely_copies((agent, body.arm), titles))
-        named = caller.role == "platform"
-        reply.likely_copies = [
-            m.LikelyCopy(reason, who, which) if named or who == agent else m.LikelyCopy(SOMEBODY)
-            for who, which, reason in found
-            if others or who == agent
-        ]
+        named = [one for one in found if caller.role == "platform" or one[0] == agent]
+        reply.likely_copies = [m.LikelyCopy(reason, who, which) for who, which, reason in named]
+        if others and len(named) < len(found):  # neither whose they are nor how many
+            reply.likely_copies.append(m.LikelyCopy(SOMEBODY))
     return 200 if reply.duplicate else 201, reply
 
 
