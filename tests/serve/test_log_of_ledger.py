@@ -148,7 +148,7 @@ def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted,
     """The terms of the market say what is judged, over how many rounds and at which share."""
     target = tmp_path / "feed.html"
     with ticking(0.001):
-        done = run("log", planted, "--market", "feed", "--seconds", "6", "--json", "--html", target)
+        done = run("log", planted, "--market", "feed", "--seconds", "6", "--spread", "0", "--json", "--html", target)
     data = json.loads(done.stdout)
     (found,) = [group for group in data["copies"]["groups"] if group["found"]]
     assert {(agent, arm.partition("-")[0]) for agent, arm in found["arms"]} == {("mallory", "mallory")}
