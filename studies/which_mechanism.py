@@ -29,7 +29,10 @@ from cloneproof.mechanisms import CATALOGUE
 from regret_figure import Panel, regret_figure
 from resumable_rows import resume_rows
 
-LEFT_OUT = ("reservoir-contest", "reservoir-index", "reservoir-bars", "holdout-kl-ucb", "rand-ucb")
+LEFT_OUT = (
+    "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams", "holdout-kl-ucb", "rand-ucb",
+    "h-thompson", "h-kl-ucb",
+)  # fmt: skip
 STUDIED = [name for name in CATALOGUE if name not in LEFT_OUT]
 
 HORIZONS = tuple(10**power for power in range(3, 10))

@@ -61,6 +61,8 @@ class KnowledgeGain(Finding):
         Whether no list gains more, by a theorem (docs/textbook/knowledge.md); otherwise it is an estimate.
     beaten_by : tuple of int or None
         Copies that were found to gain more, where it is not proven.
+    by_segment : dict of str to Finding
+        Empty: it is of all segments together.
     """
 
     keys_of_data = ("agent", "horizon", "honest", "gain", "relative_gain", "proven", "beaten_by?")
@@ -73,7 +75,17 @@ class KnowledgeGain(Finding):
 
 @dataclass(frozen=True)
 class CopiesCaught(Finding):
-    """What registering so many copies of one original gains if a de-duplicator catches some of them."""
+    """What registering so many copies of one original gains if a de-duplicator catches some of them.
+
+    Attributes
+    ----------
+    copies : int
+        How many are registered.
+    honest, copied, gain : Estimate
+        The honest payoff, that with what is left of the copies, and the difference.
+    by_segment : dict of str to Finding
+        The same in each segment, where it was computed.
+    """
 
     keys_of_data = ("copies", "honest", "gain", "relative_gain")
 
@@ -92,12 +104,13 @@ class Deduplication(Data):
         The gain by number of copies of one original; empty where no copies pay anyway.
     needed : float or None
         The least chance at which no number of copies up to `limit` gains more than `pays` of the honest payoff,
-        interpolated; 0 if none is needed, None if it was not computed. `needed_at_most` is the same at the upper ends
-        of the gains.
+        interpolated; 0 if none is needed, None if it was not computed.
     limit : int
         The most copies.
     pays : float
         The relative gain from which copies count as paying.
+    needed_at_most : float or None
+        The same as `needed` at the upper ends of the gains.
     """
 
     caught: float
