@@ -63,11 +63,20 @@ class LikeAccounts(Data):
 class SameItems(Tabular):
     """Items that are the same.
 
-    items      the rows, new ones first and then those of the catalogue that they were compared with
-    groups     places of items that are joined by links, two or more each, the largest first
-    links      the pairs that are the same
-    near       the pairs that reach the threshold and are not the same, with what speaks against it
-    accounts   owners whose titles match one to one
+    Attributes
+    ----------
+    by, owner : tuple of str, str
+        The columns of texts, and that of owners ("" without one).
+    threshold : float
+        The score from which on titles of two owners may be one item.
+    items : tuple of Item
+        The rows, new ones first and then those of the catalogue that they were compared with.
+    groups : tuple of tuple of int
+        Places of items that are joined by links, two or more each, the largest first.
+    links, near : tuple of ItemLink
+        The pairs that are the same, and those that reach the threshold and are not, with what speaks against it.
+    accounts : tuple of LikeAccounts
+        Owners whose titles match one to one.
     """
 
     said_in: ClassVar[str] = "same"
@@ -140,12 +149,26 @@ def same_items(
 ) -> SameItems:
     """Find the items of a table that are the same, by their texts.
 
-    table      a CSV, Parquet or JSON-lines file, a data frame, or columns by name
-    by         the columns of texts, such as ("title", "url"); without any, a column called title or name
-    owner      the column of shops, sellers or agents; without one, all items are one owner's
-    against    a catalogue with the same columns: only links of the table's rows are looked for
-    threshold  the score from which on titles of two owners may be one item; 1 for the same words
+    Parameters
+    ----------
+    table : str, Path, data frame or mapping
+        A CSV, Parquet or JSON-lines file, a data frame, or columns by name.
+    by : str or sequence of str, optional
+        The columns of texts, such as ("title", "url"); without any, a column called title or name.
+    owner : str, optional
+        The column of shops, sellers or agents; without one, all items are one owner's.
+    against : str, Path, data frame or mapping, optional
+        A catalogue with the same columns: only links of the table's rows are looked for.
+    threshold : float, default 0.4
+        The score from which on titles of two owners may be one item; 1 for the same words.
 
+    Returns
+    -------
+    SameItems
+        Groups, links with their reasons, and pairs that are near.
+
+    Examples
+    --------
     >>> mugs = {"title": ["Stone mug", "NEW: stone mug", "Stone jug"], "shop": ["ana", "ana", "bo"]}
     >>> found = same_items(mugs, by="title", owner="shop")
     >>> found.groups, found.links[0].reason
