@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from cloneproof.advice.frontier import TOLERANCE
 from cloneproof.advice.recommendation import UNKNOWN, AssessedMechanism, AwardStart
 from cloneproof.advice.regret import SamplingBudget, numbers_of
 from cloneproof.analysis.audit.audit import answer, audit
@@ -24,7 +25,6 @@ SCAN_PROMISE = (
     "No provider gains by registering copies or by leaving items out, over any number of rounds and whatever the "
     "others do, as long as it does not know which of its items is better."
 )
-TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LAST_SEASON = "the rate of the best items of last season will do for it, announced before registration."
 
 

@@ -15,6 +15,7 @@ from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import COMPILATION, budget_clock, now
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
+from cloneproof.advice.frontier import FrontierRow, marked, row_of_audit
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.gained import NearCopyGain
 from cloneproof.analysis.audit.question import audit_case
@@ -53,11 +54,12 @@ class ComparedMechanism(Data):
     remark      why something is missing
     seconds     how long it took, without compiling, or its counted work where time is that
     variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
+    frontier    what it loses and what copies gain, marked if no other row beats it; None where it was not audited
     """
 
     keys_of_data = (
         "mechanism=name", "verdict", "state", "agent", "copies", "relative_gain=known_gain", "gain", "regret",
-        "attacked", "exact", "variants", "tried", "remark",
+        "attacked", "exact", "variants", "tried", "remark", "frontier",
     )  # fmt: skip
 
     name: str
@@ -74,6 +76,7 @@ class ComparedMechanism(Data):
     remark: str = ""
     seconds: float = 0.0
     variants: NearCopyGain | None = None
+    frontier: FrontierRow | None = None
 
     @property
     def known_gain(self) -> float | None:
@@ -118,6 +121,11 @@ class Comparison(Tabular):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def frontier(self) -> tuple[FrontierRow, ...]:
+        """The rows of which loss and gain are known, the smallest loss first."""
+        return marked(row.frontier for row in self.rows if row.frontier is not None)
 
     @property
     def left(self) -> list[str]:
@@ -219,7 +227,8 @@ def compare(
         if not rows:
             raise
         interrupted = True
-    table = tuple(rows[name] for name in (*chosen, *others) if name in rows)
+    best = {row.name: row for row in marked(row.frontier for row in rows.values() if row.frontier is not None)}
+    table = tuple(replace(rows[name], frontier=best.get(name)) for name in (*chosen, *others) if name in rows)
     with budget_clock(search.seconds):
         had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
     return Comparison(table, tolerance, interrupted, had, market.horizon)
@@ -331,6 +340,7 @@ def _compared(
         attacked=attacked,
         variants=_variants(market, candidate, worst.agent, brief, search.seed),
         exact=exact,
+        frontier=row_of_audit(market, name, audited, regret),
         tried=len(audited.tried),
         remark=NEEDS_GAP if _lacks_gap(market, candidate, audited) else audited.about_tried,
     )

@@ -21,6 +21,8 @@ from cloneproof.advice.assumptions import (
     wrong_declarations,
 )
 from cloneproof.advice.declared import asked_market
+from cloneproof.advice.frontier import Promise, best_reward
+from cloneproof.advice.measured import frontier
 from cloneproof.advice.price import price_of_honesty
 from cloneproof.advice.ranking import CLOSE, rank
 from cloneproof.advice.recommendation import (
@@ -44,7 +46,8 @@ from cloneproof.analysis.gain import checked_caught
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.market import Agent, Ends, Market
 from cloneproof.market.priors import Point, Prior
@@ -68,6 +71,14 @@ NAMED = (
 DEARER = "it costs {:,.0f} where providers know their items, more than the first one"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
+FRONTIER = 0.5  # Part of the time for what is not clone-proof, beside the rest.
+MEASURED = (
+    "Not proven: of {} lists tried none surely pays; the most was {:+.0%} ± {:.0%} of the honest payoff, by {}. "
+    "Measured for the rates and the horizon declared here."
+)
+CEILING = "No list gains a provider more than naming its best item alone, {:.0%} at most: proven."
+NOT_COMPARED = "Not compared, as sampling them takes longer than there was"
+NOT_PLAYED = "Not on the frontier, as playing them takes longer than there was: {}."
 LEARNED = 0.5  # A mechanism that costs more than this part of random play has learned little.
 ENDS: dict[Ends, str] = {
     "at-horizon": "after {:,} rounds",
@@ -132,6 +143,7 @@ def recommend(
     arrivals: float | None = None,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     caught: float = 0.0,
+    promise: Promise = "proven",
     search: Search = SEARCH,
     seconds: float | None = None,
     progress: Callable[[int, int, str], None] | None = None,
@@ -171,6 +183,9 @@ def recommend(
     caught : float, default 0.0
         The chance that your de-duplicator removes a copy beyond the first of an item. What is clone-proof needs none;
         other mechanisms are judged with it.
+    promise : {"proven", "ceiling", "measured"}, default "proven"
+        What must be known for a mechanism to come first: that copies gain nothing, or at most a proven ceiling, or
+        that no list tried was found to pay here.
     search : Search, optional
         Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
         cores. Its `seconds` are of wall-clock time, besides what the first call on a machine takes to compile. Nothing
@@ -205,15 +220,13 @@ def recommend(
     search = search if seconds is None else replace(search, seconds=seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
+    one_of(promise, get_args(Promise), "promise", MarketError)
     caught = checked_caught(caught)
     lifetime = None if drift is None else number_in(drift, "drift", 1, error=MarketError)
     between = None if arrivals is None else number_in(arrivals, "arrivals", 0, error=MarketError, low_open=True)
-    if market.positions is not None and market.segments:
-        raise MarketError("expected positions or segments, got both; ask about market.segment(name), one at a time")
-    if market.places and (providers, accounts, lifetime, between) != ("bayesian", "checked", None, None):
+    if market.positions is not None and (providers, accounts) != ("bayesian", "checked"):
         raise MarketError(
-            "expected no informed providers, cheap accounts, drift or arrivals where a page has positions, got some; "
-            "leave them out"
+            "expected no informed providers or cheap accounts where a page has positions, got some; leave them out"
         )
     if market.segments and (lifetime or between):
         raise MarketError("expected no drift or arrivals in a market with segments; ask about market.segment(name)")
@@ -224,13 +237,15 @@ def recommend(
         market = market if seasons is None else market.with_horizon(seasons.length)
         question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught)
         if not market.segments:
-            return _recommended(market, question, clock)
+            return _with_frontier(_recommended(market, question, clock), question, clock, promise)
         alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
         clocks = (part_of(clock, place, len(alike) + 1) for place in range(len(alike) + 1))  # each as it is asked for
         advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
-        pooled = _recommended(market.pooled(), question, next(clocks))
+        apart = isinstance(market.positions, Mapping)  # then there is no page for all
+        pooled = None if apart else _recommended(market.pooled(), question, next(clocks))
         by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
-        return _judged_fit(added_up(market, by_segment, pooled), clock)
+        advised_in_all = _judged_fit(added_up(market, by_segment, pooled), clock)
+        return _with_frontier(advised_in_all, question, clock, promise)
 
 
 @dataclass(frozen=True)
@@ -283,6 +298,47 @@ def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
     unknown = not advised.ranked and advised.candidates
     advice = "" if fits or unknown else _advice(advised.market, advised.ranked, advised.random_regret, clock)
     return replace(advised, fits=fits, advice=advice, seconds=clock.elapsed)
+
+
+def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline, promise: Promise) -> Recommendation:
+    """Add what every other mechanism loses and what copies gain there; what keeps a weaker promise may then be first.
+
+    Where work is counted it has its own, so that what was asked before is answered as before.
+    """
+    if question.informed or (clock.spent and not is_counted()) or advised.interrupted:
+        return replace(advised, promise=promise)
+    seconds = FRONTIER * (SECONDS if is_counted() else clock.left or 0.0)
+    clock.tell(100, 100, "what honesty costs")
+    try:
+        with interrupts_raised():
+            rows, slow = frontier(
+                advised.market, advised.ranked, question.mechanisms, seconds, question.seed, question.caught
+            )
+    except KeyboardInterrupt:
+        return replace(advised, interrupted=True, notes=(*advised.notes, INTERRUPTED))
+    played = {row.name for row in rows}.issuperset(SLOW)
+    notes = [note for note in advised.notes if not (played and note.startswith(NOT_COMPARED))]
+    notes += [NOT_PLAYED.format(", ".join(slow))] if slow else []
+    advised = replace(advised, frontier=rows, promise=promise, notes=tuple(notes))
+    kept = [row for row in rows if row.keeps(promise)]
+    if promise == "proven" or not kept:
+        return advised
+    first, *others = kept  # the smallest loss first
+    rivals = [row.name for row in others if first.lost.high > (1 + CLOSE) * row.lost.low]
+    ranked = [entry for entry in advised.ranked if entry.name == first.name]
+    if not ranked and first.mechanism is not None and first.found is not None:
+        longest, most = max(plays(advised.market, first.mechanism), key=_rounds), best_reward(advised.market)
+        said = MEASURED.format(first.tried, first.found.value, first.found.error, first.copies)
+        said = said if first.at_most is None else CEILING.format(first.at_most)
+        regret, told = weighted_sum([(most, first.lost)]), seen(longest.market, longest.mechanism)
+        ranked = [AssessedMechanism(first.mechanism, regret, "undecided", first.gain, None, None, said, seen=told)]
+    ranked += [entry for entry in advised.ranked if entry not in ranked]
+    chosen = replace(advised, ranked=tuple(ranked), settled=not rivals, candidates=(first.name, *rivals))
+    return _judged_fit(chosen, clock)
+
+
+def _rounds(play: Play) -> int:
+    return play.market.horizon
 
 
 @dataclass(frozen=True)
@@ -557,7 +613,4 @@ def _advice(market: Market, ranked: Sequence[AssessedMechanism], at_random: floa
 def _notes(unknown: list[str]) -> tuple[str, ...]:
     if not unknown:
         return ()
-    return (
-        f"Not compared, as sampling them takes longer than there was: {', '.join(unknown)}. Among honest providers "
-        "they may cost less than the one named.",
-    )
+    return (f"{NOT_COMPARED}: {', '.join(unknown)}. Among honest providers they may cost less than the one named.",)

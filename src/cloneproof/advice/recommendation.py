@@ -11,6 +11,7 @@ import tomli_w
 
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
+from cloneproof.advice.frontier import FrontierRow, Promise
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.bounds import season_cost
 from cloneproof.engines.estimate import Estimate
@@ -245,6 +246,10 @@ class Recommendation(Tabular):
         The recommendation of each segment, of which regrets are the sums; empty in a market without segments.
     pooled : AssessedMechanism or None
         The best mechanism of one market for all segments, with its regret against the best original of each.
+    frontier : tuple of FrontierRow
+        Every mechanism that could be played: what it loses, what copies gain, and a mark on those that no other beats.
+    promise : {"proven", "ceiling", "measured"}
+        What had to be known of copies for a mechanism to come first.
     """
 
     keys_of_data = (
@@ -252,6 +257,7 @@ class Recommendation(Tabular):
         "cost_range=_if_ranked.cost_range", "cheaper=_if_ranked.cheaper.name", "providers", "ranked", "others",
         "price", "random_regret", "fits", "advice", "notes", "interrupted", "accounts", "account_floor", "seasons",
         "left", "settled", "candidates", "options", "by_segment?", "pooled?by_segment",
+        "frontier", "promise",
     )  # fmt: skip
 
     said_in = "recommendation"
@@ -275,6 +281,8 @@ class Recommendation(Tabular):
     options: tuple[PlatformOption, ...] = ()
     by_segment: dict[str, Recommendation] = field(default_factory=dict)
     pooled: AssessedMechanism | None = None
+    frontier: tuple[FrontierRow, ...] = ()
+    promise: Promise = "proven"
 
     def __repr__(self) -> str:
         if self.unsettled:

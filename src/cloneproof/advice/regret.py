@@ -225,8 +225,12 @@ def expected_best(market: Market) -> float:
 
 def expected_surplus(market: Market) -> float:
     """Return by how much a new item, of the prior of one of the originals, is better than the best: E(new - best)^+."""
-    own = [prior for agent in market.agents for prior in agent.priors]
-    with_one_more = (count * best_round([[*own, prior]]) for prior, count in Counter(own).items())
+    lists = [agent.priors for agent in market.agents]
+    kinds = Counter((lists.index(own), prior) for own in lists for prior in own)
+    with_one_more = (
+        count * best_round([(*own, prior) if k == place else own for k, own in enumerate(lists)], market.places)
+        for (place, prior), count in kinds.items()
+    )
     return max(0.0, sum(with_one_more) / market.originals - expected_best(market))
 
 

@@ -23,8 +23,8 @@ POOLED_METHOD = (
 SERVED = "segments are served by"
 
 
-def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Recommendation) -> Recommendation:
-    """Return the sum of the advice in each segment; `for_all` is that in one market for all of them."""
+def added_up(market: Market, by_segment: dict[str, Recommendation], for_all: Recommendation | None) -> Recommendation:
+    """Return the sum of the advice in each segment; `for_all` is that in one market for all, if there is one."""
     parts = [*by_segment.values()]
     first = parts[0]
     names = [entry.name for entry in first.ranked if all(_named(advice, entry.name) for advice in parts)]
@@ -93,9 +93,9 @@ def _added(by_segment: dict[str, Recommendation], name: str) -> AssessedMechanis
     )
 
 
-def _pooled(market: Market, advice: Recommendation) -> AssessedMechanism | None:
+def _pooled(market: Market, advice: Recommendation | None) -> AssessedMechanism | None:
     """Return the best mechanism of one market for all, its regret against the best original of each segment."""
-    if not advice.ranked:
+    if advice is None or not advice.ranked:
         return None
     choice, parts = advice.choice, market.by_segment.values()
     best, rough = (market.horizon * expected_best(pooled) for pooled in (advice.market, market.pooled(MANY // 4)))

@@ -12,9 +12,10 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import CloneproofError
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
-from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 from cloneproof.mechanisms.parameters.theorems import known_gap
+from cloneproof.mechanisms.parameters.two_level import prior_parameters
 
 RESERVOIRS = ("reservoir", "reservoir-contest", *AT_RANDOM_ONLY)  # Their promise needs no declaration.
 DECLARED = ("holdout-h-etc", "h-etc-r", "uniform-etc", "holdout-kl-ucb")  # Clone-proof if declarations are right.
@@ -93,6 +94,15 @@ def _etc(name: str, market: Market) -> Mechanism:
     return _tuned(market, lambda rounds: mechanism(name, arm_rounds=rounds), max(1, most // 10**6), most)
 
 
+def thompson_of(market: Market, one_place_each: bool = False) -> Mechanism:
+    """Thompson sampling over all arms with the prior of the market's rates, in each segment."""
+    by_segment = {
+        name: mechanism("thompson", one_place_each=one_place_each, **prior_parameters(own, {}).parameters)
+        for name, own in market.by_segment.items()
+    }
+    return SegmentedMechanism.of(by_segment)
+
+
 def _tuned(market: Market, make: Callable[[int], Mechanism], low: int, high: int, first: int = 7) -> Mechanism:
     """Return the best of a few numbers in equal ratios, then between the neighbours of the best one."""
     search = PatternSearch[int](lambda number: cost_of(market, make(number)), most=EVALUATIONS if first > 4 else first)
@@ -112,6 +122,7 @@ def _in_equal_ratios(low: int, high: int, count: int) -> list[int]:
 
 _MAKERS: dict[str, Callable[[str, Market], Mechanism]] = {
     "holdout-h-etc": _hold_out, "h-etc-r": _capped_h_etc_r, "etc": _etc,
+    "thompson": lambda _, market: thompson_of(market),
 }  # fmt: skip
 
 

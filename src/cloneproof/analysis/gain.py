@@ -294,6 +294,35 @@ def gain_columns(honest: FloatArray, paid: FloatArray) -> tuple[FloatArray, Floa
     return paid - honest, honest, paid
 
 
+def world_rows(
+    market: Market,
+    mechanism: Mechanism,
+    worlds: Sequence[World],
+    observe: Callable[[FloatArray, FloatArray, Sequence[Outcomes]], FloatArray],
+    seed: int,
+    caught: float = 0.0,
+) -> Callable[[int, int], FloatArray]:
+    """Return the function that plays some runs of all worlds and observes them; copies are caught with a chance."""
+    drawn, numbers = Job(market, mechanism, {}, seed), max(world.numbers for world in worlds)
+    play = partial(_after_catching, kernel_outcomes, caught, seed) if caught else kernel_outcomes
+
+    def rows(first: int, count: int) -> FloatArray:
+        means = means_of_runs(drawn, first, count)
+        streams = words(run_streams(seed, first, count), LISTS_STREAM)
+        levels = np.array([uniforms(streams, number) for number in range(numbers)]).reshape(numbers, count).T
+        played = []
+        for world in worlds:
+            own = np.roll(world.means(means, levels), first % count, axis=0)  # run r takes row r modulo their number
+            ends = np.cumsum([agent.count for agent in world.market.agents])[:-1]
+            parts = [block.tolist() for block in np.split(own, ends, axis=1)]
+            names = [agent.name for agent in world.market.agents]
+            strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
+            played.append(play(Job(world.market, mechanism, world.copies, seed, strata), first, count))
+        return observe(means, levels, played)
+
+    return rows
+
+
 def sample_worlds(
     market: Market,
     mechanism: Mechanism,
@@ -308,23 +337,7 @@ def sample_worlds(
     Every world of a run has the same draws, so that only the lists differ. Intervals are asymptotic, at 99 % each: no
     verdict rests on them.
     """
-    drawn, numbers = Job(market, mechanism, {}, search.seed), max(world.numbers for world in worlds)
-
-    def rows(first: int, count: int) -> FloatArray:
-        means = means_of_runs(drawn, first, count)
-        streams = words(run_streams(search.seed, first, count), LISTS_STREAM)
-        levels = np.stack([uniforms(streams, number) for number in range(numbers)], axis=1)
-        played = []
-        for world in worlds:
-            own = np.roll(world.means(means, levels), first % count, axis=0)  # run r takes row r modulo their number
-            ends = np.cumsum([agent.count for agent in world.market.agents])[:-1]
-            parts = [block.tolist() for block in np.split(own, ends, axis=1)]
-            names = [agent.name for agent in world.market.agents]
-            strata = tuple(dict(zip(names, map(tuple, run), strict=True)) for run in zip(*parts, strict=True))
-            job = Job(world.market, mechanism, world.copies, search.seed, strata)
-            played.append(kernel_outcomes(job, first, count))
-        return observe(means, levels, played)
-
+    rows = world_rows(market, mechanism, worlds, observe, search.seed)
     plan = RunPlan(
         limit=limit_of(search.runs, None, 1),
         seconds=clock.left,

@@ -101,6 +101,9 @@ def recommend(
         int | None, option("N", "Rounds between two new items, on average; they wait for the next season.")
     ] = None,
     caught: Caught = 0.0,
+    promise: Annotated[
+        str, option("KIND", "What must be known of copies to come first: proven, ceiling or measured.")
+    ] = "proven",
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
@@ -125,7 +128,7 @@ def recommend(
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
     question |= {"own": own_by_name(rule, policy), "accounts": accounts}
-    question |= {"drift": drift, "arrivals": arrivals, "caught": caught}
+    question |= {"drift": drift, "arrivals": arrivals, "caught": caught, "promise": promise}
     if market_file is not None:
         if any(option is not None for option in (agents, originals, rates, rounds, segments)):
             raise CloneproofError(

@@ -9,6 +9,7 @@ from cloneproof._sections import Paragraph, Points, Section, Table
 from cloneproof.advice.comparison import SECONDS, ComparedMechanism, Comparison
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
+from cloneproof.report.frontier import frontier_section
 from cloneproof.report.words import FIXED, sentence
 
 COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "variants, %", "regret", "attacked", "time")
@@ -26,6 +27,8 @@ def sections(comparison: Comparison) -> Iterable[Section]:
     remarks = tuple(Paragraph(sentence(remark), row.name) for row in comparison if (remark := _remark(row)))
     table = Table.of(COLUMNS, map(_cells, comparison), left=["verdict"])
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
+    if (costs := frontier_section(comparison.frontier)) is not None:
+        yield costs
     if remarks:
         yield Section("What the rows rest on", [Points(remarks)])
 

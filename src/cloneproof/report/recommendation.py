@@ -22,6 +22,7 @@ from cloneproof.report.advice_words import (
     starts_words,
     traffic_sentence,
 )
+from cloneproof.report.frontier import frontier_section, price_words
 from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
 from cloneproof.report.words import names_words, number, regret_words, sentence
 
@@ -53,8 +54,11 @@ def sections(advice: Recommendation) -> Iterable[Section]:
         yield Section("What you can choose", [_options(advice)])
     if advice.by_segment:
         yield Section("In each segment", [_segments(advice)])
+    if (costs := frontier_section(advice.frontier)) is not None:
+        yield costs
     how = [] if advice.price is None else [Paragraph(sentence(advice.price.how), role="note")]
-    yield Section("The price of honesty", [Paragraph(price_sentence(advice)), *how])
+    if how or not advice.frontier:
+        yield Section("The price of honesty", [Paragraph(price_sentence(advice)), *how])
     if (lines := regret_over_time(advice)) is not None:
         yield Section(lines.title, [lines_figure(lines)])
     if choice is not None:
@@ -77,7 +81,9 @@ def _title(advice: Recommendation) -> str:
 
 def _answer(advice: Recommendation) -> list[SectionPart]:
     crowned = advice.fits and advice.settled
-    return [Paragraph(sentence(f"It costs {cost_words(advice)}") if crowned else choice_sentence(advice))]
+    price = price_words(advice.frontier, advice.choice.name) if advice.ranked else ""
+    answer = Paragraph(sentence(f"It costs {cost_words(advice)}") if crowned else choice_sentence(advice))
+    return [answer, *([Paragraph(price, "The price of the promise")] if price else [])]
 
 
 def _details(advice: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:

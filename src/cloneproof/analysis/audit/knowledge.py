@@ -65,7 +65,7 @@ def asks_for_ceiling(question: Question) -> bool:
 def is_proven(case: AuditCase) -> bool:
     """Return whether the theorem's conditions hold: rewards of at least 0, in time, in one place."""
     market = case.market
-    plain = not market.places and market.delays == "none" and market.family.low >= 0
+    plain = market.positions is None and market.delays == "none" and market.family.low >= 0
     return plain and all(in_segment.running.bounded_by_knowledge for in_segment in case.by_segment.values())
 
 

@@ -1,0 +1,223 @@
+"""Measuring the frontier: what lists gain under mechanisms of which nothing is proven, within counted work.
+
+Some lists are played against honesty in the same worlds, by providers that are
+alike, one at a time. The rows that lose least of those in doubt are then played again in fresh worlds with the list
+that seemed to pay, so that what is shown was not selected by luck. The number of runs is fixed by counted work, and
+intervals are Student's, at 99 % for all lists of a row together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from cloneproof._arrays import FloatArray
+from cloneproof.advice.frontier import TOLERANCE, FrontierRow, as_part, best_reward, marked
+from cloneproof.advice.recommendation import AssessedMechanism
+from cloneproof.advice.regret import computed_or_none
+from cloneproof.advice.tuning import thompson_of, tuned_mechanisms
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.knowledge import is_proven
+from cloneproof.analysis.audit.question import audit_case
+from cloneproof.analysis.deviations import CopiesOf, Names, honesty
+from cloneproof.analysis.gain import gain_columns, world_rows
+from cloneproof.engines.estimate import Estimate, weighted_sum
+from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, run_seconds
+from cloneproof.engines.monte_carlo.statistics import Estimands, RunTotals, gain_bounds, regret_bounds, served_bounds
+from cloneproof.engines.plays import plays
+from cloneproof.errors import CloneproofError
+from cloneproof.market.market import Agent, Market, full_copies
+from cloneproof.mechanisms.catalogue import CATALOGUE
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.online.slate import check_takes_positions
+
+EACH = 5  # copies of each item
+LOOKS = ((64, 6), (16, 6), (0, 3), (0, 0))  # copies of one item, and who name theirs: the most there is time for
+FEWEST, ENOUGH, AGAIN_RUNS = 8, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
+DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
+AGAIN, DOUBTED = 0.3, 1  # part of the time for rows that are played again, and how many at most
+SURE = 0.99
+ONE_PLACE = "thompson, one place each"
+
+
+def frontier(
+    market: Market,
+    assessed: Sequence[AssessedMechanism],
+    own: Sequence[Mechanism],
+    seconds: float,
+    seed: int,
+    caught: float,
+) -> tuple[tuple[FrontierRow, ...], list[str]]:
+    """Return a row for every mechanism that can be played, marked; and the names of those that take too long.
+
+    `assessed` are those with a promise, whose regrets are known; `own` are the platform's own ones.
+    """
+    most, rows, slow = max(best_reward(market), 1e-300), list[FrontierRow](), list[str]()
+    for entry in assessed:
+        rows.append(_assessed_row(market, entry, most))
+    names = [name for name in CATALOGUE if name not in {row.name for row in rows}]
+    left = [*tuned_mechanisms(names, market)[0], *(mine for mine in own if mine.name not in {row.name for row in rows})]
+    if any(play.market.places for play in plays(market, left[0])):
+        left.append(replace(thompson_of(market, one_place_each=True), name=ONE_PLACE))
+    costed = sorted(_costed(market, left), key=lambda pair: pair[0])
+    budget, weights = (1 - AGAIN) * seconds, [1 if mechanism.flat else 2 for _, mechanism in costed]  # for naming
+    for place, (_, mechanism) in enumerate(costed):
+        look = _Look(market, mechanism, seed, caught)
+        row, spent = look.row(most, budget * weights[place] / sum(weights[place:]))
+        budget -= spent
+        rows += [] if row is None else [row]
+        slow += [mechanism.name] if row is None else []
+    doubted = [row for row in sorted(rows, key=lambda row: row.lost.value) if row.found and not row.pays][:DOUBTED]
+    for place, row in enumerate(doubted):
+        look = _Look(market, row.mechanism or left[0], seed + 1, caught)
+        again, spent = look.row(most, (budget + AGAIN * seconds) / (len(doubted) - place), row.copies)
+        budget -= spent
+        if again is not None:
+            rows[rows.index(row)] = replace(row, found=again.found, lost=min(row.lost, again.lost, key=_error))
+    return marked(rows), slow
+
+
+def _assessed_row(market: Market, entry: AssessedMechanism, most: float) -> FrontierRow:
+    """Return the row of a mechanism with a promise: copies gain nothing, or at most a ceiling."""
+    computed = entry.verdict == "undecided"  # a ceiling without a guarantee
+    nothing = market.ends == "at-horizon" or not entry.gain
+    at_most = None if computed else 0.0 if nothing else entry.gain
+    found = Estimate(entry.gain, 0.0, "estimated", "a ceiling that is computed", True) if computed else None
+    lost = as_part(entry.regret, most)
+    return FrontierRow(entry.name, lost, at_most, found, account=entry.account_gain, mechanism=entry.mechanism)
+
+
+def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[float, Mechanism]]:
+    """Yield the mechanisms that can be played there, each with the seconds of an honest run."""
+    for mechanism in mechanisms:
+        try:
+            for play in plays(market, mechanism):
+                if play.market.places:
+                    check_takes_positions(play.mechanism)
+            yield run_seconds(Job(market, mechanism, full_copies(market.agents, None))), mechanism
+        except CloneproofError:
+            continue
+
+
+def _error(estimate: Estimate) -> float:
+    return estimate.error
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What providers of some kinds gain under a mechanism by some lists, in worlds of one seed."""
+
+    market: Market
+    mechanism: Mechanism
+    seed: int
+    caught: float
+
+    def row(self, most: float, seconds: float, only: CopyVector | None = None) -> tuple[FrontierRow | None, float]:
+        """Return the row, or None if there is no time for the fewest runs; and the seconds that it took.
+
+        `only` is the one list to be tried, by providers that have as many items.
+        """
+        kinds = {agent.laws: agent for agent in reversed(self.market.agents)}
+        chosen = [agent for agent in kinds.values() if only is None or agent.count == len(only)][-KINDS:]
+        found, spent = list[tuple[Estimate, CopyVector]](), 0.0
+        regrets, namings = list[Estimate](), list[Estimate]()
+        for agent in chosen:
+            alike = [other for other in self.market.agents if other.laws == agent.laws]
+            drawn = self._drawn(alike, seconds / len(chosen), only)
+            if drawn is None:
+                return None, spent
+            (regret, honest, *gains), lists, took = drawn
+            spent += took
+            regrets.append(regret)
+            namings += [as_part(gains.pop(0), honest.value)] if len(gains) > len(lists) else []
+            found += [(as_part(gain, honest.value), own) for gain, own in zip(gains, lists, strict=True)]
+        paying = [each for each in found if each[0].low > TOLERANCE]
+        best, copies = max(paying or found, key=lambda each: each[0].value)
+        proven = all(is_proven(audit_case(self.market, self.mechanism, agent.name)) for agent in chosen)
+        regret = computed_or_none(self.market, self.mechanism) or min(regrets, key=_error)
+        naming = max(namings, key=lambda each: each.high, default=None)
+        ceiling = max(0.0, naming.high) if proven and naming is not None and len(chosen) == len(kinds) else None
+        numbers = (ceiling, best, copies, len(found), naming)
+        return FrontierRow(self.mechanism.name, as_part(regret, most), *numbers, mechanism=self.mechanism), spent
+
+    def _drawn(
+        self, alike: list[Agent], seconds: float, only: CopyVector | None
+    ) -> tuple[list[Estimate], list[CopyVector], float] | None:
+        """Return estimates of regret, pay and gains, of naming (unless flat) and of lists; the lists; the seconds."""
+        rest, most = (1,) * (alike[0].count - 1), ENOUGH if only is None else AGAIN_RUNS
+        withheld = [(*rest, 0)] if rest else []
+        for many, namers in LOOKS:
+            lists = [(EACH, *(EACH for _ in rest)), *([(many, *rest)] if many else []), *withheld]
+            lists = lists if only is None else [only]
+            cost = sum(part.cost for part in self._parts(alike, namers, 1, lists))
+            if seconds < FEWEST * cost:
+                continue
+            parts = self._parts(alike, namers, max(1, min(DEVIATORS, int(seconds // cost) // most)), lists)
+            cost = sum(part.cost for part in parts)
+            runs = int(seconds // cost)
+            runs = max(FEWEST, runs if only is not None else min(most, runs))
+            sums = [part.estimates(runs, self.seed, self.caught) for part in parts]
+            total = [weighted_sum([(1.0, each) for each in column]) for column in zip(*sums, strict=True)]
+            return total, lists, runs * cost
+        return None
+
+    def _parts(self, alike: list[Agent], namers: int, deviators: int, lists: list[CopyVector]) -> list[_Part]:
+        namers = 0 if self.mechanism.flat and not self.mechanism.draws else min(namers, len(alike))
+        own = (alike, namers, deviators, lists)
+        return [_Part(play.market, play.mechanism, *own) for play in plays(self.market, self.mechanism)]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A market without segments, its providers that are alike, and lists that some of these register, one at a time."""
+
+    market: Market
+    mechanism: Mechanism
+    alike: list[Agent]
+    namers: int  # how many of these name their best item; all, as most of the gain is that of who has the best
+    deviators: int
+    lists: list[CopyVector]
+
+    @property
+    def worlds(self) -> list[Any]:
+        names = [agent.name for agent in self.alike]
+        copied = (CopiesOf(name, own) for own in self.lists for name in names[: self.deviators])
+        deviations = honesty(self.market, names[0]), *map(Names, names[: self.namers]), *copied
+        return [deviation.sampled(self.market) for deviation in deviations]
+
+    @property
+    def cost(self) -> float:
+        return sum(run_seconds(Job(world.market, self.mechanism, world.copies)) for world in self.worlds)
+
+    def estimates(self, runs: int, seed: int, caught: float) -> list[Estimate]:
+        """Return regret, honest payoff, the gain of naming and that of each list, on average over the deviators."""
+        market, names = self.market, [agent.name for agent in self.market.agents]
+        alike = [names.index(agent.name) for agent in self.alike]
+        groups = [self.namers] if self.namers else []
+        groups += [min(self.deviators, len(alike)) for _ in self.lists]
+
+        def observe(_: FloatArray, __: FloatArray, played: Sequence[Outcomes]) -> FloatArray:
+            honest, others = played[0], iter(played[1:])
+            columns = [honest.regret, honest.served[:, alike].mean(axis=1)]
+            for size in groups:
+                pairs = [(honest.served[:, place], next(others).served[:, place]) for place in alike[:size]]
+                columns.append(np.mean([gain_columns(*pair)[0] for pair in pairs], axis=0))
+            return np.column_stack(columns)
+
+        name = self.alike[0].name
+        gain = gain_bounds(market, name)
+        bounds = (regret_bounds(market), served_bounds(market, name), *(gain for _ in groups))
+        rows = world_rows(market, self.mechanism, self.worlds, observe, seed, caught)
+        totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs, cost=self.cost))
+        quantile = float(scipy.stats.t.ppf(1 - (1 - SURE) / 2 / len(self.lists), totals.count - 1))
+        errors = quantile * np.sqrt(totals.variances / totals.count)
+        how = f"{totals.count} runs, {groups[-1]} providers, seed {seed}, 99 % for the lists of a row together"
+        return [
+            Estimate(float(mean), float(error), "asymptotic", how)
+            for mean, error in zip(totals.means, errors, strict=True)
+        ]

@@ -1,0 +1,125 @@
+"""The frontier in words, as a table and as a figure: clicks lost against the most that copies gain."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cloneproof._sections import Figure, Paragraph, Section, Table
+from cloneproof.advice.frontier import FrontierRow
+from cloneproof.engines.estimate import Estimate
+from cloneproof.report.style import MUTED, look, powers
+from cloneproof.report.words import FIXED, MINUS, regret_words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = ("mechanism", "lost, %", "copies gain", "best item", "account", "best")
+CAPTION = (
+    "Lost: of what perfect knowledge earns, everybody honest. Copies: what one provider gains of its honest payoff, by "
+    "copies or by leaving items out. Best item: what listing it alone gains who knows it. Account: the rewards that a "
+    "second one gains. ● no other row is as good in promise, loss and gain, and better in one of them; what is only "
+    "measured beats nothing that is proven. ± at 99 %."
+)
+LEAST_LOST, NEAR = 0.1, 10.0  # percent: where the axis of losses starts, and up to where that of gains is linear
+
+
+def frontier_section(rows: Sequence[FrontierRow]) -> Section | None:
+    """Return the table and the figure; None without rows."""
+    if not rows:
+        return None
+    table = Table.of(COLUMNS, map(_cells, rows), left=["copies gain", "best"])
+    return Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
+
+
+def price_words(rows: Sequence[FrontierRow], first: str) -> str:
+    """Return the price of a promise in a sentence: what a weaker one loses, and what a usual bandit pays; or nothing.
+
+    Such as "Proven: loses 25.5 %; 6.6 % with h-thompson, under which nothing tried pays; thompson loses 7.4 % and pays
+    a copier +169 %."
+    """
+    own = next((row for row in rows if row.name == first), None)
+    if own is None:
+        return ""
+    said = [f"{own.promise.capitalize()}: loses {_lost(own)} %"]
+    others = [row for row in rows if row is not own and row.found is not None]
+    if calm := [row for row in others if row.keeps("measured") and row.lost.value < own.lost.value]:
+        least = min(calm, key=lambda row: row.lost.value)
+        named = "" if least.naming is None else f" (naming its best item: {_percent(least.naming)}, measured)"
+        under = "under which nothing tried pays" if least.at_most is None else "with a proven ceiling"
+        said.append(f"{_lost(least)} % with {least.name}, {under}{named}")
+    if paying := [row for row in others if row.pays]:
+        least = min(paying, key=lambda row: row.lost.value)
+        said.append(f"{least.name} loses {_lost(least)} % and pays a copier {_percent(least.found)}")
+    return "; ".join(said) + "."
+
+
+def copies_words(row: FrontierRow) -> str:
+    """Return what copies gain: nothing, at most a ceiling, or what was found.
+
+    >>> copies_words(FrontierRow("etc", Estimate(0.1, 0, "proven", ""), 0.0))
+    'nothing, proven'
+    """
+    if row.promise == "proven":
+        return "nothing, proven"
+    ceiling = "" if row.at_most is None else f"at most {_percent(row.at_most)} (proven)"
+    if row.pays:
+        return f"pays {_percent(row.found)}{f', {ceiling}' if ceiling else ''}"
+    if ceiling or row.found is None:
+        return ceiling or "–"
+    if not row.tried:
+        return f"at most {_percent(row.found.value)}, computed"
+    return f"most found {_percent(row.found)}, of {row.tried}"
+
+
+def frontier_figure(rows: Sequence[FrontierRow]) -> Figure:
+    """Return clicks lost against the most that copies gain; full marks are on the frontier."""
+    shown = [row for row in rows if math.isfinite(row.gain)]
+
+    def draw(axes: Axes, narrow: bool) -> None:
+        for row in shown:
+            lost, gain = (100 * value for value in (row.lost.value, row.gain))
+            x, colour = max(LEAST_LOST, lost), look(row.name).colour
+            sideways = [[min(100 * row.lost.error, x - LEAST_LOST)], [100 * row.lost.error]]
+            up = 0.0 if row.found is None or row.at_most is not None else 100 * row.found.error
+            axes.errorbar(
+                x, gain, xerr=sideways, yerr=[[min(up, gain)], [up]], color=colour, elinewidth=0.8, alpha=0.9,
+                marker={"proven": "s", "ceiling": "D", "measured": "o"}[row.promise], linestyle="none",
+                markersize=7 if row.best else 5, markerfacecolor=colour if row.best else "white", label=row.name,
+            )  # fmt: skip
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=NEAR)
+        axes.set_ylim(bottom=-1)
+        axes.set_xlim(LEAST_LOST, 100)
+        axes.set_xlabel("% of the clicks lost, everybody honest", color=MUTED)
+        axes.set_ylabel("% that copies gain", color=MUTED)
+        powers(axes.xaxis)
+        powers(axes.yaxis)
+
+    caption = (
+        "The most that copies gain: squares proven to be nothing, diamonds a proven ceiling, circles what was found. "
+        "Full marks are on the frontier; bars are 99 % intervals. Further left costs less."
+    )
+    return Figure("Clicks lost against what copies gain", caption, draw, (3.9, 4.6 + 0.1 * len(shown)))
+
+
+def _cells(row: FrontierRow) -> tuple[str, ...]:
+    error = f" ± {100 * row.lost.error:.1f}" if row.lost.error >= 0.0005 else ""
+    named = "" if row.naming is None else _percent(row.naming)
+    account = "–" if row.account is None else regret_words(row.account)
+    return row.name, _lost(row) + error, copies_words(row), named or "–", account, "●" if row.best else ""
+
+
+def _lost(row: FrontierRow) -> str:
+    return f"{100 * row.lost.value:.1f}".replace("-", MINUS)
+
+
+def _percent(gain: Estimate | float | None) -> str:
+    if gain is None:
+        return "unknown"
+    if isinstance(gain, float):
+        return f"{gain:+.1%}" if gain < 0.1 else f"{gain:+,.0%}"
+    if not math.isfinite(gain.error):
+        return "unknown"
+    return f"{100 * gain.value:+,.0f} ± {math.ceil(100 * gain.error):,}{FIXED}%".replace("-", MINUS)

@@ -1,0 +1,153 @@
+"""The frontier: rows that no other beats, promises that are kept apart, and what is ranked first."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cloneproof as cp
+from cloneproof.advice.frontier import FrontierRow, best_reward, marked
+from cloneproof.advice.measured import ONE_PLACE, frontier
+from cloneproof.advice.regret import expected_surplus
+from cloneproof.engines.estimate import Estimate
+from cloneproof.laws.best import best_round
+from cloneproof.report.frontier import copies_words, price_words
+from cloneproof.report.page import html_page
+from support import command
+
+ANA_AND_BO = cp.Market(
+    [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
+)
+PAGES = cp.Market([cp.Agent(name, 2, cp.Discrete([0.1, 0.4], [0.5, 0.5])) for name in "abcd"], 3000, positions=(1, 0.5))
+USUAL = {"thompson", "kl-ucb", "ucb1", "h-thompson", "h-kl-ucb"}
+
+
+def number(value, error=0.0):
+    return Estimate(value, error, "estimated", "")
+
+
+def row(name, lost, found=None, at_most=None, error=0.0):
+    return FrontierRow(name, number(lost), at_most, None if found is None else number(found, error), (2, 1), 3)
+
+
+@pytest.fixture(scope="module")
+def advised():
+    return cp.recommend(ANA_AND_BO)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12))
+def test_a_mark_is_on_what_no_other_beats_in_both(pairs):
+    rows = marked(row(f"rule {k}", lost, float(gain)) for k, (lost, gain) in enumerate(pairs))
+    assert [each.lost.value for each in rows] == sorted(lost for lost, _ in pairs)
+    for each in rows:
+        point = each.lost.value, each.gain
+        beaten = any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in pairs)
+        assert each.best == (not beaten)
+
+
+def test_what_is_measured_beats_nothing_that_is_proven():
+    rows = [row("proven", 0.3, at_most=0.0), row("dominated", 0.4, at_most=0.0), row("measured", 0.1, -0.2)]
+    best = {each.name: each.best for each in marked([*rows, row("ceiling", 0.2, at_most=0.1), row("paid", 0.2, 1.0)])}
+    assert best == {"proven": True, "dominated": False, "measured": True, "ceiling": True, "paid": False}
+
+
+def test_words_say_what_is_known_of_copies():
+    assert copies_words(row("a", 0.1, at_most=0.0)) == "nothing, proven"
+    assert copies_words(row("a", 0.1, at_most=0.07)) == "at most +7.0% (proven)"
+    assert copies_words(row("a", 0.1, 0.4, error=0.1)).startswith("pays +40 ± 10")
+    assert copies_words(row("a", 0.1, 0.04, error=0.1)).endswith("of 3")
+    assert price_words([row("a", 0.1)], "b") == ""
+
+
+def test_usual_bandits_are_always_there_and_thompson_pays(advised):
+    by_name = {each.name: each for each in advised.frontier}
+    assert by_name.keys() > {*USUAL, "reservoir", "reservoir-contest"}
+    assert by_name["thompson"].pays
+    assert by_name["thompson"].promise == "measured"
+    assert by_name["reservoir"].promise == "proven"
+    assert by_name["h-kl-ucb"].promise == "ceiling"  # ana may name hers
+    best = best_reward(ANA_AND_BO)
+    for entry in advised.ranked:
+        assert by_name[entry.name].lost.value == pytest.approx(entry.regret.value / best)
+    played = cp.evaluate(ANA_AND_BO, by_name["thompson"].mechanism, engine="monte-carlo", search=cp.Search(runs=2000))
+    assert abs(by_name["thompson"].lost.value - played.regret.value / best) < by_name["thompson"].lost.error
+
+
+def test_the_answer_has_the_price_of_its_promise(advised):
+    said = " ".join(str(advised).split())
+    assert "The price of the promise. Proven: loses" in said
+    assert "pays a copier" in said
+    assert max(map(len, str(advised).splitlines())) <= 100
+    command.schema("recommend").validate(json.loads(json.dumps(advised.to_dict(), allow_nan=False)))
+    assert "Clicks lost against what copies gain" in html_page(advised)
+
+
+def test_a_weaker_promise_may_come_first(advised, monkeypatch):
+    """The same rows, and what is asked of them decides which is first."""
+    rows = marked([
+        row("h-thompson", 0.01, -0.1), row("h-kl-ucb", 0.02, -0.1, at_most=0.2), row("thompson", 0.001, 1.0),
+        row("doubtful", 0.002, 0.1, error=0.2), row("reservoir", 0.09, at_most=0.0),
+    ])  # fmt: skip
+    rows = tuple(replace(each, mechanism=cp.mechanism("thompson")) for each in rows)
+    monkeypatch.setattr("cloneproof.advice.recommend.frontier", lambda *_: (rows, []))
+    first = {
+        promise: cp.recommend(ANA_AND_BO, promise=promise, search=cp.Search(seconds=5)).candidates[0]
+        for promise in ("proven", "ceiling", "measured")
+    }
+    assert first == {"proven": advised.choice.name, "ceiling": "h-kl-ucb", "measured": "h-thompson"}
+
+
+def test_pages_have_rows_by_runs_and_one_place_each():
+    rows, slow = frontier(PAGES, (), (), 12.0, 0, 0.0)
+    by_name = {each.name: each for each in rows}
+    assert by_name.keys() == {*USUAL, "epsilon-greedy", "h-ucb", "reservoir", ONE_PLACE}
+    assert slow == []
+    assert by_name["thompson"].pays
+    assert not by_name["h-thompson"].pays
+    caught = {each.name: each for each in frontier(PAGES, (), (), 12.0, 0, 1.0)[0]}
+    assert caught.keys() == by_name.keys()
+    assert not any(each.pays for each in caught.values())  # nothing is left of copies
+
+
+def test_segments_with_pages_of_their_own_add_up():
+    shares = {"phone": 0.5, "desk": 0.5}
+    market = cp.Market(PAGES.agents, 4000, segments=shares, positions={"phone": (1, 0.5), "desk": (1, 0.7, 0.5)})
+    advised = cp.recommend(market, search=cp.Search(seconds=20))
+    parts = [each.choice.regret.value for each in advised.by_segment.values()]
+    assert advised.choice.regret.value == pytest.approx(sum(parts))
+    by_name = {each.name: each for each in advised.frontier}
+    assert by_name["reservoir"].promise == "proven"
+    assert by_name["h-kl-ucb"].promise == "measured"  # no theorem on pages
+    assert advised.pooled is None
+
+
+def test_pages_have_seasons():
+    advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=2))
+    assert advised.seasons.length < PAGES.horizon
+    assert "run it in seasons of" in " ".join(str(advised).split())
+    means = np.random.default_rng(1).choice([0.1, 0.4], (20_000, 9))
+    best = np.sort(np.column_stack([means[:, k : k + 2].max(axis=1) for k in (0, 2, 4, 6)]), axis=1)
+    more = np.sort(
+        np.column_stack([means[:, [*range(k, k + 2), *([8] if k == 0 else [])]].max(axis=1) for k in (0, 2, 4, 6)])
+    )
+    gained = ((more - best)[:, ::-1][:, :2] @ (1, 0.5)).mean()
+    assert expected_surplus(PAGES) == pytest.approx(gained, abs=0.01)
+    assert best_round([agent.priors for agent in PAGES.agents], PAGES.places) == pytest.approx(
+        best_reward(PAGES) / 3000
+    )
+
+
+def test_a_comparison_has_the_same_rows():
+    market = cp.load_market(Path(__file__).parents[2] / "examples" / "creators.toml")
+    compared = cp.compare(market, ["etc", "reservoir", "uniform-etc"], search=cp.Search(copies=2, seconds=60))
+    rows = {each.name: each for each in compared.frontier}
+    assert rows["reservoir"].promise == "proven"
+    assert rows["reservoir"].best
+    assert rows["etc"].pays
+    assert not rows["uniform-etc"].best  # proven too, and it loses more
+    assert [each.frontier.best for each in compared] == [rows[each.name].best for each in compared]
+    assert "What honesty costs" in str(compared)
