@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
-from cloneproof.advice.frontier import FrontierRow, best_reward, marked
+from cloneproof.advice.frontier import FrontierRow, Promise, best_reward, marked
 from cloneproof.advice.measured import ONE_PLACE, frontier
+from cloneproof.advice.recommend import _Question, _with_frontier
 from cloneproof.advice.regret import expected_surplus
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.laws.best import best_round
 from cloneproof.report.frontier import copies_words, price_words
@@ -94,9 +97,9 @@ def test_a_weaker_promise_may_come_first(advised, monkeypatch):
     ])  # fmt: skip
     rows = tuple(replace(each, mechanism=cp.mechanism("thompson")) for each in rows)
     monkeypatch.setattr("cloneproof.advice.recommend.frontier", lambda *_: (rows, []))
+    asked = _Question("bayesian", "checked", None, {}, [], 0, 0.0)
     first = {
-        promise: cp.recommend(ANA_AND_BO, promise=promise, search=cp.Search(seconds=5)).candidates[0]
-        for promise in ("proven", "ceiling", "measured")
+        promise: _with_frontier(advised, asked, Deadline(60), promise).candidates[0] for promise in get_args(Promise)
     }
     assert first == {"proven": advised.choice.name, "ceiling": "h-kl-ucb", "measured": "h-thompson"}
 

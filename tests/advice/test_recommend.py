@@ -504,6 +504,3 @@ def test_pages_of_several_places_have_the_reservoirs_on_pages():
     assert "second place" in str(advised)
     with pytest.raises(cp.errors.MarketError, match="positions"):
         cp.recommend(market, accounts="cheap")
-    both = cp.Market(agents, 20_000, positions=(1, 0.5), segments={"phone": 0.5, "desk": 0.5})
-    with pytest.raises(cp.errors.MarketError, match="got both"):
-        cp.recommend(both)

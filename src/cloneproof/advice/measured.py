@@ -41,7 +41,7 @@ LOOKS = ((64, 6), (16, 6), (0, 3), (0, 0))  # copies of one item, and who name t
 FEWEST, ENOUGH, AGAIN_RUNS = 8, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
 DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
 AGAIN, DOUBTED = 0.3, 1  # part of the time for rows that are played again, and how many at most
-SURE = 0.99
+SURE, PATIENCE = 0.99, 1.6  # the smallest look may take this many times as long as there is
 ONE_PLACE = "thompson, one place each"
 
 
@@ -155,7 +155,7 @@ class _Look:
             lists = [(EACH, *(EACH for _ in rest)), *([(many, *rest)] if many else []), *withheld]
             lists = lists if only is None else [only]
             cost = sum(part.cost for part in self._parts(alike, namers, 1, lists))
-            if seconds < FEWEST * cost:
+            if seconds * (PATIENCE if not namers else 1.0) < FEWEST * cost:
                 continue
             parts = self._parts(alike, namers, max(1, min(DEVIATORS, int(seconds // cost) // most)), lists)
             cost = sum(part.cost for part in parts)
