@@ -258,7 +258,7 @@ def test_the_page_says_what_the_recommendation_says(creators, clicks):
     assert creators.choice.seen in page
     assert f"mechanism = &#34;{creators.choice.name}&#34;" in page
     assert "http" not in page.replace("http://www.w3.org", "")
-    assert page.count("<svg") == 4  # two figures, each for wide and for narrow screens
+    assert page.count("<svg") == 6  # three figures, each for wide and for narrow screens
     for found in (creators, clicks):
         command.schema("recommend").validate(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
         assert len(found.to_columns()["mechanism"]) == len(found.ranked)

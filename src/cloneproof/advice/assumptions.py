@@ -12,7 +12,8 @@ from operator import itemgetter
 import numpy as np
 
 from cloneproof._clock import count_work
-from cloneproof.advice.assessment import TOLERANCE, relative_gain
+from cloneproof.advice.assessment import relative_gain
+from cloneproof.advice.frontier import TOLERANCE
 from cloneproof.advice.recommendation import AssessedMechanism, CheapestSeasons, WrongDeclaration
 from cloneproof.advice.regret import (
     ERRORS,

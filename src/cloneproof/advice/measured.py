@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy
@@ -23,7 +22,7 @@ from cloneproof.advice.tuning import thompson_of, tuned_mechanisms
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.knowledge import is_proven
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.deviations import CopiesOf, Names, honesty
+from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty
 from cloneproof.analysis.gain import gain_columns, world_rows
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
@@ -184,10 +183,11 @@ class _Part:
     lists: list[CopyVector]
 
     @property
-    def worlds(self) -> list[Any]:
+    def worlds(self) -> list[World]:
         names = [agent.name for agent in self.alike]
         copied = (CopiesOf(name, own) for own in self.lists for name in names[: self.deviators])
-        deviations = honesty(self.market, names[0]), *map(Names, names[: self.namers]), *copied
+        named = map(Names, names[: self.namers])
+        deviations: list[CopiesOf | Names] = [honesty(self.market, names[0]), *named, *copied]
         return [deviation.sampled(self.market) for deviation in deviations]
 
     @property

@@ -9,7 +9,7 @@ from typing import get_args
 
 from cloneproof._checks import number_in, one_of
 from cloneproof._clock import budget_clock, is_counted
-from cloneproof.advice.assessment import TOLERANCE, assess, box_judgement, exploration, relative_gain, seen
+from cloneproof.advice.assessment import assess, box_judgement, exploration, relative_gain, seen
 from cloneproof.advice.assumptions import (
     account_floor,
     cheapest_seasons,
@@ -21,7 +21,7 @@ from cloneproof.advice.assumptions import (
     wrong_declarations,
 )
 from cloneproof.advice.declared import asked_market
-from cloneproof.advice.frontier import Promise, best_reward
+from cloneproof.advice.frontier import TOLERANCE, Promise, best_reward
 from cloneproof.advice.measured import frontier
 from cloneproof.advice.price import price_of_honesty
 from cloneproof.advice.ranking import CLOSE, rank
