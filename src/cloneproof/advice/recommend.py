@@ -318,7 +318,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
         return replace(advised, interrupted=True, notes=(*advised.notes, INTERRUPTED))
     played = {row.name for row in rows}.issuperset(SLOW)
     notes = [note for note in advised.notes if not (played and note.startswith(NOT_COMPARED))]
-    notes += [NOT_PLAYED.format(", ".join(slow))] if slow else []
+    notes = [*([NOT_PLAYED.format(", ".join(slow))] if slow else []), *notes]
     advised = replace(advised, frontier=rows, promise=promise, notes=tuple(notes))
     kept = [row for row in rows if row.keeps(promise)]
     if promise == "proven" or not kept:
