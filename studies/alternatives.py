@@ -37,7 +37,8 @@ SEED, RUNS, COPIES, MANY, FOUR, CAUGHT = 52, 400, 5, 50, 4, 0.95
 FIVE = (1.0, 0.7, 0.5, 0.4, 0.3)
 TEN = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)
 FLAT, ONE_EACH, POOLED = 0, 1, 2
-OURS = ("reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars")  # the first alone plays pages
+OURS = ("reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars")  # in one place
+OURS_ON_PAGES = ("reservoir", "reservoir-streams")
 ENDS_AT_RANDOM = ("reservoir-index", "reservoir-bars")  # proven, or bounded, in markets that end at random
 NORMAL_99, OUR_RUNS = 2.58, 2000
 MOST_LISTINGS, MOST_SELLERS, MOST_PLACES = 256, 16, 10  # on a card
@@ -381,7 +382,7 @@ def our_rows(name: str) -> Iterator[Row]:
 
     where, one = PLACES[name], len(PLACES[name].attention) == 1
     agents = [cp.Agent(f"seller {k + 1}", where.items, cp.Beta(*where.prior)) for k in range(where.sellers)]
-    for own in OURS if one else OURS[:1]:
+    for own in OURS if one else OURS_ON_PAGES:
         lost, best = [], 0.0
         for pages in where.devices:
             ends = "at-random" if own in ENDS_AT_RANDOM else "at-horizon"

@@ -66,9 +66,10 @@ GAUSSIAN_SCAN = (
     "champions that do not improve along the scan"
 )
 PAGES = (
-    "the theorem on whole pages (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "
-    "through uniform draws with replacement, all tests have the same views in each place, so that counts of coins are "
-    "in the order of rates, and neither other scores nor one's own depend on where one stands"
+    "the theorem on whole pages (docs/textbook/slates.md; checked by machine, `make prove`, where attention is "
+    "declared): arms are touched only through uniform draws with replacement, all tests have the same views in each "
+    "place, so that counts of coins are in the order of rates, and neither other scores nor one's own depend on where "
+    "one stands"
 )
 STREAMS = (
     "the theorem on streams (docs/textbook/slates.md; our proof, not checked by machine): arms are touched only "

@@ -57,9 +57,10 @@ BARS_CLONE_PROOF = Claim(
     "our proof",
 )
 
-PAGES_PROVEN = "our proof, docs/textbook/slates.md"
+PAGES_PROVEN = "checked by machine where attention is declared (`make prove`), docs/textbook/slates.md"
+STREAMS_PROVEN = "our proof, on paper, docs/textbook/slates.md"
 PAGES_CLONE_PROOF = Claim(PROMISE, "the theorem on whole pages", PAGES_PROVEN)
-STREAMS_CLONE_PROOF = Claim(PROMISE, "the theorem on streams", PAGES_PROVEN)
+STREAMS_CLONE_PROOF = Claim(PROMISE, "the theorem on streams", STREAMS_PROVEN)
 
 
 def streams_parameters(market: Market | None, given: Given) -> Derived:
