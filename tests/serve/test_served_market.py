@@ -22,6 +22,7 @@ PARAMETERS = {
     "reservoir-contest": {"rounds": 10, "draws": 2, "threshold": 6, "horizon": 400},
     "holdout-kl-ucb": {"arm_rounds": 5, "max_arms": 3, "horizon": 400},
     "h-kl-ucb": {"horizon": 400},
+    "reservoir-streams": {"rotations": 2, "blocks": 8},
     "etc": {"arm_rounds": 3},
     "uniform-etc": {"arm_rounds": 3},
     "h-etc-r": {"agent_rounds": 8, "arm_rounds": 2},

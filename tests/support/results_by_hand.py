@@ -141,6 +141,9 @@ def results(folder):
         "board study": board_study(),
         "board copies": board_copies(),
         "competition": competition(),
+        "same items": cp.same_items(
+            {"title": ["Stone mug", "NEW: stone mug"], "shop": ["ana", "ana"]}, "title", "shop"
+        ),
         "audit": replace(creators_audit(), by_horizon={}, thresholds=()),
         "recommendation": recommendation(),
         "nothing recommended": nothing_recommended(),

@@ -25,7 +25,7 @@ def same(
     html: Annotated[str | None, option("FILE", "Write the answer as a web page.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which items of a table are the same, by their titles, and why.
+    """Say which items of a table are the same, and why.
 
     Weights of words are learnt from the table. It needs no rewards and knows no bandit.
     """

@@ -23,7 +23,7 @@ from cloneproof._sections import Result
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
-from cloneproof.analysis.copying.caught import Caught, caught_share
+from cloneproof.analysis.copying.caught import CaughtShare, caught_share
 from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD, FittedPriors
 from cloneproof.analysis.copying.records import CopyFindings
@@ -133,7 +133,7 @@ class LogStudy(Result):
     interrupted: bool = False
     by_segment: Mapping[str, CopyFindings] = field(default_factory=dict)
     drift: Drift | None = None
-    caught: Caught | None = None
+    caught: CaughtShare | None = None
 
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
@@ -286,7 +286,7 @@ def _studied(
     )  # fmt: skip
 
 
-def _caught(log: Log) -> Caught | None:
+def _caught(log: Log) -> CaughtShare | None:
     """Return the share of planted copies that the matcher catches by the first of the columns of texts."""
     texts = {
         number: text

@@ -22,7 +22,7 @@ Change = Callable[[np.random.Generator, list[str], list[str]], list[str]]
 
 
 @dataclass(frozen=True)
-class Caught:
+class CaughtShare:
     """Share of planted copies that are recognised as the item they copy, with its 95 % interval."""
 
     share: float
@@ -56,7 +56,7 @@ CHANGES: Final[tuple[Change, ...]] = (
 )
 
 
-def caught_share(texts: Mapping[int, str], owners: Sequence[str]) -> Caught | None:
+def caught_share(texts: Mapping[int, str], owners: Sequence[str]) -> CaughtShare | None:
     """Plant copies of texts, by their numbers, each by its own owner; None where there are fewer than two texts.
 
     >>> titles = {k: f"{one} {two} lamp" for k, (one, two) in enumerate(zip("abcdefgh", "stuvwxyz"))}
@@ -83,4 +83,4 @@ def caught_share(texts: Mapping[int, str], owners: Sequence[str]) -> Caught | No
         if link.same
     }
     power = estimated_power(1, sum((number, first + k) in pairs for k, number in enumerate(copied)), count)
-    return Caught(power.chance, power.low, power.high, count)
+    return CaughtShare(power.chance, power.low, power.high, count)

@@ -58,7 +58,7 @@ class PageRule(NamedTuple):
         return cls(*kinds, rule.explore > 0, rule.clock == "completed", address, numbers, (float(alpha), float(beta)))
 
 
-class PagePlan(NamedTuple):
+class RankedPlan(NamedTuple):
     """A job as numbers and arrays; `above` counts the rows before those of the arms."""
 
     horizon: int
@@ -275,7 +275,7 @@ def ranked_page_outcomes(job: Job, first: int, count: int) -> Outcomes:
     kept = [compiled_priority(rule) for rule in rules]
     upper, lower = (PageRule.of(rule, made.address) for rule, made in zip(rules, kept, strict=True))
     keys = np.concatenate([np.arange(above, dtype=np.uint64), arms["key"]])
-    plan = PagePlan(
+    plan = RankedPlan(
         market.horizon, mechanism.flat, mechanism.one_place_each, above, upper, lower, first_arms(job), keys, attention,
         logarithm_table(market.horizon),
     )  # fmt: skip
