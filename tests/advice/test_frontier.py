@@ -107,7 +107,7 @@ def test_a_weaker_promise_may_come_first(advised, monkeypatch):
 def test_pages_have_rows_by_runs_and_one_place_each():
     rows, slow = frontier(PAGES, (), (), 12.0, 0, 0.0)
     by_name = {each.name: each for each in rows}
-    assert by_name.keys() == {*USUAL, "epsilon-greedy", "h-ucb", "reservoir", ONE_PLACE}
+    assert by_name.keys() == {*USUAL, "epsilon-greedy", "h-ucb", "reservoir", "reservoir-streams", ONE_PLACE}
     assert slow == []
     assert by_name["thompson"].pays
     assert not by_name["h-thompson"].pays
