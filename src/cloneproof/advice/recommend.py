@@ -307,7 +307,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     """
     if question.informed or (clock.spent and not is_counted()) or advised.interrupted:
         return replace(advised, promise=promise)
-    seconds = FRONTIER * (SECONDS if is_counted() else clock.left or 0.0)
+    seconds = FRONTIER * ((clock.budget if is_counted() else clock.left) or 0.0)
     clock.tell(100, 100, "what honesty costs")
     try:
         with interrupts_raised():
