@@ -337,7 +337,11 @@ def laboratory_outcomes(job: Job, first: int, count: int) -> Outcomes:
 
 def laboratory_seconds(job: Job) -> float:
     """Estimate how long a run takes: draws of counts in the laboratory, and looks at all agents as scores rise."""
-    rule, agents, filled = job.mechanism.arm, len(job.market.agents), _filled(job)
-    blocks = job.market.horizon / rule.explore if rule.slots.streams == "run" else rule.draws * filled
-    rises = 0.0 if rule.slots.streams == "run" else job.market.horizon * job.market.places[filled - 1] * 0.03
-    return 1e-6 + 1e-7 * agents * blocks + 2e-8 * agents * min(rises, 1e9)
+    market, rule, filled = job.market, job.mechanism.arm, _filled(job)
+    agents, arms = len(market.agents), sum(map(sum, job.copies.values()))
+    runs = rule.slots.streams == "run"
+    blocks = market.horizon / rule.explore if runs else rule.draws * filled
+    turns = market.horizon * (agents if filled == agents else 1)
+    mean = sum(law.mean for agent in market.agents for law in agent.laws) / sum(len(a.laws) for a in market.agents)
+    rises = 0.0 if runs else turns * market.places[filled - 1] * mean
+    return 1e-6 + 1e-7 * agents * blocks + 4e-7 * arms * filled + (3e-7 + 1e-7 * agents) * min(rises, 1e9)
