@@ -342,6 +342,8 @@ def laboratory_seconds(job: Job) -> float:
     runs = rule.slots.streams == "run"
     blocks = market.horizon / rule.explore if runs else rule.draws * filled
     turns = market.horizon * (agents if filled == agents else 1)
-    mean = sum(law.mean for agent in market.agents for law in agent.laws) / sum(len(a.laws) for a in market.agents)
+    mean = sum(prior.mean for agent in market.agents for prior in agent.priors) / sum(
+        agent.count for agent in market.agents
+    )
     rises = 0.0 if runs else turns * market.places[filled - 1] * mean
     return 1e-6 + 1e-7 * agents * blocks + 4e-7 * arms * filled + (3e-7 + 1e-7 * agents) * min(rises, 1e9)
