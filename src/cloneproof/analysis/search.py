@@ -22,6 +22,7 @@ from cloneproof.errors import EngineError
 from cloneproof.mechanisms.online.streams import checked_seed
 
 MOST_COPIES = 10**6
+QUICK, THOROUGH = 10.0, 60.0  # seconds of counted work
 MOST_VARIANTS, MOST_SPREAD = 1000, 10.0
 SPREAD = 0.05  # of variants, in log-odds
 
@@ -37,6 +38,8 @@ class Search:
     seconds : float, optional
         Stop after this much wall-clock time, besides what kernels take to compile. What is open then is `undecided`, or
         has a wider interval. Left out, work is counted instead, so that one seed gives one answer on every machine.
+    thorough : bool, default False
+        Count as much work as a minute on two quiet cores, or more where the question says so, instead of about 10 s.
     runs : int, optional
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0
@@ -70,6 +73,7 @@ class Search:
     variants: int = 5
     spread: float | None = None
     new: float | None = None
+    thorough: bool = False
 
     def __post_init__(self) -> None:
         check_sampling(bounds=self.bounds)
@@ -87,10 +91,17 @@ class Search:
             checked["spread"] = number_in(spread, "the spread of variants", 0, MOST_SPREAD, EngineError)
         else:
             checked["new"] = number_in(self.new, "the chance that a variant is new", 0, 1, EngineError)
+        if self.thorough and self.seconds is not None:
+            raise EngineError("expected seconds or a thorough search, got both; leave one out")
         if self.seconds is not None:
             checked["seconds"] = number_in(self.seconds, "seconds", 0, error=EngineError, low_open=True)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def work(self) -> float | None:
+        """Seconds of counted work after which a search ends; None if `seconds` or `runs` say when."""
+        return None if self.seconds or self.runs else THOROUGH if self.thorough else QUICK
 
 
 SEARCH: Final = Search()  # the default of every question

@@ -21,6 +21,7 @@ from cloneproof.cli.options import (
     RuleName,
     Seconds,
     Settings,
+    Thorough,
     check_page,
     mechanism_or_rule,
     option,
@@ -82,6 +83,7 @@ def audit(
         bool, option(None, "Exit with 0 if undecided and none of those tried gains more.")
     ] = False,
     seconds: Seconds = None,
+    thorough: Thorough = False,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
@@ -102,7 +104,7 @@ def audit(
         check_place(certificate)
     if certificate is not None and caught:
         raise CloneproofError("expected --certificate or --caught, got both; a certificate holds lists that are played")
-    search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new)  # type: ignore[arg-type]
+    search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new, thorough)  # type: ignore[arg-type]
     if sum(option is not None for option in (mechanism, policy, rule)) != 1:
         raise CloneproofError(
             "expected one of --mechanism NAME, --rule MODULE:NAME and --policy MODULE:NAME, got several or none; give "

@@ -67,6 +67,9 @@ Seconds = Annotated[
         "--seconds",
     ),
 ]
+Thorough = Annotated[
+    bool, option(None, "Count the work of minutes instead of about ten seconds on two cores.", "--thorough")
+]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
 AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
 

@@ -35,7 +35,6 @@ from cloneproof.engines.monte_carlo.sampler import check_sampling
 from cloneproof.market.market import Market
 
 INTERRUPTED = "interrupted: this is what was found by then"
-SECONDS = 60.0  # of counted work, where nothing else says when to stop
 Strategy = Callable[[Question, KnownArguments, Search, Deadline], FoundDeviations | None]
 
 
@@ -82,8 +81,8 @@ def audit(
         of registering copies anyway, and `Audit.deduplication` says how good it would have to be.
     search : Search, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
-        counted, so that one seed gives one answer, and ends after about a minute), and how runs are sampled if no
-        exact engine applies.
+        counted, so that one seed gives one answer, and ends after about ten seconds, or a minute if `thorough`), and
+        how runs are sampled if no exact engine applies.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -114,9 +113,8 @@ def audit(
     """
     check_sampling(progress=progress)
     question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also, caught)
-    patience = SECONDS if search.seconds is None and search.runs is None else None
     with budget_clock(search.seconds):
-        return answer(question, search, Deadline(search.seconds, progress, until=patience))
+        return answer(question, search, Deadline(search.seconds, progress, until=search.work))
 
 
 def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:
