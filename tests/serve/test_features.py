@@ -67,6 +67,8 @@ FEATURES = {
         {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
+    "batches": Feature(TWO | {"batch": 5}, late=4, taken_by=EVERY - AT_RANDOM - {"reservoir-streams"}),
+    "batches of pages": Feature({"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)
     ),
@@ -94,7 +96,7 @@ def opened(name: str, feature: Feature) -> LiveMarket:
 def plain_session(market: LiveMarket, name: str, feature: Feature) -> cp.Session:
     """One like that of the service."""
     terms = terms_of(name, feature)
-    options = {key: terms[key] for key in ("ends", "uniform_traffic", "segments", "positions") if key in terms}
+    options = {key: terms[key] for key in ("ends", "uniform_traffic", "segments", "positions", "batch") if key in terms}
     return cp.session(
         cp.mechanism(name, **terms["parameters"]), ARMS, terms["horizon"], market.session.seed, share=0.4,
         weights=feature.weights or None, **options,

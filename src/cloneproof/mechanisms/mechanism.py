@@ -433,6 +433,23 @@ class Mechanism:
             )
         return None
 
+    def no_batches(self, agents: int, batch: int) -> str | None:
+        """Return why decisions cannot be asked for so many at a time, as a sentence; None if they can.
+
+        A stream is judged at the end of each block, when the clicks of all its pages must be in.
+        """
+        if self.ranks_slots:
+            return f"mechanism {self.name!r} takes no batches, as it judges draws in their midst; ask it for single decisions"
+        runs = self.arm.slots.streams == "run"
+        pages = self.arm_rounds * (1 if runs else agents)
+        if not self.streams or pages % batch == 0:
+            return None
+        given = f"pages={pages}" if runs else f"rotations={self.arm_rounds} of {agents} agents"
+        return (
+            f"expected blocks of whole batches, got {given} with batches of {batch}; give {'pages' if runs else 'rotations'} "
+            f"that are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
+        )
+
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""
         return self

@@ -1,7 +1,7 @@
 """Reservoirs on pages by brute force, in fractions: every draw, coin and click of real sessions that matters.
 
 In random markets of one to four agents and pages of two to four places, under tests and streams, against any fixed
-clicks of the others, with rewards that are prompt or late by a fixed table: no copies, no weights and no withholding
+clicks of the others, with rewards that are prompt or late by a fixed table, and with batches: no copies, no weights and no withholding
 pay, on no page, so at no horizon (docs/textbook/slates.md). Mechanisms without a condition of the theorems are caught.
 """
 
@@ -45,6 +45,7 @@ class Case(NamedTuple):
     seed: int = 0
     declared: bool = True  # whether the session knows the attention
     rival_arms: int = 1
+    batch: int = 1
 
     def pay(self, copies, weighted=False):
         """What Ana expects on each page, on average over which of her originals has which rate."""
@@ -90,7 +91,9 @@ class Case(NamedTuple):
         coming, clicks, due, earned = [], [list(own) for own in self.others], [], [ZERO] * self.pages
         with patch.multiple(LAB, drawn=drawn, counts_click=counts_click):
             mechanism = cp.mechanism(self.name, **self.numbers)
-            live = cp.session(mechanism, registered, self.pages, self.seed, weights=weights, positions=places)
+            live = cp.session(
+                mechanism, registered, self.pages, self.seed, weights=weights, positions=places, batch=self.batch
+            )
             for page in range(self.pages):
                 for entry in [entry for entry in due if entry[0] <= page]:
                     due.remove(entry)
@@ -150,20 +153,25 @@ def random_case(number):
     delays = dice.choice([(0,), (0,), (2,), (0, 1, 3)] if kind == "tests" else [(0,), (0,), (1,)])
     horizon += 2 * max(delays) if kind == "tests" else 0
     copied, withheld = LISTS[originals]
-    case = Case(name, numbers, attention, own, others, horizon, delays, dice.randrange(100), declared)
+    seed = dice.randrange(100)
+    batch = dice.choice([1, *(size for size in (2, 3, 4) if kind == "tests" or length % size == 0)])
+    horizon += batch - 1 if kind == "tests" else 0
+    case = Case(name, numbers, attention, own, others, horizon, delays, seed, declared, 1, batch)
     return case, dice.choice(copied if number % 2 else withheld)
 
 
 def test_no_list_pays_more_on_any_page_than_each_original_once():
-    lost, kinds = 0, Counter()
+    lost, batches, kinds = 0, 0, Counter()
     for number in range(CASES):
         case, copies = random_case(number)
         found = case.gains(copies, weighted=number % 5 == 0)
         assert max(found) <= 0, (number, case, copies, found)
         lost += min(found) < 0
         kinds[case.name, "pages" in case.numbers] += 1
+        batches += case.batch > 1
     assert lost > CASES / 4
     assert len(kinds) == 3
+    assert batches > CASES / 4
 
 
 def late_verdict(self, i):

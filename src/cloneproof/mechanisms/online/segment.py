@@ -77,11 +77,12 @@ class Segment:
     round          decisions so far
     changes        of the session, withdrawals and joiners, that it has heard of
     allocations    as the session keeps each, once, however many decisions await a reward
+    held           rewards of the batch that runs, which the state gets at its end: allocation, ticks and coin
     """
 
     __slots__ = (
-        "allocations", "changes", "coins", "last", "mechanism", "name", "number", "places", "registration", "round",
-        "state", "withdrawals",
+        "allocations", "changes", "coins", "held", "last", "mechanism", "name", "number", "places", "registration",
+        "round", "state", "withdrawals",
     )  # fmt: skip
 
     def __init__(
@@ -96,6 +97,7 @@ class Segment:
         self.places = places_of(attention)
         self.registration, self.round, self.changes = registration, 0, 0
         self.allocations: dict[Allocation, Allocation] = {}
+        self.held: list[tuple[Allocation, int, int]] = []
         own = segment_stream(stream, self.number)
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
         self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn)
@@ -111,6 +113,15 @@ class Segment:
         """Return the allocation as the session keeps it, with the segment's name."""
         own = allocation._replace(segment=None)
         return self.allocations.setdefault(own, allocation._replace(segment=self.name))
+
+    def left_in_batch(self, batch: int) -> int:
+        """Return how many rounds of the batch are left; at its start what was held of the last one is entered."""
+        done = self.round % batch
+        if not done:
+            for reward in self.held:
+                self.state.add(*reward)
+            self.held.clear()
+        return batch - done
 
     @property
     def nobody_left(self) -> bool:
@@ -143,6 +154,7 @@ class Segment:
             **({} if self.name is None else {"round": self.round, "joined": self.registration.joined}),
             **({"out": sorted(self.withdrawals.out)} if self.withdrawals.arms else {}),
             "machine": self.state.to_dict(),
+            **({"held": [[list(shown), *rest] for shown, *rest in self.held]} if self.held else {}),
             **({"coins": coins.to_data()} if coins is not None and coins.by_pull else {}),
         }
 
@@ -151,5 +163,6 @@ class Segment:
         self.withdrawals.out.update(data.get("out", ()))
         self.state.leave_out()
         self.state.restore(data["machine"])
+        self.held = [(self.keep(Allocation(*fields)), worth, coin) for fields, worth, coin in data.get("held", ())]
         if self.coins is not None and self.coins.by_pull:
             self.coins.restore(data["coins"])

@@ -104,7 +104,9 @@ class Session:
         uniform_traffic: float = 0.0,
         segments: Mapping[str, float] | None = None,
         positions: SessionPlaces | None = None,
+        batch: int = 1,
     ) -> None:
+        self.batch = count(batch, "batch", 1, HORIZON_LIMIT, SessionError)
         self.segments = {} if segments is None else checked_segments(segments)
         self.positions = None if positions is None else checked_attention(positions, self.segments)
         self.mechanism, self.registration = segments_mechanism(mechanism, self.segments), registration
@@ -136,8 +138,11 @@ class Session:
         mechanism = self.mechanism if name is None else self.mechanism.in_segment(name)
         horizon = self.horizon if name is None else segment_horizon(self.segments[name], self.horizon)
         check_rewards(mechanism, self.rewards)
+        running = mechanism.at_horizon(len(self.registration.names), horizon)
         if self.registration.weights:
-            check_takes_weights(mechanism.at_horizon(len(self.registration.names), horizon))
+            check_takes_weights(running)
+        if self.batch > 1 and (refusal := running.no_batches(len(self.registration.names), self.batch)):
+            raise MechanismError(refusal)
         own = None if name is None else number
         last = self.horizon if self.ends == "at-horizon" else drawn_end(self._stream, own, horizon)
         attention = self.positions[str(name)] if isinstance(self.positions, dict) else self.positions or 0
@@ -190,6 +195,8 @@ class Session:
         first = self.round + 1
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
+        if self.batch > 1:
+            most = min(most, current.left_in_batch(self.batch))
         if most > 1:
             most = min(most, self.last - self.round, current.last - current.round)
         try:
@@ -227,6 +234,8 @@ class Session:
             raise self._end_of(current)
         if self.window is not None:
             self._close_windows(self.round + 1, self.window * current.places)
+        if self.batch > 1:
+            current.left_in_batch(self.batch)
         try:
             page = current.state.next_page(current.round + 1)
         except NobodyLeftError:
@@ -424,7 +433,10 @@ class Session:
                 self._catch_up(segment)
             coins = segment.coins if counts else None
             coin = ONE if coins is not None and coins.shows_one(decision, allocation, value) else 0
-            segment.state.add(allocation, worth, coin)
+            if self.batch > 1:
+                segment.held.append((allocation, worth, coin))
+            else:
+                segment.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
             self._past.enter(decision, value)
@@ -497,6 +509,7 @@ class Session:
                 **({} if self.ends == "at-horizon" else {"ends": self.ends}),
                 **({"uniform_traffic": self.uniform_traffic} if self.uniform_traffic else {}),
                 **({} if self.positions is None else {"positions": self.positions, "pages": self.pages}),
+                **({} if self.batch == 1 else {"batch": self.batch}),
                 "round": self.round,
                 "sums": self.sums,
                 "pending": pending_to_data(self.pending),
@@ -521,7 +534,7 @@ class Session:
             public = Registration.from_data(body["registration"])
             seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            pages = body.get("uniform_traffic", 0.0), segments, body.get("positions")
+            pages = body.get("uniform_traffic", 0.0), segments, body.get("positions"), body.get("batch", 1)
             live = cls(saved, public, body["horizon"], seed, *terms, *pages)
             live.pages = body.get("pages", 0)
             live.history = body["history"]
@@ -561,6 +574,7 @@ def session(
     weights: Mapping[str, Sequence[int]] | None = None,
     segments: Mapping[str, float] | None = None,
     positions: SessionPlaces | None = None,
+    batch: int = 1,
 ) -> Session:
     """Open a session: a mechanism that decides live, one round at a time.
 
@@ -603,6 +617,10 @@ def session(
         or agents count a view in a place as its attention; reservoirs count clicks after their laboratory by it, and
         none if it is not declared. The horizon then counts pages, `decide_slate` takes the place of `decide`, and a
         window is as long as that many full pages.
+    batch : int, default 1
+        How many decisions, or pages, of a segment are asked for at a time: what is shown in a batch depends on no reward
+        that comes after its beginning, so that it can be asked for beforehand. Rewards are paid when they come. A reward
+        of a stream that is not in when the last batch of its block ends never counts.
 
     Examples
     --------
@@ -614,7 +632,7 @@ def session(
     1.0
     """
     registration = open_registration(registered, weights)
-    rest = uniform_traffic, segments, positions
+    rest = uniform_traffic, segments, positions, batch
     live = Session(mechanism, registration, horizon, seed, share, rewards, window, ends, *rest)
     live.history = history
     return live

@@ -183,7 +183,7 @@ class LiveMarket:
             self.mechanism, registered, spec.horizon, seed, spec.share, spec.rewards,
             history=False, ends=spec.ends, uniform_traffic=spec.uniform_traffic,
             weights=self.registry.weights(registered), segments=spec.fractions or None,
-            positions=spec.positions,
+            positions=spec.positions, batch=spec.batch,
         )  # fmt: skip
 
     def _seed(self, registered: dict[str, int], beacon: str | None) -> bytes:

@@ -96,6 +96,9 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     parameters: Parameters = {}
     segments: Segments = {}
     positions: Places | dict[Name, Places] | None = None
+    batch: Annotated[
+        int, Meta(ge=1, le=10**9, description="how many rounds of a segment are decided before their rewards count")
+    ] = 1
     share: Annotated[float, Meta(gt=0, le=1, description="what an agent is paid of a reward, at most 6 decimals")] = 1.0
     rewards: str | dict[str, float | str] | None = None
     max_agents: Count = 100

@@ -103,6 +103,7 @@ class UnverifiedSession(Session):
         current, gone = self._unverified[segment], self._withdrawn
         if current.round >= current.last:
             raise _impossible(f"segment {segment!r} has no further round")
+        current.enter_batch()
         if self.entry is None:
             if len({agent for agent, _ in gone}) < len(self._names):
                 raise _impossible("somebody is left to serve, who has withdrawn nothing")
@@ -132,9 +133,8 @@ class UnverifiedSession(Session):
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
         for allocation, worth in entered:
-            phases = self._unverified[allocation.segment].phases
-            if phases is not None and allocation.phase != "uniform":
-                phases.add(allocation.slot, worth)
+            if allocation.phase != "uniform":
+                self._unverified[allocation.segment].add(allocation.slot, worth)
         return entered
 
     @property
@@ -151,6 +151,7 @@ class UnverifiedSegment:
 
     def __init__(self, market: LiveMarket, registered: dict[str, int], name: str | None) -> None:
         spec, self.round, self.nobody_left = market.spec, 0, False
+        self.batch, self.held = spec.batch, list[tuple[int, int]]()  # rewards of the batch, with what they test
         horizon = spec.horizon if name is None else segment_horizon(spec.fractions[name], spec.horizon)
         self.last = spec.horizon if spec.ends == "at-horizon" else last_round(horizon, _SMALLEST_DRAW)
         mechanism = market.mechanism if name is None else market.mechanism.in_segment(name)
@@ -179,6 +180,18 @@ class UnverifiedSegment:
     @property
     def decided(self) -> bool:
         return isinstance(self.phases, Trials) and self.phases.award is not None
+
+    def add(self, slot: int, worth: int) -> None:
+        """Hold a reward, in ticks, until the next batch begins."""
+        self.held.append((slot, worth))
+
+    def enter_batch(self) -> None:
+        """Enter what is held, if a batch begins."""
+        if self.round % self.batch == 0:
+            for slot, worth in self.held:
+                if self.phases is not None:
+                    self.phases.add(slot, worth)
+            self.held.clear()
 
     def take(self, phase: str, agent: int, arm: int, turns: bool) -> int:
         """Enter a decision; the slot that is tested, else -1. `turns` says whether uniform traffic goes in turn."""

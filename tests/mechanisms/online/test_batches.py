@@ -1,0 +1,84 @@
+"""What is shown in a batch depends on no reward that comes after its beginning; refusals; files in the midst of one."""
+
+import random
+
+import pytest
+
+import cloneproof as cp
+from cloneproof.errors import CloneproofError
+from cloneproof.mechanisms.online.segment import Segment
+from support.strategies import SMALL
+
+PAGES = ("reservoir", "reservoir-streams", "ucb1", "thompson", "h-thompson")
+PLACES, BATCH, PAGE_COUNT = [1.0, 0.7, 0.4], 6, 60
+
+
+def opened(name):
+    numbers = {key: value for key, value in SMALL.get(name, {}).items() if key != "threshold"}
+    registered = {"ana": 2, "bo": 2, "cy": 1, "di": 3}
+    return cp.session(
+        cp.mechanism(name, **(numbers if name != "reservoir-streams" else {"rotations": 3, "blocks": 2})),
+        registered, PAGE_COUNT, seed=5, positions=PLACES, batch=BATCH,
+    )  # fmt: skip
+
+
+def shown_in_batches(name, replace_rewards, resume=False):
+    """Pages of a season, where the rewards of one batch are others, all sent before the batch ends."""
+    live, dice, pages = opened(name), random.Random(7), []
+    for page in range(PAGE_COUNT):
+        made = live.decide_slate()
+        pages.append([(one.agent, one.arm) for one in made])
+        for one in made:
+            value = float(dice.random() < 0.5)
+            live.reward(one.id, 1.0 - value if page // BATCH == replace_rewards else value)
+        if resume:
+            live = cp.Session.from_json(live.to_json())
+    return pages
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_batch_shows_what_it_showed_whatever_its_rewards(name):
+    usual = shown_in_batches(name, None)
+    assert shown_in_batches(name, None, resume=True) == usual
+    differs = False
+    for batch in range(3):
+        other = shown_in_batches(name, batch)
+        until = (batch + 1) * BATCH
+        assert other[:until] == usual[:until]
+        differs |= other != usual
+    assert differs
+
+
+def test_rewards_that_count_within_their_batch_are_caught(monkeypatch):
+    honest = Segment.left_in_batch
+
+    def at_once(self, batch):
+        left = honest(self, batch)
+        for reward in self.held:
+            self.state.add(*reward)
+        self.held.clear()
+        return left
+
+    monkeypatch.setattr(Segment, "left_in_batch", at_once)
+    with pytest.raises(AssertionError):
+        test_a_batch_shows_what_it_showed_whatever_its_rewards("thompson")
+
+
+def test_payments_do_not_wait_for_the_batch():
+    live = opened("reservoir")
+    first = live.decide_slate()[0]
+    live.reward(first.id, 1.0)
+    assert live.payoff[first.agent] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "options", "sentence"),
+    [
+        ("reservoir-streams", {"pages": 10}, {"positions": [1, 0.5]}, "give pages that are a multiple of 4"),
+        ("reservoir-streams", {"rotations": 3, "blocks": 2}, {"positions": 1}, "rotations that are a multiple of 2"),
+        ("reservoir-bars", {"bars": 0.1}, {"ends": "at-random"}, "takes no batches"),
+    ],
+)
+def test_what_does_not_fit_into_batches_is_refused(name, numbers, options, sentence):
+    with pytest.raises(CloneproofError, match=sentence):
+        cp.session(cp.mechanism(name, **numbers), {"ana": 2, "bo": 1}, 100, batch=4, **options)
