@@ -68,7 +68,9 @@ FEATURES = {
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
     "batches": Feature(TWO | {"batch": 5}, late=4, taken_by=EVERY - AT_RANDOM - {"reservoir-streams"}),
-    "batches of pages": Feature({"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)),
+    "batches of pages": Feature(
+        {"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)
+    ),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)
     ),

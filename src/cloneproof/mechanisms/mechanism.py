@@ -439,15 +439,15 @@ class Mechanism:
         A stream is judged at the end of each block, when the clicks of all its pages must be in.
         """
         if self.ranks_slots:
-            return f"mechanism {self.name!r} takes no batches, as it judges draws in their midst; ask it for single decisions"
+            return f"mechanism {self.name!r} takes no batches, as it judges draws in their midst; leave batch out"
         runs = self.arm.slots.streams == "run"
         pages = self.arm_rounds * (1 if runs else agents)
         if not self.streams or pages % batch == 0:
             return None
-        given = f"pages={pages}" if runs else f"rotations={self.arm_rounds} of {agents} agents"
+        given, what = (f"pages={pages}", "pages") if runs else (f"rotations={self.arm_rounds}", "rotations")
         return (
-            f"expected blocks of whole batches, got {given} with batches of {batch}; give {'pages' if runs else 'rotations'} "
-            f"that are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
+            f"expected blocks of whole batches, got {given} for {agents} agents and batches of {batch}; give {what} that "
+            f"are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
         )
 
     def in_segment(self, name: str) -> Mechanism:

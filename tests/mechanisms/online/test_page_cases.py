@@ -1,8 +1,9 @@
 """Reservoirs on pages by brute force, in fractions: every draw, coin and click of real sessions that matters.
 
 In random markets of one to four agents and pages of two to four places, under tests and streams, against any fixed
-clicks of the others, with rewards that are prompt or late by a fixed table, and with batches: no copies, no weights and no withholding
-pay, on no page, so at no horizon (docs/textbook/slates.md). Mechanisms without a condition of the theorems are caught.
+clicks of the others, with rewards that are prompt or late by a fixed table, and in batches: no copies, no weights and
+no withholding pay, on no page, so at no horizon (docs/textbook/slates.md). Mechanisms without a condition of the
+theorems are caught.
 """
 
 from collections import Counter

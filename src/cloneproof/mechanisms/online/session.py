@@ -618,9 +618,9 @@ def session(
         none if it is not declared. The horizon then counts pages, `decide_slate` takes the place of `decide`, and a
         window is as long as that many full pages.
     batch : int, default 1
-        How many decisions, or pages, of a segment are asked for at a time: what is shown in a batch depends on no reward
-        that comes after its beginning, so that it can be asked for beforehand. Rewards are paid when they come. A reward
-        of a stream that is not in when the last batch of its block ends never counts.
+        How many decisions, or pages, of a segment are asked for at a time: what is shown in a batch depends on no
+        reward that comes after its beginning, so that it can be asked for beforehand. Rewards are paid when they come.
+        A reward of a stream that is not in when the last batch of its block ends never counts.
 
     Examples
     --------
