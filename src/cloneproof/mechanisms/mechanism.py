@@ -446,8 +446,8 @@ class Mechanism:
             return None
         given, what = (f"pages={pages}", "pages") if runs else (f"rotations={self.arm_rounds}", "rotations")
         return (
-            f"expected blocks of whole batches, got {given} for {agents} agents and batches of {batch}; give {what} that "
-            f"are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
+            f"expected blocks of whole batches, got {given} for {agents} agents and batches of {batch}; give {what} "
+            f"that are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
         )
 
     def in_segment(self, name: str) -> Mechanism:
