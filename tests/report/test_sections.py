@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 
+from cloneproof._findings import WithFindings
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Result, Section, Table, Verbatim
 from cloneproof._tables import Tabular
 from cloneproof.report.page import _draw, html_page
@@ -68,7 +69,7 @@ def kinds(of=Result):
     """Types of results that the package has."""
     for kind in of.__subclasses__():
         yield from kinds(kind)
-        if kind.__module__.startswith("cloneproof.") and kind is not Tabular:
+        if kind.__module__.startswith("cloneproof.") and kind not in (Tabular, WithFindings):
             yield kind
 
 

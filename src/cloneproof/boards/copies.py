@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 
 from cloneproof._checks import number_in
 from cloneproof._data import fields_of
-from cloneproof._sections import Result
+from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.analysis.copying.discoveries import discoveries
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.power import estimated_power
@@ -94,7 +94,7 @@ class LikeModels:
 
 
 @dataclass(frozen=True)
-class BoardCopies(Result):
+class BoardCopies(WithFindings):
     """Pairs of models that look like one, at a level of false discoveries, the strongest first.
 
     by     "tasks" or "opponents", in which models were compared
@@ -110,9 +110,14 @@ class BoardCopies(Result):
     by: Literal["tasks", "opponents"] = "tasks"
     power: CopyPower | None = None
 
+    @property
+    def named(self) -> tuple[NamedFinding, ...]:
+        return tuple(NamedFinding("models", pair.models) for pair in self.pairs)
+
     def to_dict(self) -> dict[str, object]:
         table = {"models": len(self.scores.models), self.by: len(self.scores.tasks), "notes": list(self.scores.notes)}
-        return {**table, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
+        found = {"findings": self.finding_rows}
+        return {**table, **found, **fields_of(self, "level", "hypotheses", "pairs", "groups", "power")}
 
 
 @dataclass(frozen=True)

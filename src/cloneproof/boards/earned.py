@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from cloneproof._clock import check_time
 from cloneproof._data import Data, fields_of
-from cloneproof._sections import Result
+from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.boards.board import Board, Floats
 from cloneproof.boards.reading import Submissions
 from cloneproof.engines.estimate import Estimate
@@ -48,6 +48,11 @@ class Earned(Data):
     ranks: Estimate
     """Ranks that the best stands above one alone."""
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What a finding is about: its owner and the entries."""
+        return self.owner, *self.entries
+
 
 def earned(board: Board) -> tuple[Earned, ...]:
     """Return what each owner's models near its best in strength earn it, the largest first.
@@ -62,6 +67,11 @@ def earned(board: Board) -> tuple[Earned, ...]:
         apart = (board.ratings[first] - board.ratings[known]) / np.hypot(board.errors[first], board.errors[known])
         near[name] = known[apart <= APART] if len(known) else first
     return of_groups(board.models, board.ratings, board.errors, near)
+
+
+def gained_ranks(rows: Sequence[Earned]) -> tuple[NamedFinding, ...]:
+    """Return the findings: groups whose best stands above one of them alone, beyond the error."""
+    return tuple(NamedFinding("near-equal", row.about) for row in rows if row.ranks.low > 0)
 
 
 def of_groups(
@@ -107,7 +117,7 @@ def _interval(values: Floats) -> Estimate:
 
 
 @dataclass(frozen=True)
-class Competition(Result):
+class Competition(WithFindings):
     """Submissions of a competition: what the best of several is worth, and who would rank where by other rules."""
 
     said_in = "competition"
@@ -121,6 +131,10 @@ class Competition(Result):
     """Rank of each team by each rule, as measured."""
 
     @property
+    def named(self) -> tuple[NamedFinding, ...]:
+        return gained_ranks(self.earned)
+
+    @property
     def changed(self) -> dict[str, int]:
         """Number of teams whose rank another rule would change."""
         usual = self.places["best-of"]
@@ -131,7 +145,8 @@ class Competition(Result):
 
     def to_dict(self) -> dict[str, object]:
         counts = {team: len(own) for team, own in self.submissions.groups.items()}
-        return {"submissions": counts, **fields_of(self, "noise", "stated", "earned", "places", "changed")}
+        found = {"submissions": counts, "findings": self.finding_rows}
+        return {**found, **fields_of(self, "noise", "stated", "earned", "places", "changed")}
 
 
 def study_competition(submissions: Submissions) -> Competition:

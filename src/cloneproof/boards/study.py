@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Final
+from typing import Final, Self
 
 from cloneproof._checks import count, number_in
 from cloneproof._clock import check_time
 from cloneproof._data import fields_of, to_data
-from cloneproof._sections import Result
+from cloneproof._findings import Accepted, NamedFinding, WithFindings
 from cloneproof.boards.advice import SHOWN, BoardAdvice, recommend_board
 from cloneproof.boards.board import Board
 from cloneproof.boards.copies import BoardCopies, find_copies
-from cloneproof.boards.earned import Earned, earned
+from cloneproof.boards.earned import Earned, earned, gained_ranks
 from cloneproof.boards.entrants import LISTING, SAMPLING, EntrantGain, variants_among_entrants
 from cloneproof.boards.inflation import PrivateSelection, VariantInflation, private_selection, variant_inflation
 from cloneproof.boards.listing import ListingRule, Panel
@@ -49,7 +49,7 @@ def lead_of(board: Board, producer: str) -> float:
 
 
 @dataclass(frozen=True)
-class BoardStudy(Result):
+class BoardStudy(WithFindings):
     """Result of `cloneproof board`, with `to_dict()` for its `--json`."""
 
     said_in = "board"
@@ -80,6 +80,17 @@ class BoardStudy(Result):
     """The rule in use."""
 
     @property
+    def named(self) -> tuple[NamedFinding, ...]:
+        """The rule if variants gain by it, models that look like one, and what near-equal ones earn now."""
+        rule = [NamedFinding("rule", (self.listing,))] if self.verdict == "exploitable" else []
+        alike = () if self.copies is None else self.copies.named
+        return (*rule, *alike, *gained_ranks(self.earned))
+
+    def accepting(self, known: Mapping[str, Accepted] | None) -> Self:
+        copies = None if self.copies is None else self.copies.accepting(known)
+        return replace(self, known=known, copies=copies)
+
+    @property
     def verdict(self) -> str:
         """Whether variants pay on this board as it is: exploitable, or undecided if no gain was seen."""
         return "exploitable" if any(gain.ranks.low > ENOUGH for gain in self.gains) else "undecided"
@@ -101,7 +112,7 @@ class BoardStudy(Result):
         models = zip(board.models, board.producers, board.ratings, board.errors, board.votes,
                      board.weights_of(range(len(board.models))), strict=True)  # fmt: skip
         return {
-            "verdict": self.verdict, "caveat": self.caveat, "left": list(self.left),
+            "verdict": self.verdict, "caveat": self.caveat, "left": list(self.left), "findings": self.finding_rows,
             "source": board.source, "votes": self.votes, "notes": list(board.notes),
             "models": [
                 {"model": model, "producer": maker, "rating": float(rating), "error": float(error), "votes": int(votes),

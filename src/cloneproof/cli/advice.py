@@ -8,27 +8,28 @@ from typing import Annotated, Any
 
 import typer
 
-from cloneproof._files import check_place, write_whole
+from cloneproof._files import write_whole
 from cloneproof.advice.recommendation import Recommendation, terms_toml
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
     AsJson,
     Caught,
+    HtmlFile,
+    JsonFile,
     MarketFile,
     OwnPolicies,
     OwnRules,
     Seconds,
-    check_page,
+    check_files,
     option,
     own_by_name,
 )
-from cloneproof.cli.output import note, print_json, print_result, working
+from cloneproof.cli.output import deliver, note, working
 from cloneproof.errors import CloneproofError, MarketError
 from cloneproof.market.priors import Prior
 from cloneproof.market.segments import law_from_dict
 from cloneproof.market.toml import load_market
-from cloneproof.report.page import html_page, write_page
 
 PRIOR_NAMES = {"beta": "beta", "uniform": "uniform", "logodds": "log_odds"}  # as options and as files write them
 
@@ -43,6 +44,8 @@ def compare(
     seconds: Seconds = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Audit every mechanism in a market, side by side.
@@ -55,14 +58,12 @@ def compare(
     """
     from cloneproof.advice.comparison import compare as run_compare
 
+    check_files(html, json_file)
     search, market = Search(seconds=seconds, seed=seed), load_market(market_file)
     own = own_by_name(rule, policy)
     with working("auditing") as tell:
         rows = run_compare(market, mechanism, tolerance=tolerance, search=search, processes=2, own=own, progress=tell)
-    if as_json:
-        print_json([row.to_dict() for row in rows])
-    else:
-        print_result(rows)
+    deliver(rows, [row.to_dict() for row in rows], as_json, json_file, html)
     if rows.interrupted:
         note(f"interrupted after {len(rows)} mechanisms")
         raise typer.Exit(130)
@@ -108,7 +109,8 @@ def recommend(
     policy: OwnPolicies = None,
     seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
-    html: Annotated[str | None, option("FILE", "Write the answer as a web page.")] = None,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     toml: Annotated[str | None, option("FILE", "Write the terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -120,10 +122,7 @@ def recommend(
     Exit codes: 0 found, 1 nothing clone-proof fits the traffic, 3 not settled which one costs least, or out of time
     before everything was looked at, 2 bad input.
     """
-    if html is not None:
-        check_page(html)
-    if toml is not None:
-        check_place(toml)
+    check_files(html, json_file, toml)
     from cloneproof.advice.recommend import recommend as run_recommend
 
     question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
@@ -147,14 +146,9 @@ def recommend(
         question |= parsed_rates(rates)
     with working("looking") as tell:
         advice = run_recommend(progress=tell, **question)
-    if as_json:
-        print_json(advice.to_dict())
-    else:
-        print_result(advice)
+    deliver(advice, advice.to_dict(), as_json, json_file, html)
     if toml is not None:
         write_terms(advice, toml)
-    if html is not None:
-        write_page(html_page(advice), html)
     unanswered = advice.unsettled or (advice.left and seconds is not None)
     raise typer.Exit(130 if advice.interrupted else UNANSWERED if unanswered else 0 if advice.fits else 1)
 

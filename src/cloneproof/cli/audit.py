@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from cloneproof._files import check_place
 from cloneproof.analysis.audit.audit import audit as run_audit
 from cloneproof.analysis.audit.result import Audit, Verdict
 from cloneproof.analysis.search import Search
@@ -16,21 +15,22 @@ from cloneproof.cli.options import (
     BoundsOption,
     Caught,
     Device,
+    HtmlFile,
+    JsonFile,
     MarketFile,
     MechanismName,
     RuleName,
     Seconds,
     Settings,
     Thorough,
-    check_page,
+    check_files,
     mechanism_or_rule,
     option,
     policy_box,
 )
-from cloneproof.cli.output import note, print_json, print_result, working
+from cloneproof.cli.output import deliver, note, working
 from cloneproof.errors import CloneproofError
 from cloneproof.market.toml import load_market
-from cloneproof.report.page import html_page, write_page
 
 
 def write_evidence(audit: Audit, path: str) -> None:
@@ -88,7 +88,8 @@ def audit(
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     bounds: BoundsOption = "distribution-free",
     device: Device = "auto",
-    html: Annotated[str | None, option("FILE", "Write a report as a web page.")] = None,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     certificate: Annotated[str | None, option("FILE", "Write a certificate (or replay record) for `verify`.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -98,10 +99,7 @@ def audit(
 
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
-    if html is not None:
-        check_page(html)  # before the work, not after it
-    if certificate is not None:
-        check_place(certificate)
+    check_files(html, json_file, certificate)  # before the work, not after it
     if certificate is not None and caught:
         raise CloneproofError("expected --certificate or --caught, got both; a certificate holds lists that are played")
     search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new, thorough)  # type: ignore[arg-type]
@@ -117,14 +115,9 @@ def audit(
             market, audited, agent=agent, opponents=opponents, tolerance=tolerance, horizons=horizons,  # type: ignore[arg-type]
             also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        print_result(result)
-        if seconds is not None:
-            print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
+    deliver(result, result.to_dict(), as_json, json_file, html)
+    if seconds is not None and not as_json:
+        print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
     if certificate is not None:
         write_evidence(result, certificate)
-    if html is not None:
-        write_page(html_page(result), html)
     raise typer.Exit(130 if result.interrupted else 0 if result.passes(allow_undecided) else EXIT[result.verdict])

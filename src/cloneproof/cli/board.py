@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
+from cloneproof._findings import WithFindings, read_known
 from cloneproof.analysis.search import Search
-from cloneproof.cli.options import UNANSWERED, AsJson, Seconds, check_page, option
-from cloneproof.cli.output import print_json, print_result, working
+from cloneproof.cli.options import (
+    UNANSWERED,
+    AsJson,
+    HtmlFile,
+    JsonFile,
+    KnownFile,
+    Seconds,
+    check_files,
+    option,
+)
+from cloneproof.cli.output import code_with_known, deliver, working
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import BoardError
-from cloneproof.report.page import html_page, write_page
-
-if TYPE_CHECKING:
-    from cloneproof.boards.copies import BoardCopies
-    from cloneproof.boards.earned import Competition
-    from cloneproof.boards.study import BoardStudy
 
 
 def board(
@@ -47,7 +51,9 @@ def board(
     runs: Annotated[int | None, option("N", "Simulated boards.", show_default="50, fewer of large boards")] = None,
     seed: Annotated[int, option("N", "The seed.")] = 0,
     seconds: Seconds = None,
-    html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
+    known: KnownFile = None,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what variants gain on a leaderboard.
@@ -58,11 +64,17 @@ def board(
     Without --seconds all questions are answered. Reading counts, drawing the page does not.
 
     Exit codes: 1 variants gain on the board as it is, or models look like one, or the best of several submissions
-    gains a rank; 3 nothing was seen, 2 bad input.
+    gains a rank; 3 nothing was seen, 2 bad input. With --known: 1 if a finding is not in it, 0 if all are.
     """
     clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
-    if html is not None:
-        check_page(html)
+    check_files(html, json_file)
+    accepted = read_known(known)
+
+    def end(result: WithFindings, found: bool) -> NoReturn:
+        marked = result.accepting(accepted)
+        deliver(marked, marked.to_dict(), as_json, json_file, html)
+        raise typer.Exit(code_with_known(marked, 1 if found else UNANSWERED))
+
     from cloneproof.boards.copies import find_copies
     from cloneproof.boards.earned import study_competition
     from cloneproof.boards.reading import holds_scores, holds_submissions, read_board, read_submissions
@@ -71,12 +83,10 @@ def board(
     source = files if len(files) > 1 else files[0]
     if holds_submissions(source, _pairs(column)):
         contest = study_competition(read_submissions(source, columns=_pairs(column)))
-        _tell(contest, html, as_json)
-        raise typer.Exit(1 if any(row.ranks.low > 0 for row in contest.earned) else UNANSWERED)
+        end(contest, bool(contest.named))
     if holds_scores(source, _pairs(column)):
         copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
-        _tell(copies, html, as_json)
-        raise typer.Exit(1 if copies.pairs else UNANSWERED)
+        end(copies, bool(copies.pairs))
     if kin is not None:
         raise BoardError("expected --kin with a table of scores by task, got another table; leave it out")
     read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
@@ -86,17 +96,7 @@ def board(
             kept, producer=producer, votes=votes, recommend=recommend, listing=listing, runs=runs, seed=seed,
             seconds=clock.left, progress=tell,
         )  # fmt: skip
-    _tell(study, html, as_json)
-    raise typer.Exit(1 if study.verdict == "exploitable" else UNANSWERED)
-
-
-def _tell(result: BoardStudy | BoardCopies | Competition, html: str | None, as_json: bool) -> None:
-    if as_json:
-        print_json(result.to_dict())
-    else:
-        print_result(result)
-    if html is not None:
-        write_page(html_page(result), html)
+    end(study, study.verdict == "exploitable")
 
 
 def _pairs(texts: list[str] | None) -> dict[str, str]:

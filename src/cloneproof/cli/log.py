@@ -12,16 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from cloneproof._files import check_place
+from cloneproof._findings import read_known
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
 from cloneproof.analysis.search import Search
 from cloneproof.cli.advice import write_terms
-from cloneproof.cli.options import AsJson, Seconds, Settings, chosen_mechanism, option, policy_box
-from cloneproof.cli.output import command_progress, print_json, print_result, working
+from cloneproof.cli.options import (
+    AsJson,
+    HtmlFile,
+    JsonFile,
+    KnownFile,
+    Seconds,
+    Settings,
+    check_files,
+    chosen_mechanism,
+    option,
+    policy_box,
+)
+from cloneproof.cli.output import code_with_known, command_progress, deliver, print_json, print_result, working
 from cloneproof.cli.serve import service_package
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError
-from cloneproof.report.page import html_page, write_page
 
 if TYPE_CHECKING:
     from cloneproof.logs.study import LogStudy, StudiedPolicy
@@ -90,7 +100,9 @@ def log(
     seconds: Seconds = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     statistics: Annotated[bool, option(None, "Only read the log and show its items.", "--statistics")] = False,
-    html: Annotated[str | None, option("FILE", "Write the answers as a web page.")] = None,
+    known: KnownFile = None,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     toml: Annotated[str | None, option("FILE", "Write the recommended terms of a live market.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,10 +114,10 @@ def log(
 
     Exit codes, for --policy or what a live market runs, in the market fitted to the log: 0 clone-proof, 1 exploitable,
     3 undecided. Also 3 if time was out before every question was answered; without a policy otherwise 0; bad input 2.
+    With --known: 1 if a finding is not in it; a policy that is known to be exploitable does not count.
     """
-    for path in (html, toml):
-        if path is not None:
-            check_place(path)
+    check_files(html, json_file, toml, drawn=False)
+    accepted = read_known(known)
     if settings and (policy is None or ":" in policy):
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
     from cloneproof.logs.reading import read_log
@@ -144,13 +156,13 @@ def log(
             **_terms(horizon, share, ledger),
             seed=seed, progress=tell,
         )  # fmt: skip
-    if as_json:
-        print_json(study.to_dict())
-    else:
+    study = study.accepting(accepted)
+    if not as_json:
         print()
-        print_result(study)
-    _write_files(study, html, toml)
-    raise typer.Exit(exit_code(study))
+    deliver(study, study.to_dict(), as_json, json_file, html)
+    if toml is not None:
+        write_terms(study.recommendation, toml)
+    raise typer.Exit(code_with_known(study, exit_code(study)))
 
 
 def read_ledger(places: Sequence[str], market: str | None, season: int | None, clock: Deadline) -> LedgerRows | None:
@@ -195,13 +207,6 @@ def _terms(horizon: int | None, share: float | None, ledger: LedgerRows | None) 
         spec = ledger.spec
         terms = {"horizon": spec.horizon, "traffic": spec.horizon, "share": spec.share, "ends": spec.ends}
     return terms | {name: value for name, value in asked.items() if value is not None}
-
-
-def _write_files(study: LogStudy, html: str | None, toml: str | None) -> None:
-    if html is not None:
-        write_page(html_page(study), html)
-    if toml is not None:
-        write_terms(study.recommendation, toml)
 
 
 def exit_code(study: LogStudy) -> int:

@@ -72,15 +72,21 @@ Thorough = Annotated[
 ]
 Device = Annotated[str, option("DEVICE", "Where to draw runs: auto, cpu or gpu. The results are the same.")]
 AsJson = Annotated[bool, option(None, "Print JSON.", "--json")]
+JsonFile = Annotated[str | None, option("FILE", "Also write what --json prints.", "--json-file")]
+HtmlFile = Annotated[str | None, option("FILE", "Also write the answer as a web page.", "--html")]
+KnownFile = Annotated[
+    str | None, option("KNOWN.toml", "Findings that are accepted: exit with 1 if others are found.", "--known")
+]
 
 
 UNANSWERED = 3  # the exit code if questions were left
 
 
-def check_page(path: str) -> None:
-    """Refuse a page with figures that cannot be drawn, or a path that cannot be written; before any long work."""
-    check_place(path)
-    if find_spec("matplotlib") is None:
+def check_files(html: str | None, *others: str | None, drawn: bool = True) -> None:
+    """Refuse paths that cannot be written, and a page with figures that cannot be drawn; before any long work."""
+    for path in filter(None, (html, *others)):
+        check_place(path)
+    if html is not None and drawn and find_spec("matplotlib") is None:
         raise CloneproofError("expected Matplotlib to draw figures, got none; pip install 'cloneproof[plots]'")
 
 

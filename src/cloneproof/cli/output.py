@@ -15,7 +15,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from cloneproof._files import write_whole
+from cloneproof._findings import WithFindings
 from cloneproof._sections import Result, Section
+from cloneproof.cli.options import UNANSWERED
+from cloneproof.report.page import html_page, write_page
 from cloneproof.report.text import text
 
 PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is no terminal
@@ -23,13 +27,39 @@ PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is n
 
 def print_json(data: Any) -> None:  # noqa: ANN401
     """Print data as JSON; callers replace infinity by None."""
-    print(json.dumps(data, indent=2, allow_nan=False))
+    print(json_text(data))
+
+
+def json_text(data: Any) -> str:  # noqa: ANN401
+    """Return data as JSON."""
+    return json.dumps(data, indent=2, allow_nan=False)
 
 
 def print_result(result: Result, question: str = "") -> None:
     """Print what the result says, under the question that it answers."""
     first, *others = result.sections()
     print_sections([replace(first, question=question or first.question), *others])
+
+
+def deliver(result: Result, data: Any, as_json: bool, json_file: str | None, html: str | None = None) -> None:  # noqa: ANN401
+    """Print a result as text or as JSON, and write files of it that were asked for."""
+    if as_json:
+        print_json(data)
+    else:
+        print_result(result)
+    if json_file is not None:
+        write_whole(json_file, json_text(data) + "\n")
+    if html is not None:
+        write_page(html_page(result), html)
+
+
+def code_with_known(result: WithFindings, code: int) -> int:
+    """Return the exit code where somebody has said which findings are known: 1 if others were found."""
+    if result.known is None or code not in (0, 1, UNANSWERED):
+        return code
+    if result.new:
+        return 1
+    return UNANSWERED if code == UNANSWERED or result.unanswered else 0
 
 
 def print_sections(sections: Iterable[Section]) -> None:

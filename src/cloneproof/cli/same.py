@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from cloneproof._files import write_whole
+from cloneproof._findings import read_known
 from cloneproof.analysis.copying.matching import THRESHOLD
-from cloneproof.cli.options import AsJson, check_page, option
-from cloneproof.cli.output import print_json, print_result
-from cloneproof.report.page import html_page, write_page
+from cloneproof.cli.options import AsJson, HtmlFile, JsonFile, KnownFile, check_files, option
+from cloneproof.cli.output import code_with_known, deliver
 
 
 def same(
@@ -22,27 +22,27 @@ def same(
     against: Annotated[str | None, option("FILE", "A catalogue; only rows of FILE are then looked up in it.")] = None,
     threshold: Annotated[float, option("X", "Score from which on titles of two owners may be one item.")] = THRESHOLD,
     table: Annotated[str | None, option("FILE", "Write the groups as CSV, a row for each item.", "--csv")] = None,
-    html: Annotated[str | None, option("FILE", "Write the answer as a web page.")] = None,
+    known: KnownFile = None,
+    html: HtmlFile = None,
+    json_file: JsonFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Say which items of a table are the same, and why.
 
     Weights of words are learnt from the table. It needs no rewards and knows no bandit.
+
+    Exit codes: 0 done; with --known 1 if something was found that is not in it; 2 bad input.
     """
-    for path in filter(None, (html, table)):
-        check_page(path)
+    check_files(html, table, json_file)
+    accepted = read_known(known)
     from cloneproof.logs.same import same_items
 
     names = [name for name in (by or "").split(",") if name]
-    found = same_items(file, by=names, owner=owner, against=against, threshold=threshold)
+    found = same_items(file, by=names, owner=owner, against=against, threshold=threshold).accepting(accepted)
     if table is not None:
         columns = found.to_columns()
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([list(columns), *zip(*columns.values(), strict=True)])
         write_whole(table, text.getvalue())
-    if html is not None:
-        write_page(html_page(found), html)
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        print_result(found)
+    deliver(found, found.to_dict(), as_json, json_file, html)
+    raise typer.Exit(code_with_known(found, 0))

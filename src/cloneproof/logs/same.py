@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from cloneproof._checks import number_in
 from cloneproof._data import Data
+from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof._tables import Tabular
 from cloneproof.analysis.copying.alike import different_texts
 from cloneproof.analysis.copying.judging import joined
@@ -60,7 +61,7 @@ class LikeAccounts(Data):
 
 
 @dataclass(frozen=True)
-class SameItems(Tabular):
+class SameItems(WithFindings, Tabular):
     """Items that are the same.
 
     Attributes
@@ -77,11 +78,14 @@ class SameItems(Tabular):
         The pairs that are the same, and those that reach the threshold and are not, with what speaks against it.
     accounts : tuple of LikeAccounts
         Owners whose titles match one to one.
+    known : mapping, optional
+        Which groups a person has accepted, by id.
     """
 
     said_in: ClassVar[str] = "same"
     keys_of_data: ClassVar[tuple[str, ...]] = (
-        "by", "owner", "threshold", "rows", "groups=group_rows", "links=link_rows", "near=near_rows", "accounts",
+        "by", "owner", "threshold", "rows", "findings=finding_rows", "groups=group_rows", "links=link_rows",
+        "near=near_rows", "accounts",
     )  # fmt: skip
 
     by: tuple[str, ...]
@@ -96,6 +100,15 @@ class SameItems(Tabular):
     @property
     def rows(self) -> int:
         return len(self.items)
+
+    @property
+    def named(self) -> tuple[NamedFinding, ...]:
+        """The groups, by owners and texts: a row's number may change."""
+        return tuple(NamedFinding("item", self.described(group)) for group in self.groups)
+
+    def described(self, group: Sequence[int]) -> tuple[tuple[str, ...], ...]:
+        """Return the owner and the texts of each item of a group."""
+        return tuple((item.owner, *item.texts.values()) for item in map(self.items.__getitem__, group))
 
     @property
     def group_rows(self) -> list[list[dict[str, Any]]]:

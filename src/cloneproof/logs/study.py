@@ -19,7 +19,7 @@ from typing import Any, Final
 from cloneproof._checks import count, number_in
 from cloneproof._clock import budget_clock
 from cloneproof._data import Data, fields_of, to_data
-from cloneproof._sections import Result
+from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
@@ -90,7 +90,7 @@ class OwnTraffic(Data):
 
 
 @dataclass(frozen=True)
-class LogStudy(Result):
+class LogStudy(WithFindings):
     """Answers of a log.
 
     log             what was read
@@ -147,10 +147,18 @@ class LogStudy(Result):
                 rows.append((account, owner.name, rounds, self.market.share * float(earned)))
         return rows
 
+    @property
+    def named(self) -> tuple[NamedFinding, ...]:
+        """What looks like one item, and a policy that pays for copies."""
+        items = (NamedFinding("item", item) for one in self.alike for item in one.items)
+        pays = self.verdict is not None and self.verdict.verdict == "exploitable"
+        return (*items, *([NamedFinding("policy", (self.policy,))] if pays else []))
+
     def to_dict(self) -> dict[str, Any]:
         columns = ("account", "owner", "rounds", "paid")
         return {
             "log": self.log.to_dict(),
+            "findings": self.finding_rows,
             "copies": to_data(self.findings),
             "alike": to_data(self.alike),
             **(fields_of(self, "by_segment") | fields_of(self.market, "segments") if self.by_segment else {}),

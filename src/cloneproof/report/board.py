@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from cloneproof._findings import WithFindings
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table
 from cloneproof.boards.advice import NAMES, SHOWN, BoardAdvice
 from cloneproof.boards.earned import APART, NEAR_IF_EQUAL, Earned
@@ -14,6 +15,7 @@ from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import BoardStudy
 from cloneproof.boards.variants import MOST_AVERAGED, VariantGain, signed
 from cloneproof.engines.estimate import Estimate
+from cloneproof.report import board_copies
 from cloneproof.report.style import Lines, Series, lines_figure
 from cloneproof.report.words import FIXED, sentence
 
@@ -33,14 +35,14 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     yield Section(_title(study), tuple(_answer(study)), asked, study.verdict)
     if study.earned:
-        yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo")))
+        yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo", study)))
     yield Section("The board by producer", tuple(_producers(study)))
     if study.gains:
         yield _drawn(variants_figure(study))
     if study.entrants:
         yield Section("Among entrants", tuple(_entrants(study)))
     if study.copies is not None:
-        said, *others = study.copies.sections()
+        said, *others = board_copies.sections(study.copies)
         yield Section(said.title, said.parts)
         yield from (section for section in others if section.title != "Small print")
     yield Section("Private selection", tuple(_private(study)))
@@ -68,6 +70,8 @@ def _title(study: BoardStudy) -> str:
 def _answer(study: BoardStudy) -> Iterator[SectionPart]:
     yield Paragraph(" ".join(text for text in (study.caveat, _sentence(study)) if text))
     yield Paragraph(_earned(study), "Now")
+    if study.verdict == "exploitable":
+        yield Paragraph(study.label("rule", study.listing), "Id of this finding", "note")
     if study.left:
         yield Paragraph(f"Not answered: {'; '.join(study.left)}.", "Time was out", "promise")
     if study.advice is not None:
@@ -106,19 +110,21 @@ def _earned(study: BoardStudy) -> str:
     )
 
 
-def earned_parts(rows: Sequence[Earned], unit: str) -> Iterator[SectionPart]:
+def earned_parts(rows: Sequence[Earned], unit: str, study: WithFindings) -> Iterator[SectionPart]:
     """Return the table of what near-equal entries earn."""
     yield Paragraph(
         "Where the best counts, several near-equal entries earn their owner the luck of the best of them, and its lead "
         f"if their strengths differ. Expected score ({unit}) and rank of the best of them, and of one of them alone; "
         "95 % intervals."
     )
-    columns = ("owner", "entries", "best of them", "one alone", "rank", "rank alone", "ranks earned", "points earned")
+    columns = ("owner", "entries", "best of them", "one alone", "rank", "rank alone", "ranks earned", "points earned",
+               "id")  # fmt: skip
     yield Table.of(columns, [
         (row.owner, f"{len(row.entries)}", *map(_number, (row.score, row.alone)),
-         *(f"{each.value:.1f}" for each in (row.rank, row.rank_alone)), _signed(row.ranks), _number(row.points))
+         *(f"{each.value:.1f}" for each in (row.rank, row.rank_alone)), _signed(row.ranks), _number(row.points),
+         study.label("near-equal", *row.about) if row.ranks.low > 0 else "")
         for row in rows[:MOST_PRODUCERS]
-    ])  # fmt: skip
+    ], left=["id"])  # fmt: skip
 
 
 def _number(estimate: Estimate) -> str:

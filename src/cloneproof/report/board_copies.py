@@ -60,15 +60,15 @@ def _answer(study: BoardCopies) -> Iterator[SectionPart]:
 def _pairs(pairs: Sequence[LikePair], study: BoardCopies) -> Table:
     by_tasks = study.by == "tasks"
     columns = ("models", "producers", "declared", "ties" if by_tasks else "opponents of both", "nearness", "e-value",
-               "differ most on" if by_tasks else "differ most against")  # fmt: skip
+               "differ most on" if by_tasks else "differ most against", "id")  # fmt: skip
     return Table.of(columns, [
         (" and ".join(pair.models), " and ".join(dict.fromkeys(pair.producers)),
          "" if pair.kinship == "none declared" else pair.kinship,
          f"{len(pair.tied)} of {pair.shared} tasks" if by_tasks else f"{pair.shared}",
          f"{pair.nearness:.3f}", f"{pair.e_value:,.0f}" if pair.e_value <= LARGEST else f"{pair.e_value:.0e}",
-         ", ".join(pair.differ[:MOST_TASKS]))
+         ", ".join(pair.differ[:MOST_TASKS]), study.label("models", *pair.models))
         for pair in pairs
-    ], left=["producers", "declared", columns[-1]])  # fmt: skip
+    ], left=["producers", "declared", *columns[-2:]])  # fmt: skip
 
 
 def _gains(study: BoardCopies) -> Iterator[SectionPart]:

@@ -24,7 +24,7 @@ def sections(study: Competition) -> Iterable[Section]:
     yield Section(title, tuple(_answer(study)), asked, "exploitable" if pays else "undecided")
     yield Section("Who would rank where", tuple(_places(study)))
     if study.earned:
-        yield Section("What the best of several is worth", tuple(earned_parts(study.earned, "points")))
+        yield Section("What the best of several is worth", tuple(earned_parts(study.earned, "points", study)))
     notes = ("Higher scores are taken for better.", *map(sentence, study.submissions.notes))
     yield Section("Small print", (Points(tuple(map(Paragraph, notes))),))
 

@@ -181,10 +181,10 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
             rows.append((
                 names_words(list(dict.fromkeys(agent for agent, _ in item)), 3, 30), shorten(text, LONGEST_TEXT),
                 f"{len(item)}", names_words([arm for _, arm in item], 4, 30), ", ".join(one.reasons),
-                f"{rounds:,}", f"{study.log.unscaled(mean):.4g}",
+                f"{rounds:,}", f"{study.log.unscaled(mean):.4g}", study.label("item", *item),
             ))  # fmt: skip
-    columns = ("who", "what", "times", "arms", "alike in", "rounds", "mean")
-    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "arms", "alike in"])
+    columns = ("who", "what", "times", "arms", "alike in", "rounds", "mean", "id")
+    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "arms", "alike in", "id"])
     yield from _further(len(rows) - MOST_GROUPS, "items")
 
 
@@ -419,6 +419,8 @@ def _verdict(verdict: PolicyAudit, study: LogStudy) -> Iterator[SectionPart]:
         "Suppose",
     )
     yield Paragraph(sentence(verdict.scope), "Scope", "note")
+    if verdict.verdict == "exploitable":
+        yield Paragraph(study.label("policy", study.policy), "Id of this finding", "note")
 
 
 def _cost(study: LogStudy) -> str:

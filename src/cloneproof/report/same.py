@@ -51,16 +51,18 @@ def _groups(found: SameItems) -> Iterator[SectionPart]:
     table = found.to_columns()
     rows, shown = [], 0
     for number, group in enumerate(found.groups[:MOST_GROUPS], start=1):
+        name = found.label("item", *found.described(group))
         for k, place in enumerate(group[:MOST_ROWS]):
             item, at = found.items[place], shown + k
             rest = f" (and {len(group) - MOST_ROWS:,} more)" if k == MOST_ROWS - 1 < len(group) - 1 else ""
             rows.append((
                 str(number), f"{item.row:,}{' of the catalogue' if item.known else ''}",
                 shorten(item.owner, LONGEST), shorten(next(iter(item.texts.values()), ""), LONGEST) + rest,
-                f"{table['score'][at]:.2f}", table["reason"][at],
+                f"{table['score'][at]:.2f}", table["reason"][at], name if k == 0 else "",
             ))  # fmt: skip
         shown += len(group)
-    yield Table.of(("item", "row", "owner", "text", "score", "why"), rows, left=["row", "owner", "text", "why"])
+    columns = ("item", "row", "owner", "text", "score", "why", "id")
+    yield Table.of(columns, rows, left=["row", "owner", "text", "why", "id"])
     if len(found.groups) > MOST_GROUPS:
         yield Paragraph(f"{len(found.groups) - MOST_GROUPS:,} further items; --csv and --json have them.", role="note")
 

@@ -1,0 +1,30 @@
+"""What a person has accepted of a result's findings, and what is new, in a section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from cloneproof._findings import WithFindings
+from cloneproof._sections import Paragraph, Section, SectionPart, Table
+
+MOST_NEW: Final = 12  # ids that are named
+
+
+def sections(result: WithFindings) -> Iterator[Section]:
+    """Return the findings that are known, if somebody said which."""
+    if result.known is None:
+        return
+    found, new = [one.id for one in result.named], [one.id for one in result.new]
+    gone = [name for name in result.known if name not in found]
+    parts: list[SectionPart] = []
+    if new:
+        more = f" and {len(new) - MOST_NEW:,} more, in --json" if len(new) > MOST_NEW else ""
+        parts.append(Paragraph(f"{', '.join(new[:MOST_NEW])}{more}.", "New"))
+    accepted = [(name, result.known[name]) for name in found if name in result.known]
+    if accepted:
+        rows = [(name, f"{why.date}", why.reason) for name, why in accepted]
+        parts.append(Table.of(("known", "since", "reason"), rows, left=["since", "reason"]))
+    if gone:
+        parts.append(Paragraph(f"{', '.join(gone)}. Their arms, items or models are others now.", "Not found any more"))
+    yield Section(f"Findings: {len(found) - len(new):,} known, {len(new):,} new", parts)
