@@ -27,8 +27,9 @@ import math
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,12 +102,16 @@ class Row:
     rest_error: float
 
 
-def played_on_cpu(worlds: list[World], where: Place, pages: int, how: int, seed: list[int]) -> Numbers:
-    """What each seller earns in each world (worlds x sellers), one after the other."""
+@cache
+def _compiled() -> Any:
     import numba
 
-    play = numba.njit(cache=True)(_play)
-    attention = np.array(where.attention)
+    return numba.njit(cache=True)(_play)
+
+
+def played_on_cpu(worlds: list[World], where: Place, pages: int, how: int, seed: list[int]) -> Numbers:
+    """What each seller earns in each world (worlds x sellers), one after the other."""
+    play, attention = _compiled(), np.array(where.attention)
     return np.array([
         play(np.random.default_rng([*seed, number]), *world, where.sellers, attention, pages, where.prior, how)
         for number, world in enumerate(worlds)

@@ -111,11 +111,11 @@ class BestTwo(boards.ByListing):
 
 
 def test_a_rule_of_ones_own_is_a_small_class_and_the_rule_in_use_is_marked():
-    study = boards.study_board(board(), listing=BestTwo(80), runs=2, votes=80)
+    study = boards.study_board(board(), listing=BestTwo(40), runs=2, votes=40)
     rows = {row.rule.name: row for row in study.advice.rows}
     assert [name for name, row in rows.items() if row.in_use] == ["best two"] == [study.listing]
     assert (
-        rows["best two"].identical == judged(boards.Panel(board()), listing_rule("best-of(2)", board(), 80)).identical
+        rows["best two"].identical == judged(boards.Panel(board()), listing_rule("best-of(2)", board(), 40)).identical
     )
     assert rows["best-of"].identical[2].value > rows["cap(3)"].identical[2].value > 0
     assert abs(rows["last-of(1)"].identical[1].value) < 1e-9

@@ -124,16 +124,16 @@ def test_names_with_errors_have_the_law_of_a_simulation():
 
 def test_named_flagships_put_fewer_pairs_in_the_wrong_order_than_self_rankings_with_the_same_errors():
     rng = np.random.default_rng(6)
-    strengths = (rng.normal(0, 80, 8)[:, None] - np.abs(rng.normal(0, 60, (8, 4)))).ravel()
-    models, makers = tuple(f"m{i}" for i in range(32)), tuple(f"p{i // 4}" for i in range(32))
-    board = boards.Board(models, makers, strengths, np.ones(32), np.full(32, 1_000), "ratings")
+    strengths = (rng.normal(0, 80, 6)[:, None] - np.abs(rng.normal(0, 60, (6, 3)))).ravel()
+    models, makers = tuple(f"m{i}" for i in range(18)), tuple(f"p{i // 3}" for i in range(18))
+    board = boards.Board(models, makers, strengths, np.ones(18), np.full(18, 1_000), "ratings")
     advice = boards.recommend_board(board, battles=4_000)
     assert [row.noise for row in advice.naming] == [0, 20, 40, 80]
     for row in advice.naming:
         assert row.named.value < row.self_ranked.value
     assert advice.naming[2].half_named.value < advice.naming[2].named.value  # who is unsure tilts
     flagships = [board.models_of(name)[0] for name in board.names]
-    declared = replace(board, weights=np.isin(np.arange(32), flagships).astype(np.int64))
+    declared = replace(board, weights=np.isin(np.arange(18), flagships).astype(np.int64))
     wrong = boards.Standing(boards.Panel(declared), advice.rule).wrong_pairs()
     assert wrong.value == pytest.approx(advice.naming[0].named.value, rel=1e-3)  # many battles are normal there
     tuned = boards.recommend_board(declared, battles=4_000)

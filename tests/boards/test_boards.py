@@ -37,7 +37,7 @@ def small_board(votes: int = 400) -> boards.Board:
 
 @cache
 def small_study():
-    return boards.study_board(small_board(), runs=2)
+    return boards.study_board(small_board(120), runs=2)
 
 
 def over_assignments(value, means, copies):
@@ -388,7 +388,7 @@ def test_linear_algebra_has_one_thread_during_a_study_and_a_second_study_is_the_
         seen.update(each["num_threads"] for each in pools.threadpool_info() if each["user_api"] == "blas")
 
     with pools.threadpool_limits(limits=2, user_api="blas"):
-        again = boards.study_board(small_board(), runs=2, progress=look)
+        again = boards.study_board(small_board(120), runs=2, progress=look)
     assert seen == {1}
     assert small_study().left == ()
     assert again.to_dict() | {"seconds": 0} == small_study().to_dict() | {"seconds": 0}

@@ -56,9 +56,9 @@ def test_tuned_numbers_lose_little_and_given_ones_are_kept() -> None:
     assert lost(market, tests)[0] < 0.118
     assert lost(market, streams)[0] < 0.097
     assert "clicks" in str(streams.claims[-1])
-    assert cp.mechanism("reservoir", market=market, draws=5).arm.draws == 5
-    assert cp.mechanism("reservoir-streams", market=market, rotations=6).parameters["rotations"] == 6
-    everybody = shop(4, 30_000)
+    small, everybody = shop(3, 600, (1.0, 0.5)), shop(2, 600, (1.0, 0.5))
+    assert cp.mechanism("reservoir", market=small, draws=5).arm.draws == 5
+    assert cp.mechanism("reservoir-streams", market=small, rotations=6).parameters["rotations"] == 6
     assert set(cp.mechanism("reservoir-streams", market=everybody).arm.options) == {"pages"}
     assert set(cp.mechanism("reservoir-streams", market=everybody, scores="tests").arm.options) > {
         "rotations",
