@@ -29,6 +29,10 @@ class SessionError(CloneproofError):
     """A call that a session cannot answer, or a session file that cannot be restored."""
 
 
+class PausedError(SessionError):
+    """Raised for a round in which all that could be served is paused; nothing changes, and `resume` ends it."""
+
+
 class NobodyLeftError(SessionError):
     """A decision where withdrawals have left nobody to serve; the session stays so."""
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import CloneproofError
+from cloneproof.errors import CloneproofError, PausedError, Refused
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
@@ -49,6 +49,7 @@ class Feature(NamedTuple):
     late: int = 0
     joins: bool = False
     withdraws: bool = False
+    pauses: bool = False
     taken_by: frozenset[str] = EVERY
 
 
@@ -59,6 +60,11 @@ FEATURES = {
     "a random end": Feature({"ends": "at-random"}),
     "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
     "withdrawals": Feature(withdraws=True, late=2),
+    "pauses": Feature(pauses=True, late=3, taken_by=EVERY - {"reservoir-streams"}),
+    "pauses in segments and uniform traffic": Feature(
+        TWO | {"uniform_traffic": 0.2}, pauses=True, withdraws=True, late=3, taken_by=EVERY - {"reservoir-streams"}
+    ),
+    "pauses on pages": Feature({"positions": [1.0, 0.6]}, pauses=True, late=3, taken_by=frozenset(RANKING - ON_SLOTS)),
     "weights": Feature(weights={"ana": (2, 0, 5), "bo": (1, 3)}, taken_by=frozenset(ON_SLOTS)),
     "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=frozenset(TAKE_JOINERS)),
     "segments": Feature(TWO, late=3, withdraws=True),
@@ -106,18 +112,35 @@ def plain_session(market: LiveMarket, name: str, feature: Feature) -> cp.Session
 
 
 def decided(live: cp.Session, segment: str | None, pages: bool) -> list[tuple[Any, ...]]:
-    made = live.decide_slate(segment) if pages else [live.decide(segment)]
+    try:
+        made = live.decide_slate(segment) if pages else [live.decide(segment)]
+    except PausedError:
+        return []
     return [(one.id, one.agent, f"{one.agent}-{one.arm}", one.phase) for one in made]
 
 
 def served(market: LiveMarket, number: int, segment: str | None) -> list[tuple[Any, ...]]:
-    made = market.decide(f"r{number}", 2000 + number, segment)
+    try:
+        made = market.decide(f"r{number}", 2000 + number, segment)
+    except Refused as refusal:
+        if refusal.code != "paused":
+            raise
+        return []
     shown = zip(made.rounds, made.shown, strict=True) if market.spec.positions else [(made.id, made)]
     return [(decision, one.agent, one.arm, one.phase) for decision, one in shown]
 
 
+PAUSES = {
+    3: ("ana", "ana-0", False), 5: ("bo", None, False), 9: ("ana", "ana-0", True), 10: ("cy", "cy-0", False),
+    16: ("bo", None, True),
+}  # fmt: skip
+
+
 def events(feature: Feature, number: int, market: LiveMarket) -> None:
-    """Who joins and withdraws after this round."""
+    """Who joins, withdraws, is paused or resumed after this round."""
+    if feature.pauses and number in PAUSES:
+        agent, arm, resume = PAUSES[number]
+        market.pause(agent, arm, resume, "down", 2000 + number)
     if feature.joins and number in (2, 6):
         market.register_agent(f"eve{number}", 2000 + number)
         market.register_arm(f"eve{number}", f"eve{number}-0", 2000 + number)
@@ -131,7 +154,7 @@ def season(name: str, feature: Feature) -> LiveMarket:
     market, restored = opened(name, feature), opened(name, feature)
     plain = plain_session(market, name, feature)
     alike = "wait_rounds" not in feature.terms and not feature.joins  # sessions know no windows, and no season's key
-    segments, dice, due = list(market.spec.segments) or [None], random.Random(1), []
+    segments, dice, due, refused = list(market.spec.segments) or [None], random.Random(1), [], 0
     for number in range(min(ROUNDS, market.session.last)):
         if LONG or number % 3 == 0:
             restored = restore(take_snapshot(restored), SECRET)
@@ -139,6 +162,7 @@ def season(name: str, feature: Feature) -> LiveMarket:
         made = served(market, number, segment)
         assert served(restored, number, segment) == made
         assert not alike or decided(plain, segment, "positions" in feature.terms) == made
+        refused += not made
         due += [(number + dice.randint(0, feature.late), one, float(dice.random() < 0.4)) for one, *_ in made]
         for one in (market, restored):
             list(one.expire(2000 + number))
@@ -152,8 +176,12 @@ def season(name: str, feature: Feature) -> LiveMarket:
             for agent, arms in market.session.withdrawn.items():
                 for arm in arms:
                     plain.withdraw(agent, arm)
+            if feature.pauses and number in PAUSES:
+                agent, arm, resume = PAUSES[number]
+                (plain.resume if resume else plain.pause)(agent, None if arm is None else int(arm[-1]))
         due = [each for each in due if each[0] > number]
     assert restored.chain.head == market.chain.head
+    assert not refused or feature.pauses
     if alike:
         assert plain.payoff == {name: pytest.approx(market.registry.agents[name].balance / 10**6) for name in ARMS}
     return market
@@ -181,11 +209,12 @@ def test_service_session_snapshot_and_replay_agree(name, kind):
     ("name", "kind"), [(name, kind) for kind, feature in FEATURES.items() for name in sorted(EVERY - feature.taken_by)]
 )
 def test_what_a_mechanism_does_not_take_it_refuses(name, kind):
-    with pytest.raises(CloneproofError, match=r"takes? no|take agents|draws from arms|ends at random|got"):
+    with pytest.raises(CloneproofError, match=r"takes? no|no pauses|take agents|draws from arms|ends at random|got"):
         season(name, FEATURES[kind])
 
 
 FAULTS = {
+    "pauses that are not told": ("cloneproof.serve.market.live.LiveMarket.pause", "pauses"),
     "withdrawals that are not told": ("cloneproof.mechanisms.online.session.Session.withdraw", "withdrawals"),
     "windows that never end": ("cloneproof.serve.market.live.LiveMarket.expire", "windows"),
 }

@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 
+from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, replay
@@ -126,12 +127,55 @@ def test_the_platform_says_why_it_withdraws_and_a_replay_counts_it(tmp_path):
     told = [(line["agent"], line["by"], line.get("reason")) for line in lines if line["kind"] == "withdrawn"]
     assert told == [("ana", "agent", None), ("bo", "platform", "a complaint"), ("bo", "platform", "a complaint")]
     (found,) = replay_all(path)
-    words = "arms that the platform withdrew: 2, the first in season 1, 'bo-0' of 'bo': 'a complaint'"
+    words = "arms that the platform withdrew or paused: 2, the first in season 1, 'bo-0' of 'bo': 'a complaint'"
     assert found.fits
     assert words in found.statement
     assert [(one["agent"], one["arm"], one["reason"]) for one in found.forced] == [
         ("bo", "bo-0", "a complaint"), ("bo", "bo-1", "a complaint"),
     ]  # fmt: skip
+
+
+def test_the_platform_pauses_with_a_reason_and_a_replay_counts_it(tmp_path):
+    path = str(tmp_path / "market.db")
+    with Desk(sqlite(path)) as desk:
+
+        def pause(agent, key=None, **body):
+            return desk.post(f"agents/{agent}/pause", body, key)
+
+        open_market(desk, {"ana": 2, "bo": 2, "cy": 1}, **SLOTS)
+        for body, status, error in (
+            ({}, 422, "invalid"),
+            ({"reason": "down", "arm": "bo-9"}, 409, "not_playing"),
+            ({"reason": "down", "arm": 3}, 422, "invalid"),
+        ):
+            reply = pause("bo", **body)
+            assert (reply.status_code, reply.json()["error"]) == (status, error)
+        assert pause("ana", desk.make_key("agent", "ana"), reason="mine is down").status_code == 403
+        assert pause("bo", reason="down").status_code == 200
+        assert pause("bo", reason="down again").status_code == 200  # which changes nothing
+        assert "bo-0" not in (names := shown(desk, 12))
+        assert "bo-1" not in names
+        assert pause("bo", reason="up", resume=True).status_code == 200
+        assert pause("cy", arm="cy-0", reason="sold out").status_code == 200
+        assert "cy-0" not in shown(desk, 6)
+        told = [
+            each["entry"] for each in desk.get("ledger?limit=100").json()["lines"] if each["entry"]["kind"] == "pause"
+        ]
+    assert [(one["agent"], one.get("arm"), one.get("resumed", False)) for one in told] == [
+        ("bo", None, False), ("bo", None, True), ("cy", "cy-0", False),
+    ]  # fmt: skip
+    (found,) = replay_all(path)
+    assert found.fits
+    assert "withdrew or paused: 2, the first in season 1, None of 'bo': 'down'" in found.statement
+
+
+def test_a_replay_without_dice_refuses_a_decision_for_what_is_paused():
+    _, champion, lines = played()
+    at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
+    pause = ledger.encode(ledger.ArmPaused(at + 1, 2000, champion.agent, 1, "down", champion.arm))
+    wrong = [*lines[:at], pause, changed(lines[at - 2], at + 2, at=3000, id=9, request="r8")]
+    with pytest.raises(Misfit, match="not shown while it is paused"):
+        told(wrong)
 
 
 def test_a_replay_refuses_a_withdrawal_by_the_platform_without_a_reason():

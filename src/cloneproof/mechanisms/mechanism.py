@@ -450,6 +450,12 @@ class Mechanism:
             f"that are a multiple of {batch // math.gcd(batch, 1 if runs else agents)}"
         )
 
+    def no_pauses(self, pages: bool = False) -> str | None:
+        """Return why arms cannot be paused, as a sentence: blocks of pages show everybody equally. None if they can."""
+        if self.draws and (pages or (self.flat and self.streams)):
+            return f"mechanism {self.name!r} takes no pauses where its draws are tested in blocks of pages; withdraw"
+        return None
+
     def in_segment(self, name: str) -> Mechanism:
         """Return what runs in a segment of a market: the same everywhere, unless its parameters are tuned to each."""
         return self

@@ -70,6 +70,11 @@ def withdraw_arm(name: str, agent: str, arm: str, reason: str | None = None) -> 
     return Call("DELETE", _market(name, "agents", agent, "arms", arm), m.WithdrawalReply, body)
 
 
+def pause(name: str, agent: str, reason: str, arm: str | None = None, resume: bool = False) -> Call[m.AgentView]:
+    """Pause an arm, or all arms of an agent, in the season that runs; or resume them."""
+    return Call("POST", _market(name, "agents", agent, "pause"), m.AgentView, m.PauseRequest(reason, arm, resume))
+
+
 def agent(name: str, agent_name: str) -> Call[m.AgentView]:
     """Ask for one agent."""
     return Call("GET", _market(name, "agents", agent_name), m.AgentView)

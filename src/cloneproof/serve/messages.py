@@ -93,6 +93,14 @@ class WithdrawalRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     reason: Annotated[str, Meta(min_length=1, max_length=1000)] | None = None
 
 
+class PauseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Pause an arm of the season that runs, or all arms of the agent, or resume them; agents and auditors read why."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=1000)]
+    arm: Name | None = None
+    resume: bool = False
+
+
 class SeasonRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Open a season: the number of the next one; with all segments from then on, if some are added."""
 

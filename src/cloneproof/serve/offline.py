@@ -65,7 +65,7 @@ class ReplayResult:
 
     `unchecked` has a sentence for each thing that the ledger cannot show yet or never will, and `seasons` the rounds
     of each settled season (`rounds` of `last`), with the reason if it was ended before its last one. `forced` has the
-    arms that the platform withdrew, with its reasons.
+    arms that the platform withdrew or paused, with its reasons.
     """
 
     market: str
@@ -125,8 +125,8 @@ def replay_market(name: str, stored: StoredLedger) -> ReplayResult:
     if found.forced:
         first = found.forced[0]
         told.append(
-            f"arms that the platform withdrew: {len(found.forced)}, the first in season {first.season}, {first.arm!r} "
-            f"of {first.agent!r}: {first.reason!r}"
+            f"arms that the platform withdrew or paused: {len(found.forced)}, the first in season "
+            f"{first.season}, {first.arm!r} of {first.agent!r}: {first.reason!r}"
         )
     unchecked = list[str]()
     if found.unverified_from is not None:

@@ -102,14 +102,16 @@ class NeutralRounds:
     """
 
     __slots__ = (
-        "_base", "_begun", "_known", "_order", "_pools", "_registration", "_streams", "_withdrawals", "drawn", "shared",
+        "_base", "_begun", "_known", "_order", "_pools", "_queue", "_registration", "_streams", "_withdrawals", "drawn",
+        "shared",
     )  # fmt: skip
 
     def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
-        self._registration, self._withdrawals, self._known = registration, withdrawals, (0, 0)
+        self._registration, self._withdrawals, self._known = registration, withdrawals, (0, 0, 0)
         self._base = substream(stream, NEUTRAL_STREAM)
         self._streams: Any = [substream(self._base, key) for key in registration.agent_keys]
-        self._order = sorted(range(registration.first), key=self._streams.__getitem__)
+        self._queue = sorted(range(registration.first), key=self._streams.__getitem__)
+        self._order = self._queue  # without who has nothing to show
         self._pools = list(registration.pools)
         self.shared = self.drawn = 0
         self._begun = 0  # shared rounds before the queue was last changed by who joined
@@ -120,13 +122,16 @@ class NeutralRounds:
         self._registration, agent = registration, len(self._streams)
         self._streams.append(substream(self._base, registration.agent_keys[agent]))
         self._pools.append(registration.pools[agent])
-        turn = (self.shared - self._begun) % max(1, len(self._order))
-        self._order, self._begun = [*self._order[turn:], *self._order[:turn], agent], self.shared
+        turn = self._queue.index(self._order[(self.shared - self._begun) % len(self._order)]) if self._order else 0
+        self._queue, self._begun = [*self._queue[turn:], *self._queue[:turn], agent], self.shared
+        self._order = [i for i in self._queue if self._pools[i]]
 
     def turn(self) -> tuple[int, int, float]:
         """Return the agent and the arm of the next shared round, and the probability of the arm."""
         self._leave_out()
         order, passed = self._order, 1.0
+        if not order:
+            raise nobody_left()
         self.drawn += 1
         for step in range(len(order)):
             i = order[(self.shared - self._begun + step) % len(order)]
@@ -150,22 +155,25 @@ class NeutralRounds:
         return arm, self._registration.share(i, arm) / len(pool)
 
     def _leave_out(self) -> None:
-        """Leave out what was withdrawn, and who is out, since the last round."""
+        """Go by what was withdrawn, paused or resumed, and who is out, since the last round."""
         gone = self._withdrawals
-        if self._known != (known := (len(gone.arms), len(gone.out))):
+        if self._known != (known := gone.stamp):
             self._known = known
+            never = gone.arms if gone.pauses.arms else ()  # so that somebody can be served while others are paused
             for i, arms in enumerate(self._registration.arms):
-                self._pools[i] = self._registration.pool(i, [arm for arm in range(arms) if not gone.skips(i, arm)])
-            self._order = [i for i in self._order if self._pools[i]]
+                left = [arm for arm in range(arms) if not gone.skips(i, arm) and (i, arm) not in never]
+                self._pools[i] = self._registration.pool(i, left)
+            self._order = [i for i in self._queue if self._pools[i]]
 
     def to_data(self) -> list[Any]:
-        queue = [self._begun, self._order] if self._registration.joined else []
+        queue = [self._begun, self._queue] if self._registration.joined else []
         return [self.shared, self.drawn, *queue]
 
     def restore(self, data: Sequence[Any]) -> None:
         self.shared, self.drawn, *queue = data
         if queue:
-            self._begun, self._order = queue
+            self._begun, self._queue = queue
+            self._order, self._known = self._queue, (0, 0, 0)
 
 
 class Candidates:
@@ -197,10 +205,10 @@ class Candidates:
         self.gone: Collection[int] = frozenset()
 
     def leave_out(self, gone: Collection[int]) -> None:
-        """Go on without these candidates; one that was committed to is chosen anew."""
-        self.gone = gone
-        if self.choice in gone:
+        """Go on without these candidates: choose anew if the one committed to is gone, or one that was gone is back."""
+        if self.choice in gone or any(k not in gone for k in self.gone):
             self.choice = None
+        self.gone = gone
 
     def sure_rounds(self, k: int) -> float:
         """Return in how many rounds after this one candidate k is picked again, whatever the rewards are."""

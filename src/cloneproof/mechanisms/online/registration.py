@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from cloneproof._checks import HORIZON_LIMIT, count, known, listed
-from cloneproof.errors import MechanismError, NobodyLeftError, SessionError, brief
+from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, SessionError, brief
 from cloneproof.market.market import MOST_ARMS, check_name
 from cloneproof.market.rewards import RewardFamily
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -106,21 +106,37 @@ class Registration:
 
 
 @dataclass
-class Withdrawals:
-    """Arms that are no longer shown, as (agent, arm), and the agents that are out.
+class Pauses:
+    """Arms that are not shown for now, as (agent, arm), and how often that has changed."""
 
-    If arms are drawn (`slots`), a withdrawn arm keeps its share of the draws, and an agent is out once a slot of its
-    own that holds one is reached. Leaving such a slot empty would give the agent a further draw, which pays. Where arms
-    are not drawn, a withdrawn one is skipped.
+    arms: set[tuple[int, int]] = field(default_factory=set)
+    changes: int = 0
+
+
+@dataclass
+class Withdrawals:
+    """Arms that are not shown, as (agent, arm), for good or for now, and the agents that are out.
+
+    A paused arm is skipped until it is resumed, and so is each slot that holds it. If arms are drawn (`slots`), a
+    withdrawn arm keeps its share of the draws, and an agent is out once a slot of its own that holds one is reached.
+    Leaving such a slot empty would give the agent a further draw, which pays. Where arms are not drawn, a withdrawn one
+    is skipped.
     """
 
     slots: bool
     arms: set[tuple[int, int]]
+    pauses: Pauses = field(default_factory=Pauses)
     out: set[int] = field(default_factory=set)
 
     def skips(self, agent: int, arm: int) -> bool:
-        """Whether the arm is no candidate any more."""
-        return agent in self.out or (not self.slots and (agent, arm) in self.arms)
+        """Whether the arm is no candidate now."""
+        pair = agent, arm
+        return agent in self.out or pair in self.pauses.arms or (not self.slots and pair in self.arms)
+
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """What differs once anything has changed."""
+        return len(self.arms), len(self.out), self.pauses.changes
 
     def ends(self, agent: int, arm: int) -> bool:
         """Whether the agent is out once a slot with this arm is reached."""
@@ -138,6 +154,11 @@ def nobody_left() -> NobodyLeftError:
         "expected somebody to serve, but every agent has reached an arm that it withdrew, or has none left; "
         "end the session"
     )
+
+
+def all_paused() -> PausedError:
+    """Return the error for a round in which everybody who is left is paused."""
+    return PausedError("expected somebody to serve, but all that is left is paused; resume an arm, and ask again")
 
 
 class Allocation(NamedTuple):

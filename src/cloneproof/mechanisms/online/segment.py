@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.errors import SessionError, brief
 from cloneproof.mechanisms.mechanism import Mechanism, SegmentedMechanism, checked_mechanism
-from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
+from cloneproof.mechanisms.online.registration import Allocation, Pauses, Registration, Withdrawals
 from cloneproof.mechanisms.online.running import UniformTraffic, initial_state
 from cloneproof.mechanisms.online.slate import Attention, UniformPages, places_of, slate_state
 from cloneproof.mechanisms.online.state import StateSetup
@@ -91,6 +91,7 @@ class Segment:
         registration: Registration,
         stream: Stream,
         withdrawn: set[tuple[int, int]],
+        pauses: Pauses,
         uniform_traffic: float,
     ) -> None:
         self.name, self.number, self.mechanism, horizon, self.last, attention = terms
@@ -100,7 +101,7 @@ class Segment:
         self.held: list[tuple[Allocation, int, int]] = []
         own = segment_stream(stream, self.number)
         self.coins = coins_of(self.mechanism, substream(own, COINS_STREAM), registration.agent_keys)
-        self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn)
+        self.withdrawals = Withdrawals(self.mechanism.draws > 0, withdrawn, pauses)
         streams = substream(own, STATE_STREAM), substream(stream, STATE_STREAM)
         setup = StateSetup(self.mechanism, registration, horizon, *streams, self.withdrawals)
         self.state: Any = slate_state(setup, attention) if self.places else initial_state(setup)

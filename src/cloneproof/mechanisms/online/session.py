@@ -27,7 +27,9 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
 from cloneproof.mechanisms.online.registration import (
     Allocation,
+    Pauses,
     Registration,
+    all_paused,
     check_rewards,
     check_takes_weights,
     checked_window,
@@ -77,8 +79,8 @@ class Session:
         Every reward that has arrived.
     probability : float or None
         Of the last decision.
-    withdrawn : dict of str to list of int
-        The arms that each agent has withdrawn.
+    withdrawn, paused : dict of str to list of int
+        The arms that each agent has withdrawn, and those that are paused now.
     out : list of str
         The agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment).
 
@@ -123,7 +125,8 @@ class Session:
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
         self._withdrawn: set[tuple[int, int]] = set()
-        self._changes = 0  # withdrawals and joiners, which segments hear of when they are needed next
+        self._pauses = Pauses()
+        self._changes = 0  # withdrawals, pauses and joiners, which segments hear of when they are needed next
         self.begun: dict[str | None, Segment] = {}
         if not self.segments:
             self._begin(None)
@@ -158,7 +161,7 @@ class Session:
             raise SessionError(f"expected no segment, as the session has none, got {brief(name)}; leave it out")
         terms = self._terms[None if name is None else known(name, self.segments, "segment", SessionError)]
         here = self.registration if joined is None else replace(self.registration, joined=tuple(joined))
-        segment = Segment(terms, here, self._stream, self._withdrawn, self.uniform_traffic)
+        segment = Segment(terms, here, self._stream, self._withdrawn, self._pauses, self.uniform_traffic)
         segment.changes = self._changes
         self.begun[name] = self._current = segment
         return segment
@@ -171,8 +174,8 @@ class Session:
         segment : str, optional
             Of the user who is served, if the session has segments.
 
-        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn, and
-        `NobodyLeftError` where nobody is left to serve.
+        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn,
+        `NobodyLeftError` where nobody is left to serve, and `PausedError` where all that is left is paused.
         """
         return self.decide_run(1, segment)[0]
 
@@ -193,6 +196,7 @@ class Session:
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1
+        out = self._checked_out(current) if self._pauses.arms else None
         if self.window is not None:
             most = min(most, self._close_windows(first, self.window))
         if self.batch > 1:
@@ -202,7 +206,7 @@ class Session:
         try:
             allocation, number = current.state.next_run(current.round + 1, most)
         except NobodyLeftError:
-            self._leave_empty(current)
+            self._leave_empty(current, out)
             raise
         allocation = current.allocations.get(allocation) or current.keep(allocation)
         self.round += number
@@ -234,12 +238,13 @@ class Session:
             raise self._end_of(current)
         if self.window is not None:
             self._close_windows(self.round + 1, self.window * current.places)
+        out = self._checked_out(current) if self._pauses.arms else None
         if self.batch > 1:
             current.left_in_batch(self.batch)
         try:
             page = current.state.next_page(current.round + 1)
         except NobodyLeftError:
-            self._leave_empty(current)
+            self._leave_empty(current, out)
             raise
         self.pages += 1
         current.round += 1
@@ -277,8 +282,23 @@ class Session:
         end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
         return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
 
-    def _leave_empty(self, segment: Segment) -> None:
-        """End a segment in which nobody is left, and the session if it was the last one."""
+    def _checked_out(self, segment: Segment) -> set[int]:
+        """Return who is out of a segment; refuse a round while all arms of the others are paused."""
+        out, counts = set(segment.withdrawals.out), self.registration.arms
+        arms = ((i, arm) for i, count in enumerate(counts) if i not in out for arm in range(count))
+        if all(arm in self._pauses.arms or arm in self._withdrawn for arm in arms):
+            raise all_paused()
+        return out
+
+    def _leave_empty(self, segment: Segment, out: set[int] | None = None) -> None:
+        """End a segment in which nobody is left, and the session if it was the last one.
+
+        While arms are paused, nothing ends: those are `out` again who were before the round.
+        """
+        if out is not None:
+            segment.withdrawals.out.intersection_update(out)
+            segment.state.leave_out()
+            raise all_paused()
         missed = segment.last - segment.round
         segment.end()
         if self.ends == "at-random":
@@ -294,14 +314,43 @@ class Session:
         (docs/textbook/reservoir.md, section 9). Other mechanisms skip the arm, and nothing is promised. Withdrawing an
         arm again does nothing.
         """
+        new = self._numbers(agent, arm) - self._withdrawn
+        self._withdrawn.update(new)
+        self._changes += bool(new)
+
+    def _numbers(self, agent: str, arm: int | None) -> set[tuple[int, int]]:
+        """Return an arm of an agent, or all of them for None, as the session numbers them."""
         names, arms = self.registration.names, self.registration.arms
         if agent not in names:
             raise SessionError(f"expected an agent of the session, got {brief(agent)}; use one of {brief(names)}")
         i = names.index(agent)
-        number = count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError)
-        if (i, number) not in self._withdrawn:
-            self._withdrawn.add((i, number))
-            self._changes += 1
+        if arm is None:
+            return {(i, each) for each in range(arms[i])}
+        return {(i, count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError))}
+
+    def pause(self, agent: str, arm: int | None = None) -> bool:
+        """Do not show an arm, or any arm of an agent, until it is resumed; return whether that changes anything.
+
+        A slot that holds a paused arm is passed over. Its rank and its test stay as they are, and other draws of its
+        agent go on. Pauses must be the platform's and depend neither on rewards nor on names: who causes pauses of her
+        own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
+        arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
+        """
+        for terms in self._terms.values():
+            refusal = terms.mechanism.no_pauses(bool(terms.attention))
+            if refusal is not None:
+                raise MechanismError(refusal)
+        return self._set_paused(self._numbers(agent, arm) - self._pauses.arms)
+
+    def resume(self, agent: str, arm: int | None = None) -> bool:
+        """Show an arm again, or all arms of an agent, by the ranks that their slots had; whether that changes any."""
+        return self._set_paused(self._numbers(agent, arm) & self._pauses.arms)
+
+    def _set_paused(self, changed: set[tuple[int, int]]) -> bool:
+        self._pauses.arms ^= changed
+        self._pauses.changes += bool(changed)
+        self._changes += bool(changed)
+        return bool(changed)
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         """Let an agent that is not in the session join it, with arms that then stay as they are.
@@ -340,7 +389,7 @@ class Session:
         self.sums.append(0)
 
     def _catch_up(self, segment: Segment) -> None:
-        """Tell a segment what was withdrawn and who joined since it was needed last.
+        """Tell a segment what was withdrawn or paused and who joined since it was needed last.
 
         Nothing has happened in it meanwhile, so that this is as if it had heard at once. Telling thousands of segments
         at once would hold everybody else's decisions.
@@ -363,8 +412,16 @@ class Session:
     @property
     def withdrawn(self) -> dict[str, list[int]]:
         """Withdrawn arms, by agent; only agents that have withdrawn some."""
+        return self._by_agent(self._withdrawn)
+
+    @property
+    def paused(self) -> dict[str, list[int]]:
+        """Arms that are paused now, by agent; only agents that have some."""
+        return self._by_agent(self._pauses.arms)
+
+    def _by_agent(self, numbers: set[tuple[int, int]]) -> dict[str, list[int]]:
         arms: dict[str, list[int]] = {}
-        for i, arm in sorted(self._withdrawn):
+        for i, arm in sorted(numbers):
             arms.setdefault(self.registration.names[i], []).append(arm)
         return arms
 
@@ -516,6 +573,7 @@ class Session:
                 "history": self.history,
                 **self._past.to_data(),
                 **({"withdrawn": sorted(self._withdrawn)} if self._withdrawn else {}),
+                **({"paused": [self._pauses.changes, sorted(self._pauses.arms)]} if self._pauses.changes else {}),
                 **({"segments": self.segments, "begun": parts} if self.segments else parts[None]),
             }
         )
@@ -542,6 +600,8 @@ class Session:
             live.sums = list(body["sums"])
             live._past = SessionHistory.from_data(body)
             live._withdrawn.update((agent, arm) for agent, arm in body.get("withdrawn", ()))
+            live._pauses.changes, paused = body.get("paused", (0, ()))
+            live._pauses.arms.update((agent, arm) for agent, arm in paused)
             for name, data in (body["begun"] if segments else {None: body}).items():
                 live._resume(name, data)
             for allocation, numbers in pending_from_data(body["pending"]):

@@ -52,7 +52,7 @@ class Turns:
 
     def _arm(self, i: int, page: int) -> int | None:
         gone, pool = self._withdrawals, self._registration.pools[i]
-        if gone.arms and not gone.slots:
+        if not gone.slots and (gone.arms or gone.pauses.arms):
             pool = self._registration.pool(i, [arm for arm in pool if not gone.skips(i, arm)])
         if not pool or i in gone.out:
             return None

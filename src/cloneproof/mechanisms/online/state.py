@@ -104,18 +104,18 @@ class FlatState(RunningState):
 
     def leave_out(self) -> None:
         gone = self.withdrawals
-        if gone.arms:
+        if gone.arms or gone.pauses.changes:
             places = range(len(self.candidates))
             self.level.leave_out({k for k in places if gone.skips(*self.candidates[k])})
             self.ending = {k for k in places if gone.ends(*self.candidates[k])}
 
     def next(self, round_: int) -> Allocation:
         level = self.level
-        k = level.pick(round_)
+        k = self._pick(round_)
         while k in self.ending:
             self.withdrawals.out.add(self.candidates[k][0])
             self.leave_out()
-            k = level.pick(round_)
+            k = self._pick(round_)
         if k == WAIT:
             agent, arm, level.chance = self.neutral.turn()
             return Allocation(agent, arm, "waiting", False, False, self.version)
@@ -123,6 +123,11 @@ class FlatState(RunningState):
         level.take(k, counts)
         slot = k if level.rule.draws else -1
         return Allocation(*self.candidates[k], phase, False, counts, self.version, slot)
+
+    def _pick(self, round_: int) -> int:
+        """Return the candidate of a round; neutral rounds go on with the other arms if only those paused are drawn."""
+        rests = self.withdrawals.pauses.arms and len(self.level.gone) == len(self.candidates)
+        return WAIT if rests else self.level.pick(round_)
 
     def _phase(self) -> str:
         return "play"
@@ -154,8 +159,12 @@ class FlatState(RunningState):
 
 
 def known_chance(chance: float | None, withdrawals: Withdrawals) -> float | None:
-    """Return the chance of an allocation where it has a formula: slots that open after a withdrawal have none."""
-    return None if chance != 1.0 and withdrawals.slots and withdrawals.arms else chance
+    """Return the chance of an allocation where it has a formula.
+
+    Slots that open after a withdrawal have none, and slots after a pause: the order of those that it skipped is hidden.
+    """
+    opens = chance != 1.0 and withdrawals.arms
+    return None if withdrawals.slots and (opens or withdrawals.pauses.changes) else chance
 
 
 class OneLevelState(FlatState):
@@ -287,7 +296,7 @@ class SlotState(FlatState):
         self.leave_out()
 
     def leave_out(self) -> None:
-        left = [reserve for reserve in self.reserves if reserve[0] not in self.withdrawals.out]
+        left = [reserve for reserve in self.reserves if not self.withdrawals.skips(*reserve)]
         if left and left[0] != self.candidates[-1]:
             self.candidates[-1], self.level.decided[-1] = left[0], 0
         super().leave_out()
@@ -345,14 +354,14 @@ class TwoLevelState(RunningState):
 
     def leave_out(self) -> None:
         gone = self.withdrawals
-        if not gone.arms:
+        if not gone.arms and not gone.pauses.changes:
             return
         out = set(gone.out)
         for i, level in enumerate(self.inner):
             skipped = {a for a, arm in enumerate(self.arms[i]) if gone.skips(i, arm)}
             if len(skipped) == len(self.arms[i]):
                 out.add(i)
-            elif skipped:
+            elif skipped or level.gone:
                 level.leave_out(skipped)
         self.agents.leave_out(out)
 
@@ -395,6 +404,8 @@ class TwoLevelState(RunningState):
         agents = self.agents
         while True:
             commits, tried = agents.rule.commits, agents.exploring
+            if self.withdrawals.pauses.arms and len(agents.gone) == len(self.inner):
+                return self._waiting_round()
             if not tried and commits and agents.choice is None and any(self.outstanding):
                 return self._waiting_round()
             i = agents.pick(round_)

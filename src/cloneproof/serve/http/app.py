@@ -115,6 +115,7 @@ ROUTES: Final = (
         m.WithdrawalRequest,
         m.WithdrawalReply,
     ),
+    Route("POST", f"{MARKET}/agents/{{agent}}/pause", h.pause, PLATFORM, m.PauseRequest, m.AgentView),
     Route("POST", f"{MARKET}/agents/{{agent}}/join", h.join, PLATFORM, m.JoinRequest, m.Registered, (200, 201)),
     Route("POST", f"{MARKET}/start", h.start, PLATFORM, m.StartRequest, m.MarketView),
     Route("POST", f"{MARKET}/settle", h.settle, PLATFORM, m.SettleRequest, m.MarketView),

@@ -278,6 +278,17 @@ async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body
     return 200, await _on_market(service, caller, params, work)
 
 
+async def pause(service: Service, caller: KeyRecord, params: Params, body: m.PauseRequest) -> HttpAnswer:
+    """Pause arms of an agent in the season that runs, or resume them; decisions that await a reward still get it."""
+    agent = params["agent"]
+
+    def work(market: LiveMarket, now: int) -> m.AgentView:
+        market.pause(agent, body.arm, body.resume, body.reason, now)
+        return agent_view(market.registry.agent(agent), _out(market))
+
+    return 200, await _on_market(service, caller, params, work)
+
+
 async def start(service: Service, caller: KeyRecord, params: Params, body: m.StartRequest) -> HttpAnswer:
     """Close registration and start the mechanism."""
 

@@ -76,6 +76,16 @@ class ArmWithdrawn(_Entry, tag="withdrawn", omit_defaults=True):
     reason: str | None = None
 
 
+class ArmPaused(_Entry, tag="pause", omit_defaults=True):
+    """An arm (all arms of the agent if none is named) that is not shown until it is resumed, and why; or is again."""
+
+    agent: Name
+    season: int
+    reason: str
+    arm: Name | None = None
+    resumed: bool = False
+
+
 class Started(_Entry, tag="started", omit_defaults=True):
     """Registration closed, with this digest of who takes part with what; the mechanism runs."""
 
@@ -199,6 +209,7 @@ Entry = (
     | AgentRegistered
     | ArmRegistered
     | ArmWithdrawn
+    | ArmPaused
     | Started
     | AgentJoined
     | Decided

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any, Final, Literal, TypeVar
 
-from cloneproof.errors import MechanismError, NobodyLeftError, Refused
+from cloneproof.errors import MechanismError, NobodyLeftError, PausedError, Refused
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.online.registration import check_takes_weights
 from cloneproof.mechanisms.online.session import session
@@ -166,6 +166,21 @@ class LiveMarket:
         record.until = self.next_registration - 1
         return self._append(ledger.ArmWithdrawn, at, agent, arm, self.season, by, reason)
 
+    def pause(self, agent: str, arm: str | None, resume: bool, reason: str, at: int) -> ledger.ArmPaused | None:
+        """Pause an arm of the season that runs, or all of an agent's, or resume them; None if nothing changes."""
+        named = (each for each in self.registry.agent(agent).arms if arm in (None, each.arm))
+        numbers = [number for each in named if (number := self.registry.number(agent, each)) is not None]
+        live = self.session
+        if live is None or not numbers:
+            raise Refused(
+                409, "not_playing", f"expected an arm of {agent!r} in a season that runs, got {arm!r}; see it"
+            )
+        try:
+            changed = [(live.resume if resume else live.pause)(agent, number) for number in numbers]
+        except MechanismError as problem:
+            raise Refused(409, "no_pauses", str(problem)) from None
+        return self._append(ledger.ArmPaused, at, agent, self.season, reason, arm, resume) if any(changed) else None
+
     def _season_key(self) -> bytes:
         key = self.dice.key(self.season)
         if key is None:
@@ -282,6 +297,8 @@ class LiveMarket:
                     break
         except Refused as problem:
             refusal = problem
+        except PausedError as problem:
+            refusal = Refused(409, "paused", str(problem))
         except NobodyLeftError:
             nobody = self.season, segments[len(decided)] if segments else None
             refusal = nobody_left(*nobody)

@@ -48,12 +48,12 @@ class SettledSeason(NamedTuple):
 class ReplayedLedger(NamedTuple):
     """A ledger that fits: its market, its settled seasons, and the first entry of an unverified season, if any.
 
-    `forced` has the withdrawals by the platform.
+    `forced` has the withdrawals by the platform, and its pauses.
     """
 
     market: LiveMarket
     seasons: list[SettledSeason]
-    forced: list[ledger.ArmWithdrawn]
+    forced: list[ledger.ArmWithdrawn | ledger.ArmPaused]
     unverified_from: int | None = None
 
 
@@ -106,6 +106,7 @@ _AGAIN: Final[dict[type, Callable[[LiveMarket, Any], ledger.Entry | None]]] = {
     ledger.ArmWithdrawn: lambda market, entry: market.withdraw_arm(
         entry.agent, entry.arm, entry.at, entry.by, entry.reason
     ),
+    ledger.ArmPaused: lambda market, entry: market.pause(entry.agent, entry.arm, entry.resumed, entry.reason, entry.at),
     ledger.Started: _start,
     ledger.AgentJoined: _join,
     ledger.Decided: _decide,
@@ -187,7 +188,7 @@ def replay(
     If the dice of a running season are unknown, its decisions cannot be repeated and are taken from the ledger if they
     are possible (`unverified.py`). Nothing may be entered while a window is over, except for defaults. A season is
     settled after its last round, or after an entry that says why it ends before; a withdrawal by the platform says why,
-    too. `check` is called after every entry.
+    too, and so do pauses. `check` is called after every entry.
 
     Also checks that each event, request and late reward occurs once, and that late rewards follow a default. Only this
     needs memory that grows with the number of entries.
@@ -196,7 +197,7 @@ def replay(
     number, unverified_from = 0, None
     seen: set[bytes] = set()
     seasons: list[SettledSeason] = []
-    forced: list[ledger.ArmWithdrawn] = []
+    forced: list[ledger.ArmWithdrawn | ledger.ArmPaused] = []
     for number, (line, entry) in enumerate(checked_entries(lines), 1):
         if entry.n != number:
             raise Misfit(number, f"entry {number}: expected the number {number}, got {entry.n}")
@@ -207,6 +208,8 @@ def replay(
                 seasons.append(_checked_end(market, number))
             _check_answer(market, entry, line, number)
         if isinstance(entry, ledger.ArmWithdrawn) and entry.by == "platform":
+            forced.append(entry)
+        if isinstance(entry, ledger.ArmPaused) and not entry.resumed:
             forced.append(entry)
         if isinstance(market.session, UnverifiedSession):
             unverified_from = unverified_from or number

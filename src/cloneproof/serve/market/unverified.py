@@ -12,14 +12,14 @@ places the rotation of the laboratory is checked too, and ranks where no secret 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from cloneproof.errors import Refused
 from cloneproof.market.segments import segment_horizon
 from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.registration import Allocation, nobody_left, open_registration
+from cloneproof.mechanisms.online.registration import Allocation, Pauses, nobody_left, open_registration
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.mechanisms.online.slate import checked_attention
 from cloneproof.mechanisms.online.slots import SlotLevel, rank_of
@@ -39,7 +39,7 @@ class UnverifiedSession(Session):
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
         self.round, self.pages, self.pending = 0, 0, {}
-        self.registration, self._withdrawn = open_registration(registered), set()
+        self.registration, self._withdrawn, self._pauses = open_registration(registered), set(), Pauses()
         spec = market.spec
         self.segments, self.begun = spec.fractions, {}
         self.positions = None if spec.positions is None else checked_attention(spec.positions, spec.segments)
@@ -50,6 +50,7 @@ class UnverifiedSession(Session):
         self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
         for name, arms in registered.items():
             self._enter_agent(name, arms)
+        self._changes = 0
         self.entry: ledger.Made | None = None
         self.probabilities = ()
 
@@ -78,7 +79,7 @@ class UnverifiedSession(Session):
         if not isinstance(entry, ledger.Decided):
             raise _impossible("a page has one place")
         agent, arm = self._shown(entry.agent, entry.arm)
-        slot = current.take(entry.phase, agent, arm, turns=not gone and not self.joined)
+        slot = current.take(entry.phase, agent, arm, turns=not gone and not self.joined and not self._pauses.changes)
         self.round += 1
         self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot, segment=segment)
         return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
@@ -122,6 +123,8 @@ class UnverifiedSession(Session):
             raise Refused(409, "unknown_arm", f"{agent!r} has no arm {arm!r} in this season")
         if self._arms[agent, arm] in self._withdrawn:
             raise _impossible(f"{arm!r} of {agent!r} is shown no more, as it was withdrawn")
+        if self._arms[agent, arm] in self._pauses.arms:
+            raise _impossible(f"{arm!r} of {agent!r} is not shown while it is paused")
         if (agent, arm) in self._never:
             raise _impossible(f"{arm!r} of {agent!r} is never shown, as its weight is 0")
         return self._arms[agent, arm]
@@ -129,6 +132,14 @@ class UnverifiedSession(Session):
     def withdraw(self, agent: str, arm: int) -> None:
         self._withdrawn.add((self._names.index(agent), arm))
         self._forget_phases()
+
+    def pause(self, agent: str, arm: int | None = None) -> bool:
+        self._forget_phases()
+        self._pauses.changes += 1
+        return self._set_paused({(self._names.index(agent), cast("int", arm))} - self._pauses.arms)
+
+    def resume(self, agent: str, arm: int | None = None) -> bool:
+        return self._set_paused({(self._names.index(agent), cast("int", arm))} & self._pauses.arms)
 
     def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
         entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
