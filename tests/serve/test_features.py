@@ -73,6 +73,9 @@ FEATURES = {
         {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
     ),
+    "joiners on pages": Feature(
+        TWO | {"positions": [1.0, 0.6]}, joins=True, late=2, taken_by=frozenset({"reservoir", "reservoir-streams"})
+    ),
     "batches": Feature(TWO | {"batch": 5}, late=4, taken_by=EVERY - AT_RANDOM - {"reservoir-streams"}),
     "batches of pages": Feature(
         {"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)

@@ -417,14 +417,20 @@ class Mechanism:
             return f"the agent rule {_describe(self.rules[0])}"
         return None if self.scoring.same_number else f"the score {self.scoring.name!r}"
 
-    def no_joiners(self, ends: str, pages: bool = False) -> str | None:
-        """Return why agents cannot join while it runs, as a sentence; None if they can.
+    def no_joiners(self, ends: str, agents: int, places: int = 0) -> str | None:
+        """Return why others cannot join so many agents while it runs, as a sentence; None if they can.
 
         They can where the slots of all agents are in one timetable, or in one index until a random end: there nobody
-        gains by waiting (docs/textbook/seasons.md).
+        gains by waiting (docs/textbook/seasons.md). On pages of so many places they can where a laboratory ends, if
+        they change neither its places nor the last of these, by whose attention clicks count.
         """
-        if pages:
-            return "pages of several places take no agents while they run; register for the next season or session"
+        if places and self.flat and self.draws and self.arm.slots.streams != "run":
+            if 1 < places <= agents:
+                return None
+            return (
+                f"expected at least as many agents as places, and two of these, where others join, got {agents} "
+                f"agents and places that somebody sees: {places}; register for the next season or session"
+            )
         if not self.flat or self.in_epochs or not (self.scans or self.ranks_slots):
             return f"mechanism {self.name!r} takes no agents while it runs; register for the next season or session"
         if not self.commits_to_arm and ends != "at-random":

@@ -47,6 +47,8 @@ class Case(NamedTuple):
     declared: bool = True  # whether the session knows the attention
     rival_arms: int = 1
     batch: int = 1
+    joins: int = 0  # the page before which Ana joins; 0: she is there from the start
+    rival_joins: int = 0  # likewise the last of the others
 
     def pay(self, copies, weighted=False):
         """What Ana expects on each page, on average over which of her originals has which rate."""
@@ -63,13 +65,15 @@ class Case(NamedTuple):
     def _run(self, rates, copies, weighted, script, forced=None):
         counts = [1] * len(rates) if weighted else copies
         items = [rate for rate, count in zip(rates, counts, strict=True) for _ in range(count)]
-        held, registered = (
-            {},
-            {"ana": len(items)} | {f"bo {number}": self.rival_arms for number in range(len(self.others))},
-        )
+        rivals = {f"bo {number}": self.rival_arms for number in range(len(self.others))}
+        held, registered, joiners = {}, {"ana": len(items)} | rivals, {}
+        for name, page in (("ana", self.joins), (list(registered)[-1], self.rival_joins)):
+            if page:
+                joiners[name] = page, registered.pop(name)
+        me = len(registered) if self.joins else 0
 
         def drawn(stream, draw, pool):
-            if stream != held.setdefault("ana", stream):
+            if len(pool) == 1 or (not self.joins and stream != held.setdefault("ana", stream)):
                 return pool[0]
             if (stream, draw) not in held:  # listings of one rate are one choice
                 arms, found = {items[arm]: arm for arm in pool}, Counter(items[arm] for arm in pool)
@@ -80,9 +84,9 @@ class Case(NamedTuple):
         def counts_click(stream, page, last, seen):
             """Whether a designated click counts: Ana's is drawn here, with that of the click."""
             state = live.state
-            if stream != state._coins[0]:
+            if len(state._coins) <= me or stream != state._coins[me]:
                 return True
-            chance = Fraction(last) * items[state.arm[0]]
+            chance = Fraction(last) * items[state.arm[me]]
             clicked = bool(chance) and (chance == 1 or bool(script.choose([1 - chance, chance])))
             coming.append(clicked)
             return clicked
@@ -93,9 +97,17 @@ class Case(NamedTuple):
         with patch.multiple(LAB, drawn=drawn, counts_click=counts_click):
             mechanism = cp.mechanism(self.name, **self.numbers)
             live = cp.session(
-                mechanism, registered, self.pages, self.seed, weights=weights, positions=places, batch=self.batch
+                mechanism,
+                registered,
+                self.pages,
+                self.seed,
+                weights=None if self.joins else weights,
+                positions=places,
+                batch=self.batch,
             )
             for page in range(self.pages):
+                for name, (_, arms) in [own for own in joiners.items() if own[1][0] == page]:
+                    live.join(name, arms, weights[name] if weights and name == "ana" else None)
                 for entry in [entry for entry in due if entry[0] <= page]:
                     due.remove(entry)
                     live.reward(*entry[1:])
@@ -159,6 +171,45 @@ def random_case(number):
     horizon += batch - 1 if kind == "tests" else 0
     case = Case(name, numbers, attention, own, others, horizon, delays, seed, declared, 1, batch)
     return case, dice.choice(copied if number % 2 else withheld)
+
+
+def joining_case(number):
+    """A case in which Ana, or another one, joins while it runs; and a list."""
+    dice = Random(-1 - number)
+    mine, rivals = dice.random() < 0.6, dice.choice([2, 2, 3])
+    agents = rivals if mine else 1 + rivals - 1
+    attention = tuple(sorted(dice.choices(ATTENTIONS, k=2), reverse=True))
+    if dice.random() < 0.5:
+        rotations, blocks = dice.choice([(1, 2), (1, 3), (2, 2)])
+        name, numbers, length = "reservoir-streams", {"rotations": rotations, "blocks": blocks}, rotations * agents
+        latest, horizon = (blocks - 1) * length, blocks * rotations * (1 + agents) + 2
+    else:
+        rounds, draws = dice.choice([(1, 1), (1, 2)])
+        name, numbers = "reservoir", {"rounds": rounds, "draws": draws}
+        latest = rounds * draws * agents + 2
+        horizon = rounds * draws * (agents + 2) + dice.randint(2, 3)
+    delays = dice.choice([(0,), (0,), (1,)])
+    page, own = dice.randint(1, latest), tuple(dice.choices(RATES, k=2))
+    others = tuple(tuple(dice.choices((0, 1), k=8)) for _ in range(rivals))
+    case = Case(name, numbers, attention, own, others, horizon + 2 * max(delays), delays, dice.randrange(100))
+    copied, withheld = LISTS[2]
+    joined = case._replace(**{"joins" if mine else "rival_joins": page})
+    return joined, dice.choice(copied if number % 2 else withheld)
+
+
+def test_joiners_gain_by_no_list_and_by_no_waiting_and_change_nobodys_promise():
+    later, lost = 0, 0
+    for number in range(CASES // 2):
+        case, copies = joining_case(number)
+        found = case.gains(copies, weighted=number % 5 == 0)
+        assert max(found) <= 0, (number, case, copies, found)
+        lost += min(found) < 0
+        if case.joins:
+            joining, early = case.pay((1, 1)), case._replace(joins=0).pay((1, 1))
+            assert sum(joining) <= sum(early), (number, case)
+            later += 1
+    assert later
+    assert lost
 
 
 def test_no_list_pays_more_on_any_page_than_each_original_once():

@@ -23,6 +23,11 @@ for nothing. At the end of a block of a stream, balances count what is in; later
 
 Who is out (withdrawals, as in `state`) has no place any more: in a rotation its place goes to absent agents in turn,
 for nothing, or stays empty; designated turns of it count for nobody.
+
+Who joins, where there are at least as many agents as places, begins a stream with the next block of the laboratory,
+last in the order. Under tests its own follow the laboratory, one joiner after the other, on pages of its own: on page u
+of `draws` times `rounds` times K' it shows a draw in place 1 + u mod K', whoever has that place or a later one by score
+moves down by one, and nobody is designated. Then it is ranked, last in the order.
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from typing import Any, NamedTuple
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.online.levels import ONE, level_stream
-from cloneproof.mechanisms.online.registration import Allocation, Page, no_single_arm, nobody_left
+from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, no_single_arm, nobody_left
 from cloneproof.mechanisms.online.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.online.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
 
@@ -67,46 +72,94 @@ class LaboratoryState(RunningState):
     views    that counted so far: they name coins
     ranking  agents by score once they are ranked, without who is out; empty before
     block    that runs; as many as there are in the laboratory: the rest
-    missing  rewards of tests that are not in, and `waited`, pages that waited for them
+    missing  rewards of tests that are not in, and `waited`, pages that waited for them or were those of joiners
+    joiners  who is not in the order yet; `tried`: pages of the first one's tests; `begun`: the page on which the block
+             began
     """
 
     saved = "draw", "known", "levels", "clicks", "score", "views", "block", "missing", "waited"
+    saved_of_joiners = "order", "joiners", "tried", "begun", "end"
 
     def __init__(self, setup: StateSetup, places: int = 0, attention: Sequence[float] | None = None) -> None:
         rule, registration, keys = setup.mechanism.arm, setup.registration, setup.registration.agent_keys
         self.rule, self.registration, self.withdrawals = rule, registration, setup.withdrawals
-        self.agents, slots = len(keys), rule.slots
-        levels, held = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
-        lots = level_stream(levels, setup.first, 0)
-        self.order = sorted(range(self.agents), key=lambda i: word(substream(lots, ORDER_STREAM), keys[i]))
+        first, slots = registration.first, rule.slots
+        levels, self._slots = (substream(one, LEVELS_STREAM) for one in (setup.stream, setup.slots))
+        self._lots = level_stream(levels, setup.first, 0)
+        self.order = sorted(range(first), key=lambda i: word(substream(self._lots, ORDER_STREAM), keys[i]))
         self.position = {i: place for place, i in enumerate(self.order)}
-        self._held = [substream(level_stream(held, setup.first, key + 1), SLOT_STREAM) for key in keys]
-        self._coins = [substream(lots, COIN_STREAM, key) for key in keys]
+        self.version = setup.first
         self.paged, places = places > 0, max(1, places)
         seen = places if attention is None else sum(each > 0 for each in attention)
-        self.filled = min(seen, self.agents)
-        self.everybody = self.filled == self.agents
+        self.filled = min(seen, first)
         thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
         self.attention = attention if thinned else None
         self.streams, self.runs = slots.streams is not None, slots.streams == "run"
         if self.runs and not (self.everybody and self.attention):
             got = "no attention declared" if attention is None else f"{seen} places that somebody sees"
             raise MechanismError(
-                f"streams in blocks of pages expect a place of known attention for each of {self.agents} agents, got "
+                f"streams in blocks of pages expect a place of known attention for each of {first} agents, got "
                 f"{got}; give rotations and blocks"
             )
-        self.length, self.blocks = rule.explore * (1 if self.runs else self.agents), slots.draws
-        self.end = 0 if self.runs else setup.mechanism.laboratory_pages(self.agents)
-        self.draw, self.clicks, self.views = ([0] * self.agents for _ in range(3))
-        self.known, self.score = [False] * self.agents, [ONE * self.streams] * self.agents
-        self.levels = [[0] * (0 if self.streams else self.blocks) for _ in keys]
-        self.block = self.missing = self.waited = 0
-        self.arm = [drawn(self._held[i], 0, registration.pools[i]) for i in range(self.agents)]
+        self.blocks = slots.draws
+        self.end = 0 if self.runs else setup.mechanism.laboratory_pages(first)
+        self._held, self._coins = list[Stream](), list[Stream]()
+        self.draw, self.clicks, self.views, self.score, self.arm = (list[int]() for _ in range(5))
+        self.known, self.levels = list[bool](), list[list[int]]()
+        self.block = self.missing = self.waited = self.tried = self.begun = 0
+        self.joiners = [i for i, start in enumerate(registration.joined, first) if start is not None]
         self.ranking: list[int] = []
         self.chances: list[float | None] = []
+        self._enter(registration)
+
+    def _enter(self, registration: Registration) -> None:
+        """Go on with the agents of this registration; those that are new have their first draws."""
+        self.registration, keys = registration, registration.agent_keys
+        for i in range(len(self.draw), len(keys)):
+            self._held.append(substream(level_stream(self._slots, self.version, keys[i] + 1), SLOT_STREAM))
+            self._coins.append(substream(self._lots, COIN_STREAM, keys[i]))
+            for numbers, value in ((self.draw, 0), (self.clicks, 0), (self.views, 0), (self.score, ONE * self.streams)):
+                numbers.append(value)
+            self.known.append(False)
+            self.levels.append([0] * (0 if self.streams else self.blocks))
+            self.arm.append(drawn(self._held[i], 0, registration.pools[i]))
+
+    @property
+    def agents(self) -> int:
+        """Number of the agents in the order."""
+        return len(self.order)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether each of them has a place."""
+        return self.filled == self.agents
+
+    @property
+    def length(self) -> int:
+        """Pages of a block."""
+        return self.rule.explore * (1 if self.runs else self.agents)
+
+    @property
+    def decided(self) -> bool:
+        return self.streams and self.resting
+
+    def join(self, registration: Registration) -> None:
+        self._enter(registration)
+        if registration.joined[-1] is not None:
+            self.joiners.append(len(registration.names) - 1)
+
+    def _seat_joiner(self, i: int) -> None:
+        """Enter a joiner in the order, as the last one."""
+        self.joiners.remove(i)
+        self.position[i] = len(self.order)
+        self.order.append(i)
 
     def leave_out(self) -> None:
-        self.ranking = [i for i in self.ranking if i not in self.withdrawals.out]
+        out = self.withdrawals.out
+        self.ranking = [i for i in self.ranking if i not in out]
+        if not self.streams and self.joiners[:1] and self.joiners[0] in out:
+            self.tried = 0
+        self.joiners = [i for i in self.joiners if i not in out]
 
     def _rank(self) -> None:
         left = [i for i in self.order if i not in self.withdrawals.out]
@@ -124,11 +177,12 @@ class LaboratoryState(RunningState):
 
     def _close_block(self, clock: int) -> bool:
         """Close a block that is over; return whether the page must wait for rewards of tests instead."""
-        if not self.resting and clock >= (self.block + 1) * self.length:
+        if not self.resting and clock >= self.begun + self.length:
             last = self.block + 1 == self.blocks
             if not self.streams and last and self.missing:
                 return True
-            for i in range(self.agents):
+            self.begun += self.length
+            for i in self.order:
                 if self.streams:
                     self._settle(i)
                 elif not last:
@@ -138,6 +192,10 @@ class LaboratoryState(RunningState):
                     self._show_draw(i, self.levels[i].index(self.score[i]), known=True)
             self.block += 1
             self.ranking = []
+            if self.streams and self.joiners and not self.resting:
+                for i in self.joiners[:]:
+                    self._seat_joiner(i)
+                self.end = self.begun + (self.blocks - self.block) * self.length
         if not self.ranking and clock >= self.end:
             self._rank()
         return False
@@ -151,7 +209,7 @@ class LaboratoryState(RunningState):
             self._show_draw(i, self.draw[i] + 1)
 
     def _rotation(self, turn: int, counts: bool) -> list[Seat | None]:
-        """Return who stands where on page `turn` of a rotation; absent agents stand in for who is out."""
+        """Return who stands where on a page of a rotation; absent agents stand in for who is out."""
         first, out = -turn % self.agents, self.withdrawals.out
         due = (self.order[first:] + self.order[:first])[: self.filled]
         phase = "trial" if counts else "waiting"
@@ -177,24 +235,51 @@ class LaboratoryState(RunningState):
         empty = self.filled - len(front)
         return [*(Seat(i, i in designated, phase) for i in front), *[None] * empty]
 
+    def _try_joiner(self, clock: int) -> bool:
+        """Whether the page is one of a joiner's tests; who has had all of them is ranked when their rewards are in."""
+        if self.streams or not self.joiners or not self.ranking:
+            return False
+        i, pages = self.joiners[0], self.rule.explore * self.filled
+        if self.tried < self.blocks * pages:
+            if self.tried % pages == 0 and self.tried:
+                self._show_draw(i, self.tried // pages)
+            return True
+        if self.missing:
+            return False
+        self.score[i] = max(self.levels[i])
+        self._show_draw(i, self.levels[i].index(self.score[i]), known=True)
+        self._seat_joiner(i)
+        self._rank()
+        self.tried = 0
+        return self._try_joiner(clock)
+
+    def _with_joiner(self) -> list[Seat | None]:
+        """Return who stands where on a page of a joiner's tests."""
+        place, front = self.tried % self.filled, self.ranking[: self.filled - 1]
+        seats: list[Seat | None] = [Seat(i, False, "award") for i in front]
+        seats += [None] * (self.filled - 1 - len(front))
+        return [*seats[:place], Seat(self.joiners[0], True, "trial"), *seats[place:]]
+
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""
         clock, gone = page - 1 - self.waited, self.withdrawals
         waits = self._close_block(clock)
-        self.waited += waits
         while True:
+            tries = not waits and self._try_joiner(clock)
             if waits or clock < self.end:
-                seats = self._rotation(page - 1 if waits else clock, not waits)
+                seats = self._rotation(page - 1 if waits else clock - self.begun, not waits)
             else:
-                seats = self._by_score(clock)
+                seats = self._with_joiner() if tries else self._by_score(clock)
             shown = [each.agent for each in seats if each] if gone.arms else []
             reached = {i for i in shown if gone.ends(i, self.arm[i])}
             if not reached:
                 break
             gone.out |= reached
             self.leave_out()
-        if len(gone.out) == self.agents:
+        if len(gone.out) == len(self.draw):
             raise nobody_left()
+        self.waited += waits or tries
+        self.tried += tries
         self.chances = [None if each is None else self._chance(each, clock) for each in seats]
         return [None if each is None else self._shown(each, place, clock) for place, each in enumerate(seats)]
 
@@ -204,7 +289,7 @@ class LaboratoryState(RunningState):
         if counts and phase != "trial" and self.attention is not None:
             counts = counts_click(self._coins[i], clock, self.attention[self.filled - 1], self.attention[place])
         self.known[i] = True
-        version = self.block if self.streams else int(self.resting)
+        version = self.block if self.streams else int(self.resting and i not in self.joiners)
         if counts:
             self.views[i] += 1
             self.missing += not self.streams and not version
@@ -260,12 +345,16 @@ class LaboratoryState(RunningState):
         self.ranking[at] = i
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.saved} | {"ranked": bool(self.ranking)}
+        names = self.saved + (self.saved_of_joiners if self.registration.joined else ())
+        return {name: getattr(self, name) for name in names} | {"ranked": bool(self.ranking)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        for name in self.saved:
+        for name in self.saved + (self.saved_of_joiners if self.registration.joined else ()):
             setattr(self, name, state[name])
+        self.position = {i: place for place, i in enumerate(self.order)}
+        if not self.registration.joined:
+            self.begun = self.block * self.length
         pools = self.registration.pools
-        self.arm = [drawn(self._held[i], self.draw[i], pools[i]) for i in range(self.agents)]
+        self.arm = [drawn(held, draw, pool) for held, draw, pool in zip(self._held, self.draw, pools, strict=True)]
         if state["ranked"]:
             self._rank()

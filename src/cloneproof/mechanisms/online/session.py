@@ -48,7 +48,7 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention
+from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention, seen_places
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 
 
@@ -370,15 +370,15 @@ class Session:
         Notes
         -----
         If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
-        end of the next. Under an index its slots take part at once, and ties go to those that were there. So with a
-        given list nobody gains by waiting (docs/textbook/seasons.md). Raises `MechanismError` if the mechanism takes no
+        end of the next. Under an index its slots take part at once, and ties go to those that were there. On pages its
+        tests follow the laboratory, and its stream begins with the next block. So with a given list nobody gains by
+        waiting (docs/textbook/seasons.md, slates.md). Raises `MechanismError` if the mechanism takes no
         agents while it runs, and `SessionError` if a champion has all later rounds.
         """
-        for terms in self._terms.values():
-            refusal = terms.mechanism.no_joiners(self.ends, bool(terms.attention))
-            if refusal is not None:
-                raise MechanismError(refusal)
-        if self.decided or self.round >= self.last:
+        refusal = self.no_joiners()
+        if refusal is not None:
+            raise MechanismError(refusal)
+        if self.decided or self.played >= self.last:
             raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
         joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
         self.registration = with_joiner(self.registration, joiner, mixed)
@@ -387,6 +387,14 @@ class Session:
             self._catch_up(self._current)
             self.registration = self._current.registration
         self.sums.append(0)
+
+    def no_joiners(self) -> str | None:
+        """Return why no agents can join, as a sentence; None if they can."""
+        first = self.registration.first
+        refusals = (
+            terms.mechanism.no_joiners(self.ends, first, seen_places(terms.attention)) for terms in self._terms.values()
+        )
+        return next(filter(None, refusals), None)
 
     def _catch_up(self, segment: Segment) -> None:
         """Tell a segment what was withdrawn or paused and who joined since it was needed last.

@@ -145,6 +145,11 @@ def places_of(attention: Attention) -> int:
     return attention if isinstance(attention, int) else len(attention)
 
 
+def seen_places(attention: Attention) -> int:
+    """Return how many places somebody sees."""
+    return attention if isinstance(attention, int) else sum(weight > 0 for weight in attention)
+
+
 def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
     """Return the state of a mechanism that fills pages of these places."""
     mechanism, places = setup.mechanism, places_of(attention)
@@ -152,7 +157,7 @@ def slate_state(setup: StateSetup, attention: Attention) -> SlateState:
     if not mechanism.draws:
         counted = (1.0,) * attention if isinstance(attention, int) else attention
         return (TopArmsState if mechanism.flat else TopAgentsState)(setup, counted)
-    tests = mechanism.laboratory_pages(len(setup.registration.names))
+    tests = mechanism.laboratory_pages(setup.registration.first)
     if mechanism.streams and tests > setup.horizon:
         raise MechanismError(
             f"expected a laboratory that ends within {setup.horizon:,} pages, got one of {tests:,}; give fewer blocks "

@@ -254,7 +254,7 @@ class LiveMarket:
             raise Refused(409, f"season_{self.state}", f"season {self.season} is {self.state}; join one that runs")
         if self.registry.plays(agent):
             return None
-        refusal = self.mechanism.no_joiners(self.spec.ends, self.spec.positions is not None)
+        refusal = live.no_joiners()
         if refusal is not None:
             raise Refused(409, "no_joiners", refusal)
         if live.decided or self.over:

@@ -69,6 +69,9 @@ class UnverifiedSession(Session):
         for segment in self._unverified.values():
             segment.phases = None
 
+    def no_joiners(self) -> str | None:
+        return None
+
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         self._enter_agent(agent, arms)
         self.joined = True
