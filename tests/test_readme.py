@@ -21,8 +21,8 @@ from support.sizes import LONG
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SHORT = {"cloneproof": "--seconds 1", "python": "--rounds 20000"}  # appended to these programs' commands
-ENDS = {"cloneproof": (0, 1) if LONG else (0, 1, 3)}  # how a command may end; in a second not all is answered
+SHORT = {"cloneproof": "--seconds 0.2", "python": "--rounds 3000"}  # appended to these programs' commands
+ENDS = {"cloneproof": (0, 1) if LONG else (0, 1, 3)}  # how a command may end; in so little time not all is answered
 
 
 def commands(text):

@@ -9,7 +9,6 @@ import pytest
 from board_copies import KINDS, honest_board
 from cloneproof import boards
 from cloneproof.boards.copies import fit_strengths
-from cloneproof.errors import BoardError
 from cloneproof.report.page import html_page
 from support.command import run as run_command
 from support.sizes import LONG
@@ -34,7 +33,7 @@ def found_of(scores, sources):
 def test_different_models_are_rarely_found(kind):
     # at a rate of .05 more than 12 of 40 boards are wrong with a probability below one in a million, as are all of 5
     number, most = (40, 12) if LONG else (5, 4)
-    wrong = sum(bool(boards.find_copies(honest_board(kind, seed, 60, 30, 20)).pairs) for seed in range(number))
+    wrong = sum(bool(boards.find_copies(honest_board(kind, seed, 40, 30, 14)).pairs) for seed in range(number))
     assert wrong <= most
 
 
@@ -180,13 +179,3 @@ def test_honest_tables_end_with_another_exit_code(files):
     answer = run_command("board", str(folder / "wide.csv"))
     assert answer.returncode == 3
     assert "No models look like one" in answer.stdout
-
-
-def test_tables_that_are_no_scores_are_refused(files):
-    folder, _ = files
-    with pytest.raises(BoardError, match=r"scores \(model and a column"):
-        boards.find_copies(folder / "owners.csv")
-    with pytest.raises(BoardError, match="two models that share 5 tasks"):
-        boards.find_copies({"model": ["a", "b"], **{f"t{k}": [k, None] for k in range(6)}})
-    with pytest.raises(BoardError, match="level of false discoveries"):
-        boards.find_copies(folder / "wide.csv", level=0)

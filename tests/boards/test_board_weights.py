@@ -167,20 +167,6 @@ def test_a_file_of_weights_names_flagships(tmp_path):
         named.at_most(1)  # Birch's flagship is not its best model, and would be left out
 
 
-@pytest.mark.parametrize(
-    ("weights", "what"),
-    [
-        ({"a": 0}, "above 0"), ({"a": 1001}, "1000"), ({"a": -1}, "from 0"), ({"a": 0.5}, "whole"), ({"z": 1}, "z"),
-        ({"a": "much"}, "number"), ({"a": float("nan")}, "number"),
-    ],
-)  # fmt: skip
-def test_wrong_weights_get_one_sentence(weights, what):
-    with pytest.raises(BoardError, match=what) as caught:
-        reference_board(weights)
-    assert "expected" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_the_command_refuses_wrong_weights(tmp_path):
     file, page = tmp_path / "weights.csv", tmp_path / "page.html"
     file.write_text("model,weight\nbirch-70b,0\n")

@@ -275,25 +275,6 @@ def test_ratings_and_win_rates(tmp_path):
     assert rates.producers == ("m", "m", "k")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "model_a,model_b,winner\n", "model_a,model_b,winner\np,p,tie\n", "model_a,model_b,winner\np,q,purple\n",
-        "x1,x2\n1,2\n", "model,score\np,abc\nq,1\n", "model,score\np,1\n", "model,score\n,1\nq,2\n",
-        "model,win_rate\np,500\nq,1\n",
-    ],
-)  # fmt: skip
-def test_hostile_boards_get_one_sentence(tmp_path, text):
-    file = tmp_path / "board.csv"
-    file.write_text(text)
-    done = run_command("board", str(file))
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "expected" in done.stderr
-    with pytest.raises(BoardError):
-        boards.read_board(str(file))
-
-
 def test_the_command_and_its_page(tmp_path):
     page = tmp_path / "page.html"
     done = run_command("board", "examples/board/battles.csv", "--owners", "examples/board/owners.csv", "--runs", "4",
@@ -323,20 +304,6 @@ def test_scores_far_apart_are_rated(tmp_path):
         near, far = boards.bradley_terry(wins), boards.bradley_terry(wins, truth)
         assert near.values == pytest.approx(far.values, abs=1e-4)  # wherever the fit begins
         assert np.isfinite(near.errors).all()
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("model,score\np,1200\nq,1100\nr,1000\n", "--votes"),  # neither counts nor errors
-        ("model,win_rate\np,0.6\nq,0.4\nr,0.5\n", "--votes"),
-        ("model,score,votes\np,80,100\nq,60,100\nr,10,100\n", "win_rate=score"),  # Elo or per cent?
-    ],
-)
-def test_a_table_that_does_not_say_enough_is_asked_about(tmp_path, text, answer):
-    done = run_command("board", written(tmp_path, text))
-    assert done.returncode == 2
-    assert answer in done.stderr
 
 
 def test_what_is_asked_can_be_answered(tmp_path):
@@ -453,10 +420,3 @@ def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():
     ]  # fmt: skip
     best = min(boards.Standing(panel, rule).wrong_pairs().value for rule in grid)
     assert tuned <= 1.02 * best
-
-
-def test_a_table_of_other_columns_is_told_both_ways_to_name_them(tmp_path):
-    (tmp_path / "table.csv").write_text("who,won\nana,3\nbo,4\n", encoding="utf-8")
-    refused = run_command("board", tmp_path / "table.csv")
-    assert refused.returncode == 2
-    assert "name them with --column MEANING=COLUMN (columns= in Python)" in refused.stderr

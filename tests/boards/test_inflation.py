@@ -11,7 +11,6 @@ import pytest
 import cloneproof as cp
 from cloneproof import boards
 from cloneproof.boards.inflation import POINTS
-from cloneproof.errors import BoardError, MechanismError
 from support.board_by_hand import expected_prize, listed_best
 
 HALF = Fraction(1, 2)
@@ -135,12 +134,3 @@ def test_luck_stays_on_the_usual_board_and_vanishes_with_the_spread_on_a_reservo
         for each in (wide, narrow):
             assert each.reservoir.high < each.ceiling
         assert wide.ceiling == pytest.approx(narrow.ceiling * 2.5**2, rel=0.01)
-
-
-def test_bad_spreads_get_one_sentence():
-    with pytest.raises(MechanismError, match="spread of at most"):
-        cp.bounds.variant_inflation_ceiling(2, 10, 0.2, 0.4, 0.6)
-    with pytest.raises(MechanismError, match="exchange"):
-        cp.bounds.count_steepness(10, 0.6, 0.4)
-    with pytest.raises(BoardError, match="spread of variants"):
-        boards.variant_inflation(boards.ReservoirBoard(2, 2, 1), 10, 2, 500)

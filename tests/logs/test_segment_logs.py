@@ -179,7 +179,7 @@ def study_of_two_devices(policy, n=10_000, **options):
         "device": np.where(phone, "phone", "desk"), "title": np.array(["same"] * 3 + ["b", "c"])[arm],
     }  # fmt: skip
     log = cp.read_log(table, segment="device", same="title")
-    return study_log(log, policy, "etc", horizon=60, seconds=3, **options)
+    return study_log(log, policy, "etc", horizon=60, seconds=1.5, **options)
 
 
 def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total(fewer_plants):

@@ -7,7 +7,6 @@ import pytest
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import outcomes
-from cloneproof.errors import MechanismError
 from cloneproof.laws.pages import PageNumbers
 from cloneproof.mechanisms.parameters.reservoir import page_market
 
@@ -64,16 +63,3 @@ def test_tuned_numbers_lose_little_and_given_ones_are_kept() -> None:
         "rotations",
         "blocks",
     }
-
-
-def test_what_cannot_be_tuned_is_refused_in_one_sentence() -> None:
-    with pytest.raises(MechanismError, match="one rotation of 8 agents"):
-        cp.mechanism("reservoir", market=shop(8, 8))
-    with pytest.raises(MechanismError, match="tuned for pages of several places"):
-        cp.mechanism("reservoir-streams", market=cp.Market([cp.Agent("ana", 2, cp.Beta(3, 97))], 100))
-    with pytest.raises(MechanismError, match="needs rotations and blocks"):
-        cp.mechanism("reservoir-streams")
-    with pytest.raises(MechanismError, match="pages alone"):
-        cp.mechanism("reservoir-streams", pages=3, blocks=2)
-    with pytest.raises(MechanismError, match="got a threshold"):
-        cp.mechanism("reservoir", rounds=3, draws=2, threshold=2, rank_rounds=4)

@@ -9,6 +9,7 @@ from cloneproof.logs.study import study_log
 from cloneproof.report.page import html_page, write_page
 from support.audits_by_hand import clone_proof_audit, creators_audit, undecided_audit
 from support.browser import printed, shown, sticking_out, visit
+from support.clocks import ticking
 
 AUDITS = {"exploitable": creators_audit, "clone-proof": clone_proof_audit, "undecided": undecided_audit}
 
@@ -72,7 +73,8 @@ def page(tmp_path_factory, fewer_plants):
                 for key, value in zip(rows, values, strict=True):
                     rows[key].append(value)
     log = cp.read_log(rows, same=["title"])
-    study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=12, levels=2)
+    with ticking(0.001):
+        study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
     file = tmp_path_factory.mktemp("log") / "log.html"
     write_page(html_page(study), file)
     return file

@@ -184,9 +184,9 @@ def compare(
 
     Examples
     --------
-    >>> from cloneproof import Agent, Discrete, Market, compare
+    >>> from cloneproof import Agent, Discrete, Market, Search, compare
     >>> market = Market([Agent(name, 2, Discrete([0, 0.5], [0.5, 0.5])) for name in ("ana", "bo")], horizon=100)
-    >>> compare(market, ["etc", "uniform-etc"])
+    >>> compare(market, ["etc", "uniform-etc"], search=Search(runs=100))
     Comparison(etc: exploitable, uniform-etc: clone-proof)
     """
     checked_market(market)

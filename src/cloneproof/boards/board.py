@@ -100,7 +100,7 @@ class Board:
             return
         if len(self.weights) != len(self.models):
             raise BoardError(f"expected a weight for each of {len(self.models):,} models, got {len(self.weights):,}")
-        for model, weight in zip(self.models, self.weights, strict=True):
+        for model, weight in zip(self.models, self.weights.tolist(), strict=True):
             count(weight, f"the weight of {brief(model)}", 0, MOST_WEIGHT, BoardError)
         drawn = {name for name, weight in zip(self.producers, self.weights, strict=True) if weight}
         never = next((name for name in self.producers if name not in drawn), None)

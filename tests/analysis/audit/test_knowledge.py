@@ -64,7 +64,7 @@ def test_segments_add_up():
     ids=["thompson", "h-ucb"],
 )
 def test_elsewhere_it_is_measured(mechanism):
-    audited = cp.audit(MARKET, mechanism, agent="ana", search=cp.Search(copies=2))
+    audited = cp.audit(MARKET, mechanism, agent="ana", search=cp.Search(copies=2, runs=1000))
     assert audited.knowledge is not None
     assert not audited.knowledge.proven
     assert audited.gain_at_most is None

@@ -13,9 +13,8 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof._schedules import bar_of
-from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_step_outcomes
-from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.market.market import full_copies
+from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.mechanisms.online import slots
 from cloneproof.mechanisms.online.slots import SlotLevel
 
@@ -203,40 +202,6 @@ def test_points_that_are_not_whole_are_rounded_by_coins_of_slot_and_view(restart
             live.reward(decision.id, click)
             if restart and decision.id % 20 == 0:
                 live = cp.Session.from_json(live.to_json())
-
-
-def market_of(ends, horizon=300):
-    agents = [cp.Agent("ana", 3, cp.Beta(2, 10)), cp.Agent("bo", 2, cp.Beta(2, 10))]
-    return cp.Market(agents, horizon=horizon, ends=ends)
-
-
-OPTIONS = [
-    {"bars": 0.2, "draws": 3},
-    {"bars": [0.7, 0.3, 0.15], "stake": [2, 1, 0.5], "draws": 2},
-    {"bars": 0.9, "draws": 1},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("ends", ["at-horizon", "at-random"])
-def test_the_kernel_plays_the_session_to_the_bit(ends, options):
-    market, made = market_of(ends), cp.mechanism("reservoir-bars", **options)
-    job = Job(market, made, full_copies(market.agents, {"ana": (2, 0, 1)}), 5)
-    kernel, reference = slot_step_outcomes(job, 3, 4), reference_outcomes(job, 3, 4)
-    assert np.array_equal(kernel.payoff, reference.payoff)
-    assert np.allclose(kernel.regret, reference.regret, atol=1e-9)
-    assert np.allclose(kernel.rounds.sum(1), reference.rounds.sum(1)) if reference.rounds is not None else True
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_blocks_have_the_law_of_single_pulls(options):
-    """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
-    market, made = market_of("at-random"), cp.mechanism("reservoir-bars", **options)
-    job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
-    blocks, single = slot_block_outcomes(job, 0, 1500), slot_step_outcomes(other, 0, 1500)
-    for one, another in zip(blocks, single, strict=True):
-        error = np.sqrt((one.var(0) + another.var(0)) / 1500)
-        assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
 
 
 def test_a_captured_slot_is_cheap_however_long_the_market_is():

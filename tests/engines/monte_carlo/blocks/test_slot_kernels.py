@@ -63,6 +63,32 @@ def test_runs_to_a_random_end_are_those_of_the_reference():
         stepped_as_the_reference(market.with_horizon(market.horizon, "at-random"), mechanism, copies)
 
 
+ADAPTIVE = [
+    cp.mechanism("reservoir-bars", bars=0.2, draws=3),
+    cp.mechanism("reservoir-bars", bars=[0.7, 0.3, 0.15], stake=[2, 1, 0.5], draws=2),
+    cp.mechanism("reservoir-bars", bars=0.9, draws=1),
+    cp.mechanism("reservoir-index", draws=3, constant=1.5),
+]
+TWO = [cp.Agent("ana", 3, cp.Beta(2, 10)), cp.Agent("bo", 2, cp.Beta(2, 10))]
+
+
+@pytest.mark.parametrize("made", ADAPTIVE, ids=str)
+@pytest.mark.parametrize("ends", ["at-horizon", "at-random"])
+def test_bars_and_the_index_play_as_the_reference(ends, made):
+    stepped_as_the_reference(cp.Market(TWO, 300, ends=ends), made, {"ana": (2, 0, 1)}, runs=6)
+
+
+@pytest.mark.parametrize("made", ADAPTIVE, ids=str)
+def test_bars_and_the_index_in_blocks_have_the_law_of_single_pulls(made):
+    """Of 7 numbers each, none is off by six standard errors, which has a chance of one in a hundred million."""
+    market = cp.Market(TWO, 300, ends="at-random")
+    job, other = (Job(market, made, full_copies(market.agents, None), seed) for seed in (5, 6))
+    blocks, single = slot_block_outcomes(job, 0, 1500), slot_step_outcomes(other, 0, 1500)
+    for one, another in zip(blocks, single, strict=True):
+        error = np.sqrt((one.var(0) + another.var(0)) / 1500)
+        assert (abs(one.mean(0) - another.mean(0)) < 6 * error).all()
+
+
 def test_how_a_slot_is_judged_is_said_once(monkeypatch):
     """Session, kernels, closed form and tree all follow tests that need one reward more."""
     first_pass = slots.first_pass
