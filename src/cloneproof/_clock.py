@@ -1,14 +1,13 @@
 """Clock of time limits: wall-clock time, or counted work.
 
-A number of seconds limits wall-clock time; what kernels take to compile does not count. A question without one has a
-limit of work instead: engines say what they have done, in seconds of a usual core (`count_work`), so that one seed
-gives one answer on every machine.
+A number of seconds limits wall-clock time, compiling included. A question without one has a limit of work instead:
+engines say what they have done, in seconds of a usual core (`count_work`), so that one seed gives one answer on every
+machine.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeVar
 
 from cloneproof.errors import OutOfTimeError
 
+LOADED: Final = time.monotonic()  # about when the process began
 EXACT_UNTIL: ContextVar[float] = ContextVar("exact_until", default=math.inf)  # of `now`
 R = TypeVar("R", bound=Callable[[], float])
 T = TypeVar("T")
@@ -53,47 +53,12 @@ def wall_clock(reading: R) -> Iterator[R]:
         _WALL_CLOCKS.remove(reading)
 
 
-class _Compilation:
-    """Time that compilers took in this process, in any thread."""
-
-    def __init__(self) -> None:
-        self.lock, self.running, self.since, self.seconds = threading.Lock(), 0, 0.0, 0.0
-
-    def begin(self) -> None:
-        with self.lock:
-            self.since = self.since if self.running else wall_time()
-            self.running += 1
-
-    def end(self) -> None:
-        with self.lock:
-            self.running -= 1
-            self.seconds += 0.0 if self.running else wall_time() - self.since
-
-    def until(self, moment: float) -> float:
-        with self.lock:
-            return self.seconds + (max(0.0, moment - self.since) if self.running else 0.0)
-
-
-COMPILATION: Final = _Compilation()
-
-
-@contextmanager
-def compiling() -> Iterator[None]:
-    """Stop the clock within this context."""
-    COMPILATION.begin()
-    try:
-        yield
-    finally:
-        COMPILATION.end()
-
-
 def now() -> float:
     """Return seconds of wall-clock time or of work, from no particular start."""
     clock = _CLOCK.get()
     if clock is not None and clock.work is not None:
         return clock.work
-    moment = wall_time()
-    return moment - COMPILATION.until(moment)
+    return wall_time()
 
 
 @contextmanager

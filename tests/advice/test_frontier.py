@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cloneproof as cp
+from cloneproof._clock import budget_clock
 from cloneproof.advice.frontier import FrontierRow, Promise, best_reward, marked
 from cloneproof.advice.measured import ONE_PLACE, frontier
 from cloneproof.advice.recommend import _Question, _with_frontier
@@ -18,8 +19,9 @@ from cloneproof.advice.regret import expected_surplus
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
 from cloneproof.laws.best import best_round
-from cloneproof.report.frontier import copies_words, price_words
+from cloneproof.report.frontier import copies_words, price_rows
 from cloneproof.report.page import html_page
+from cloneproof.report.text import text
 from support import command
 
 ANA_AND_BO = cp.Market(
@@ -63,7 +65,14 @@ def test_words_say_what_is_known_of_copies():
     assert copies_words(row("a", 0.1, at_most=0.07)) == "at most +7.0% (proven)"
     assert copies_words(row("a", 0.1, 0.4, error=0.1)).startswith("pays +40 ± 10")
     assert copies_words(row("a", 0.1, 0.04, error=0.1)).endswith("of 3")
-    assert price_words([row("a", 0.1)], "b") == ""
+    assert [*price_rows([row("a", 0.1)], "b")] == []
+    rows = [row("a", 0.1, at_most=0.0), row("b", 0.05, -0.1), row("c", 0.02, 1.0, error=0.1)]
+    (calm, ask), (paid, avoid) = price_rows(rows, "a")
+    assert (calm, ask) == (
+        "b loses 5.0 % where a, proven, loses 10.0 %; nothing tried pays there",
+        "ask with `--promise measured` if that will do",
+    )
+    assert (paid.startswith("c loses 2.0 % and pays a copier +100 ± 10"), avoid) == (True, "do not run it")
 
 
 def test_usual_bandits_are_always_there_and_thompson_pays(advised):
@@ -81,9 +90,12 @@ def test_usual_bandits_are_always_there_and_thompson_pays(advised):
 
 
 def test_the_answer_has_the_price_of_its_promise(advised):
-    said = " ".join(str(advised).split())
-    assert "The price of the promise. Proven: loses" in said
-    assert "pays a copier" in said
+    answer, findings, *_ = advised.sections()
+    assert len(text([answer]).splitlines()) <= 3
+    assert answer.title == f"Run {advised.choice.name}"
+    (table,) = findings.parts
+    assert table.columns == ("finding", "what to do")
+    assert any("pays a copier" in finding for finding, _ in table.rows)
     assert max(map(len, str(advised).splitlines())) <= 100
     command.schema("recommend").validate(json.loads(json.dumps(advised.to_dict(), allow_nan=False)))
     assert "Clicks lost against what copies gain" in html_page(advised)
@@ -97,7 +109,7 @@ def test_a_weaker_promise_may_come_first(advised, monkeypatch):
     ])  # fmt: skip
     rows = tuple(replace(each, mechanism=cp.mechanism("thompson")) for each in rows)
     monkeypatch.setattr("cloneproof.advice.recommend.frontier", lambda *_: (rows, []))
-    asked = _Question("bayesian", "checked", None, {}, [], 0, 0.0)
+    asked = _Question("bayesian", "checked", None, {}, [], 0, 0.0, False)
     first = {
         promise: _with_frontier(advised, asked, Deadline(60), promise).candidates[0] for promise in get_args(Promise)
     }
@@ -105,13 +117,14 @@ def test_a_weaker_promise_may_come_first(advised, monkeypatch):
 
 
 def test_pages_have_rows_by_runs_and_one_place_each():
-    rows, slow = frontier(PAGES, (), (), 12.0, 0, 0.0)
+    with budget_clock(None):
+        rows, slow = frontier(PAGES, (), (), 12.0, 0, 0.0)
+        caught = {each.name: each for each in frontier(PAGES, (), (), 12.0, 0, 1.0)[0]}
     by_name = {each.name: each for each in rows}
     assert by_name.keys() == {*USUAL, "epsilon-greedy", "h-ucb", "reservoir", "reservoir-streams", ONE_PLACE}
     assert slow == []
     assert by_name["thompson"].pays
     assert not by_name["h-thompson"].pays
-    caught = {each.name: each for each in frontier(PAGES, (), (), 12.0, 0, 1.0)[0]}
     assert caught.keys() == by_name.keys()
     assert not any(each.pays for each in caught.values())  # nothing is left of copies
 

@@ -415,10 +415,10 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
 def test_an_answer_that_nobody_limited_says_no_limit(creators, monkeypatch):
     """Where work is counted and the market is large; with --seconds, a part that was left is an exit code of 3."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloneproof.advice.recommend.SECONDS", 1e-6)
+        patch.setattr("cloneproof.advice.recommend.QUICK", 1e-6)
         found = cp.recommend(agents=2, originals=1, horizon=500, values=(0.2, 0.8))
     assert found.left
-    assert "large one" in found.notes[-1]
+    assert "--thorough" in found.notes[-1]
     assert not any("were over" in note for note in found.notes)
     monkeypatch.setattr("cloneproof.advice.recommend.recommend", lambda **_: replace(creators, left=True))
     codes = [command.run("recommend", CREATORS, *more).returncode for more in ((), ("--seconds", "9"))]

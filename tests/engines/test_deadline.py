@@ -6,12 +6,13 @@ import threading
 import pytest
 
 import cloneproof as cp
-from cloneproof._clock import COMPILATION, budget_clock, check_time, compiling, now, time_is_over, wall_clock
+from cloneproof._clock import budget_clock, check_time, now, time_is_over, wall_clock
 from cloneproof.analysis.audit import strategies
+from cloneproof.cli.options import LEAST, SINCE, _left
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, sample
+from cloneproof.engines.monte_carlo.sampler import WORKER, by_deadline, kernel_outcomes, sample
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import OutOfTimeError
 from support.clocks import TurnedClock, ticking
@@ -68,40 +69,43 @@ def turned():
         yield clock
 
 
-def test_what_compiling_takes_is_not_counted(turned):
-    clock = Deadline(10.0)
-    with compiling():
-        turned.now += 1000.0
-        assert clock.left == pytest.approx(10.0)
-        with compiling():
-            turned.now += 1000.0
-    turned.now += 4.0
-    assert (clock.left, clock.elapsed) == pytest.approx((6.0, 2004.0))
+def test_what_looks_at_no_clock_is_left_running_when_time_is_over(turned):
+    """As a compiler does, on a machine whose clock turns by an hour meanwhile; work that is counted is waited for."""
+    free = threading.Event()
+
+    def compiling():
+        turned.now += 3600.0
+        return free.wait(60.0)
+
+    with Deadline(0.05).for_engines():
+        with pytest.raises(OutOfTimeError, match="within compiling"):
+            by_deadline(compiling)
+        assert any(thread.name == WORKER for thread in threading.enumerate())
+        assert Deadline(1000.0).left == 0.0  # no later deadline prolongs that of the engines
+    free.set()
+    with budget_clock(None), Deadline(0.05).for_engines():
+        assert by_deadline(compiling)
 
 
-def test_a_kernel_that_is_compiled_stops_the_clock():
-    numba = pytest.importorskip("numba")
-    kernel_outcomes(Job(MARKET, TWO_PHASES, HONEST), 0, 1)  # which registers it
-    before = COMPILATION.seconds
-    assert numba.njit(lambda x: x + 1)(1) == 2
-    assert COMPILATION.seconds > before
-    after = COMPILATION.seconds
-    kernel_outcomes(Job(MARKET, TWO_PHASES, HONEST), 1, 1)
-    assert COMPILATION.seconds == after  # a kernel that is there stops nothing
-
-
-def test_a_chunk_that_is_being_compiled_is_waited_for(turned):
-    """The clock of a busy machine turns by an hour meanwhile, and the budget is a tenth of a second."""
+def test_a_chunk_that_takes_too_long_is_not_waited_for(turned):
+    free = threading.Event()
 
     def outcomes(job, first, count):
-        if first == 0:
-            with compiling():
-                turned.now += 3600.0
-                threading.Event().wait(1.4)
+        turned.now += 3600.0
+        free.wait(60.0)
         return kernel_outcomes(job, first, count)
 
-    found = sample(Job(MARKET, TWO_PHASES, HONEST), 50, seconds=0.1, threads=1, outcomes=outcomes)
-    assert not found.partial
+    with pytest.raises(OutOfTimeError, match="nothing was sampled"):
+        sample(Job(MARKET, TWO_PHASES, HONEST), 50, seconds=0.1, threads=1, outcomes=outcomes)
+    free.set()
+
+
+def test_seconds_of_a_command_begin_with_its_process(turned):
+    turned.now = 15.0
+    token = SINCE.set(0.0)
+    assert [_left(seconds) for seconds in (20.0, 10.0, -1.0, None)] == [5.0, LEAST, -1.0, None]
+    SINCE.reset(token)
+    assert _left(20.0) == 20.0
 
 
 def test_counted_work_does_not_look_at_the_clock(turned):

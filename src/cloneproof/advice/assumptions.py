@@ -35,7 +35,7 @@ from cloneproof.analysis.gain import Payoff, compared, exact_payoffs, gain_colum
 from cloneproof.bounds import season_cost, season_length, second_account_floor
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.sampler import run_seconds
+from cloneproof.engines.monte_carlo.sampler import kernel_outcomes, run_seconds
 from cloneproof.errors import CloneproofError
 from cloneproof.laws.points import points
 from cloneproof.market.market import Agent, Market, Means, full_copies
@@ -66,7 +66,7 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
     runs = max(FEWEST, min(MOST, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
-    from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes  # late: without the compiler there is none
+    from cloneproof.engines.monte_carlo.outcomes import kernel_for  # late: without the compiler there is none
 
     count_work(runs * cost)
     worlds = drawn_means(market, (sampling.seed, 5), runs)
@@ -81,8 +81,8 @@ def second_account_gain(market: Market, candidate: Mechanism, sampling: Sampling
         split = Job(several, candidate, full_copies(several.agents, None), sampling.seed, doubled)
         if "reference" in (kernel_for(honest)[0], kernel_for(split)[0]):
             return None
-        both = outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
-        gains = gain_columns(outcomes(honest, 0, runs).served[:, number], both)[0] / market.share
+        both = kernel_outcomes(split, 0, runs).served[:, number : number + 2].sum(1)  # the accounts stand side by side
+        gains = gain_columns(kernel_outcomes(honest, 0, runs).served[:, number], both)[0] / market.share
         error = ERRORS * float(gains.std(ddof=1)) / runs**0.5
         worth.append(Estimate(float(gains.mean()), error, "asymptotic", f"{runs} worlds, with and without the account"))
     return max(worth, key=lambda gain: gain.value)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cloneproof._checks import count, number_in, one_of
-from cloneproof._clock import COMPILATION, budget_clock, now
+from cloneproof._clock import budget_clock, now
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
 from cloneproof.advice.frontier import FrontierRow, marked, row_of_audit
@@ -32,7 +32,7 @@ from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_
 from cloneproof.mechanisms.mechanism import Mechanism
 
 TOLERANCE = 0.005
-SECONDS = 7.0  # of counted work, for each mechanism that is sampled, where no time is given for all
+SECONDS, THOROUGH = 1.2, 7.0  # of counted work, for each mechanism that is sampled, where no time is given for all
 REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
 LEAST_SECONDS = 0.05  # for one mechanism
 NO_TIME = "no time was left for it; give more seconds"
@@ -52,7 +52,7 @@ class ComparedMechanism(Data):
     exact       whether exact engines computed it
     tried       how many deviations were evaluated
     remark      why something is missing
-    seconds     how long it took, without compiling, or its counted work where time is that
+    seconds     how long it took, or its counted work where time is that
     variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
     frontier    what it loses and what copies gain, marked if no other row beats it; None where it was not audited
     """
@@ -102,6 +102,8 @@ class Comparison(Tabular):
         The time that all of them had together; empty if each had its own.
     horizon : int
         The rounds over which they are compared.
+    thorough : bool
+        Whether more work was counted than usual.
     """
 
     keys_of_data = ("mechanisms=rows", "tolerance", "interrupted")
@@ -112,6 +114,7 @@ class Comparison(Tabular):
     interrupted: bool = False
     had: str = ""
     horizon: int = 0
+    thorough: bool = False
 
     def __iter__(self) -> Iterator[ComparedMechanism]:
         return iter(self.rows)
@@ -166,9 +169,10 @@ def compare(
     tolerance : float, default 0.005
         The gain, relative to the honest payoff, that counts as none.
     search : Search, optional
-        Its `seconds` are for all mechanisms together, the fastest first, besides what kernels take to compile; what
-        there was no time for is not audited, and says so. Left out, work is counted, for each mechanism that is sampled
-        that of about 7 s and for none more than twice that, so that one seed gives one answer. Its `seed` is used.
+        Its `seconds` are for all mechanisms together, the fastest first, compiling included; what there was no time
+        for is not audited, and says so. Left out, work is counted, for each mechanism that is sampled that of about a
+        second (seven if `thorough`) and for none more than twice that, so that one seed gives one answer. Its `seed` is
+        used.
     processes : int, default 1
         How many mechanisms are audited side by side. More than 1 starts processes, for which a script needs the usual
         guard `if __name__ == "__main__":`.
@@ -231,7 +235,7 @@ def compare(
     table = tuple(replace(rows[name], frontier=best.get(name)) for name in (*chosen, *others) if name in rows)
     with budget_clock(search.seconds):
         had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
-    return Comparison(table, tolerance, interrupted, had, market.horizon)
+    return Comparison(table, tolerance, interrupted, had, market.horizon, search.thorough)
 
 
 def _side_by_side(
@@ -247,23 +251,23 @@ def _side_by_side(
     before = {child.pid for child in multiprocessing.active_children()}
     pool = ProcessPoolExecutor(processes, initializer=_ignore_interrupts)
     try:
-        waiting, running = list(names), dict[Future[tuple[ComparedMechanism, float]], str]()
+        waiting, running = list(names), dict[Future[ComparedMechanism], str]()
         while waiting or running:
             while waiting and len(running) < processes:
                 budget, name = _share(search, clock, math.ceil(len(waiting) / processes)), waiting.pop(0)
                 running[pool.submit(_compare_elsewhere, market, name, tolerance, budget)] = name
             tell(*running.values())
-            for job in wait(running, return_when=FIRST_COMPLETED)[0]:
+            for job in wait(running, clock.left, return_when=FIRST_COMPLETED)[0]:
                 del running[job]
-                row, compiled = job.result()
-                clock = replace(clock, start=clock.start + compiled / processes)
-                tell(*running.values(), ended=row)
-    except BaseException:
+                tell(*running.values(), ended=job.result())
+            if clock.spent:
+                for name in (*running.values(), *waiting):
+                    tell(ended=ComparedMechanism(name, remark=NO_TIME))
+                break
+    finally:
         for child in multiprocessing.active_children():
             if child.pid not in before:
                 child.kill()
-        raise
-    finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -273,11 +277,10 @@ def _share(search: Search, clock: Deadline, parts: int) -> Search:
     return search if left is None else replace(search, seconds=max(left, 1e-9))
 
 
-def _compare_elsewhere(market: Market, name: str, tolerance: float, search: Search) -> tuple[ComparedMechanism, float]:
-    """`compare_one` in a process of its own, and the seconds for which its clock stood still."""
-    before = COMPILATION.seconds
+def _compare_elsewhere(market: Market, name: str, tolerance: float, search: Search) -> ComparedMechanism:
+    """`compare_one` in a process of its own."""
     with budget_clock(search.seconds):
-        return compare_one(market, name, tolerance, search), COMPILATION.seconds - before
+        return compare_one(market, name, tolerance, search)
 
 
 def _ignore_interrupts() -> None:
@@ -289,14 +292,15 @@ def compare_one(
 ) -> ComparedMechanism:
     """Audit one mechanism for all agents, and compute the regret without and with the best attack.
 
-    The search's `seconds` are for this one, of counted work `SECONDS`; exact engines may take twice as long.
+    The search's `seconds` are for this one, of counted work `SECONDS` or `THOROUGH`; exact engines may take twice that.
     """
-    with Deadline(2 * (search.seconds or SECONDS)).for_engines():
-        return _compared(market, name, tolerance, search, own)
+    budget = search.seconds or (THOROUGH if search.thorough else SECONDS)
+    with Deadline(2 * budget).for_engines():
+        return _compared(market, name, tolerance, search, budget, own)
 
 
 def _compared(
-    market: Market, name: str, tolerance: float, search: Search, own: Mechanism | BlackBox | None
+    market: Market, name: str, tolerance: float, search: Search, budget: float, own: Mechanism | BlackBox | None
 ) -> ComparedMechanism:
     start = now()
 
@@ -305,7 +309,6 @@ def _compared(
 
     if search.seconds is not None and search.seconds < LEAST_SECONDS:
         return row(remark=NO_TIME)
-    budget = search.seconds or SECONDS
     brief = min(REGRET_SECONDS, budget / 4)
     exact: bool = False
     regret: Estimate | None = None

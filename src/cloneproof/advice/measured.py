@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
+from cloneproof._clock import is_counted
 from cloneproof.advice.frontier import TOLERANCE, FrontierRow, as_part, best_reward, marked
 from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.advice.regret import computed_or_none
@@ -24,6 +25,7 @@ from cloneproof.analysis.audit.knowledge import is_proven
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty
 from cloneproof.analysis.gain import gain_columns, world_rows
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.monte_carlo.sampler import RunPlan, drive, run_seconds
@@ -64,18 +66,25 @@ def frontier(
     if any(play.market.places for play in plays(market, left[0])):
         left.append(replace(thompson_of(market, one_place_each=True), name=ONE_PLACE))
     costed = sorted(_costed(market, left), key=lambda pair: pair[0])
-    budget, weights = (1 - AGAIN) * seconds, [1 if mechanism.flat else 2 for _, mechanism in costed]  # for naming
+    weights = [1 if mechanism.flat else 2 for _, mechanism in costed]  # for naming
+    clock, work = Deadline(seconds), 0.0
+
+    def budget(kept: float = 0.0) -> float:
+        """Return the work for which there is time, less where what was done so far took longer than it usually does."""
+        pace = 1.0 if is_counted() else max(1.0, clock.seconds / work) if work else 1.0
+        return max(0.0, (clock.left or 0.0) - kept * seconds) / pace
+
     for place, (_, mechanism) in enumerate(costed):
         look = _Look(market, mechanism, seed, caught)
-        row, spent = look.row(most, budget * weights[place] / sum(weights[place:]))
-        budget -= spent
+        row, spent = look.row(most, budget(AGAIN) * weights[place] / sum(weights[place:]))
+        work += spent
         rows += [] if row is None else [row]
         slow += [mechanism.name] if row is None else []
     doubted = [row for row in sorted(rows, key=lambda row: row.lost.value) if row.found and not row.pays][:DOUBTED]
     for place, row in enumerate(doubted):
         look = _Look(market, row.mechanism or left[0], seed + 1, caught)
-        again, spent = look.row(most, (budget + AGAIN * seconds) / (len(doubted) - place), row.copies)
-        budget -= spent
+        again, spent = look.row(most, budget() / (len(doubted) - place), row.copies)
+        work += spent
         if again is not None:
             rows[rows.index(row)] = replace(row, found=again.found, lost=min(row.lost, again.lost, key=_error))
     return marked(rows), slow
@@ -161,6 +170,8 @@ class _Look:
             runs = int(seconds // cost)
             runs = max(FEWEST, runs if only is not None else min(most, runs))
             sums = [part.estimates(runs, self.seed, self.caught) for part in parts]
+            if not all(sums):
+                return None
             total = [weighted_sum([(1.0, each) for each in column]) for column in zip(*sums, strict=True)]
             return total, lists, runs * cost
         return None
@@ -195,7 +206,10 @@ class _Part:
         return sum(run_seconds(Job(world.market, self.mechanism, world.copies)) for world in self.worlds)
 
     def estimates(self, runs: int, seed: int, caught: float) -> list[Estimate]:
-        """Return regret, honest payoff, the gain of naming and that of each list, on average over the deviators."""
+        """Return regret, honest payoff, the gain of naming and that of each list, on average over the deviators.
+
+        Nothing is returned if time was over before the fewest runs.
+        """
         market, names = self.market, [agent.name for agent in self.market.agents]
         alike = [names.index(agent.name) for agent in self.alike]
         groups = [self.namers] if self.namers else []
@@ -214,6 +228,8 @@ class _Part:
         bounds = (regret_bounds(market), served_bounds(market, name), *(gain for _ in groups))
         rows = world_rows(market, self.mechanism, self.worlds, observe, seed, caught)
         totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs, cost=self.cost))
+        if totals.count < FEWEST:
+            return []
         quantile = float(scipy.stats.t.ppf(1 - (1 - SURE) / 2 / len(self.lists), totals.count - 1))
         errors = quantile * np.sqrt(totals.variances / totals.count)
         how = f"{totals.count} runs, {groups[-1]} providers, seed {seed}, 99 % for the lists of a row together"

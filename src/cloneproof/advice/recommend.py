@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import get_args
@@ -43,20 +44,20 @@ from cloneproof.analysis.audit.result import Verdict
 from cloneproof.analysis.audit.theorems import by_shares
 from cloneproof.analysis.evaluate import check_mechanism_or_box
 from cloneproof.analysis.gain import checked_caught
-from cloneproof.analysis.search import SEARCH, Search
+from cloneproof.analysis.search import QUICK, SEARCH, THOROUGH, Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.plays import Play, plays
-from cloneproof.errors import CloneproofError, MarketError
+from cloneproof.errors import CloneproofError, MarketError, OutOfTimeError
 from cloneproof.market.market import Agent, Ends, Market
 from cloneproof.market.priors import Point, Prior
 from cloneproof.mechanisms.catalogue import ON_PAGES_ONLY
 from cloneproof.mechanisms.mechanism import Mechanism
 
 REALISATIONS = 3  # Informed agents are audited at this many realisations of everybody's means.
-SECONDS = 60.0  # Counted work, at most, if nobody says how long it may take; most answers need a third.
-UNLIMITED = "This market is a large one: not everything was looked at. Give more time (--seconds) for the rest."
+UNLIMITED = "Not everything was looked at: `--thorough` counts six times the work."
+LEFT_OUT = "The other end of the season, and what it costs if all do what pays, are looked at with `--thorough`."
 RANKED, OTHER_END, PRICED, RANGED, DRAWN = 0.25, 0.05, 0.03, 0.03, 0.04  # Parts of the time for each question:
 AUDITED, OTHERWISE = 0.01, 0.01  # regrets, those at another end, honesty, the range, curves, audits, the rest.
 PATIENT = 30.0  # From this many seconds on slow mechanisms are sampled too.
@@ -187,10 +188,9 @@ def recommend(
         What must be known for a mechanism to come first: that copies gain nothing, or at most a proven ceiling, or
         that no list tried was found to pay here.
     search : Search, optional
-        Left out, work is counted, so that one seed gives one answer on every machine; mostly within 15 seconds on two
-        cores. Its `seconds` are of wall-clock time, besides what the first call on a machine takes to compile. Nothing
-        starts once they are over, but what has begun is finished, which may take as long again or, if they are few,
-        longer; the answer may be unsettled. Its `seed` is used where something is sampled.
+        Left out, work is counted, so that one seed gives one answer on every machine; about ten seconds on two
+        cores, or a minute if `thorough`. Its `seconds` are of wall-clock time, compiling included; what is then missing
+        is said, and the answer may be unsettled. Its `seed` is used where something is sampled.
     seconds : float, optional
         Short for `search=cp.Search(seconds=seconds)`.
     progress : callable, optional
@@ -231,11 +231,12 @@ def recommend(
     if market.segments and (lifetime or between):
         raise MarketError("expected no drift or arrivals in a market with segments; ask about market.segment(name)")
 
-    with budget_clock(search.seconds):
-        clock = Deadline(SECONDS if search.seconds is None else search.seconds, progress)
+    with budget_clock(search.seconds), _no_longer_than(search.seconds):
+        clock = Deadline(search.seconds or (THOROUGH if search.thorough else QUICK), progress)
         seasons = cheapest_seasons(market, lifetime, between) if lifetime or between else None
         market = market if seasons is None else market.with_horizon(seasons.length)
-        question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught)
+        quick = not search.thorough and search.seconds is None
+        question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught, quick)
         if not market.segments:
             return _with_frontier(_recommended(market, question, clock), question, clock, promise)
         alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
@@ -259,6 +260,7 @@ class _Question:
     mechanisms: list[Mechanism]
     seed: int
     caught: float
+    quick: bool  # leave out what takes long and does not choose
 
     @property
     def informed(self) -> bool:
@@ -287,8 +289,19 @@ def _recommended(market: Market, question: _Question, clock: Deadline) -> Recomm
         if not so_far.ranked:
             raise
         so_far = replace(so_far, interrupted=True, notes=(*so_far.notes, INTERRUPTED))
+    except OutOfTimeError:
+        so_far = replace(so_far, left=True, notes=(*so_far.notes, _over(clock)))
     so_far = replace(so_far, ranked=tuple(with_late_rewards(market, entry) for entry in so_far.ranked))
     return _judged_fit(so_far, clock)
+
+
+def _no_longer_than(seconds: float | None) -> AbstractContextManager[None]:
+    """Let nothing of a question go on beyond these seconds of wall-clock time."""
+    return nullcontext() if seconds is None else Deadline(seconds + FIRST_PATIENCE).for_engines()
+
+
+def _over(clock: Deadline) -> str:
+    return UNLIMITED if is_counted() else f"The {clock.words} were over before everything was looked at."
 
 
 def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
@@ -371,10 +384,11 @@ class _Stages:
             so_far = self._with_declared(so_far, name)
             yield so_far
         tell(55, 100, "best responses")
-        so_far = self._with_price(so_far)
+        deep = is_listed(market) or not self.asked.quick
+        so_far = self._with_price(so_far) if deep else replace(so_far, notes=(*so_far.notes, LEFT_OUT))
         yield so_far
         tell(60, 100, "the end of the season")
-        if not self.asked.informed and so_far.ranked and not clock.spent and not market.places:
+        if deep and not self.asked.informed and so_far.ranked and not clock.spent and not market.places:
             so_far = replace(so_far, options=self._ends(so_far))
             yield so_far
         tell(70, 100, "what may be wrong")
@@ -388,8 +402,7 @@ class _Stages:
                 curve = over_time(self.registered, entry.mechanism, self.sampling(DRAWN), at_end=entry.regret)
                 so_far = _replaced(so_far, entry, replace(entry, over_time=curve))
         if clock.spent:
-            over = UNLIMITED if is_counted() else f"The {clock.words} were over before everything was looked at."
-            so_far = replace(so_far, notes=(*so_far.notes, over), left=True)
+            so_far = replace(so_far, notes=(*so_far.notes, _over(clock)), left=True)
         tell(100, 100, "done")
         yield so_far
 

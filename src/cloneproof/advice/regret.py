@@ -112,7 +112,10 @@ def regret_of(
     runs = min(MOST_RUNS, max(FIRST_TIME, round(sampling.seconds / cost)))
     if runs * cost > PATIENCE * sampling.seconds:
         return None
-    regret = _sampled_regret(job, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
+    try:
+        regret = _sampled_regret(job, RunPlan(runs, seconds=PATIENCE * sampling.seconds, cost=cost))
+    except OutOfTimeError:
+        return None
     return regret if regret.error <= loose * max(1.0, regret.value) else None
 
 
@@ -139,6 +142,8 @@ def _sampled_regret(job: Job, plan: RunPlan) -> Estimate:
 
     most = with_sum([regret_bounds(part.market) for part in job.parts])[0]
     totals, _ = drive(regrets, RunTotals.empty(Estimands((most,))), plan)
+    if totals.count < FIRST_TIME:
+        raise OutOfTimeError("time was over after too few runs for an interval", "use a larger budget")
     return _mean_regret(float(totals.means[0]), float(totals.variances[0]), totals.count)
 
 

@@ -30,14 +30,15 @@ from cloneproof.boards.listing import (
 )
 from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import RuleRow, judged, listing_rule
-from cloneproof.boards.variants import Standing, signed
+from cloneproof.boards.variants import FEW_AVERAGED, MOST_AVERAGED, Standing, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError
 from cloneproof.mechanisms.parameters.pattern_search import PatternSearch
 
 PARTS: Final = 20  # the share of the battles that tests get is a multiple of one part in this many
 STRIDES: Final = (6, 2, 1)  # of the search for parameters, in rungs of their ladders
-NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared
+NOISES: Final = (0.0, 20.0, 40.0, 80.0)  # standard deviations in Elo of the self-rankings compared,
+FEW_NOISES: Final = (0.0, 40.0)  # and these in a quick comparison
 NAMED: Final = (1.0, 0.5)  # shares of the draws that producers give to the model that they name
 SHOWN: Final = 5  # variants in the comparison of rules
 NAMES: Final = ("fresh-votes(2000, over=10)", "last-of(1)", "mean-of", "cap(3)", "elo", "deviation-ratings")
@@ -77,6 +78,8 @@ class BoardAdvice(Data):
     """Chance that no slot holds a producer's best model, for the producer for whom it is largest."""
     naming: tuple[NamingRow, ...]
     """What the producers' own knowledge is worth to the board, whatever weights they declared."""
+    averaged: int = MOST_AVERAGED
+    """Producers, evenly spaced ones of more, over whom gains are averaged."""
 
     @property
     def promise(self) -> str:
@@ -127,11 +130,13 @@ def recommend_board(
     battles: int | None = None,
     balanced: bool | None = None,
     listing: str | ListingRule = "best-of",
+    thorough: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> BoardAdvice:
     """Tune a reservoir board to a number of battles per producer (default: the board's traffic) and compare rules.
 
-    `listing` is the rule in use, by name or a rule of one's own, which is marked in the comparison.
+    `listing` is the rule in use, by name or a rule of one's own, which is marked in the comparison. Unless `thorough`,
+    gains are averaged over fewer producers of a large board.
     """
     panel = Panel(board)
     some = panel.part()
@@ -164,7 +169,8 @@ def recommend_board(
         lambda slots, share, weight: wrong(reservoir(slots, share, weight), reservoir(slots, share, weight).tests),
         (_ladder(1, budget // 2), parts, [0, *_ladder(1, budget)]), (2 * most, PARTS // 2, 2),
     ))  # fmt: skip
-    ranked = [SelfRanked(votes, noise, balanced=turns) for noise in NOISES]
+    ranked = [SelfRanked(votes, noise, balanced=turns) for noise in (NOISES if thorough else FEW_NOISES)]
+    averaged = MOST_AVERAGED if thorough else FEW_AVERAGED
     rules: list[ListingRule] = [
         BestListing(votes, balanced=turns),
         *ranked,
@@ -178,7 +184,7 @@ def recommend_board(
     rules = rules if used.name in [rule.name for rule in rules] else [used, *rules]
     rows = []
     for done, rule in enumerate(rules):
-        rows.append(judged(panel, rule, in_use=rule.name == used.name))
+        rows.append(judged(panel, rule, in_use=rule.name == used.name, averaged=averaged))
         if progress is not None:
             progress(done + 1, len(rules))
     weights = [board.weights_of(own) for own in panel.models.values()]  # of the best model first
@@ -186,7 +192,7 @@ def recommend_board(
     pairs, opponents = producers * (producers - 1) // 2, _opponents(board, panel, turns)
     by_rule = dict(zip(rules, rows, strict=True))
     naming = tuple(_naming(panel, ours, rule.noise, by_rule[rule].wrong_pairs) for rule in ranked)
-    return BoardAdvice(ours, tuple(rows), budget, pairs, opponents, missed, naming)
+    return BoardAdvice(ours, tuple(rows), budget, pairs, opponents, missed, naming, averaged)
 
 
 def _naming(panel: Panel, ours: ReservoirBoard, noise: float, ranked: Estimate) -> NamingRow:

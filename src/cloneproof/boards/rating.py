@@ -20,6 +20,7 @@ from scipy.sparse.linalg import spsolve
 from scipy.special import expit
 
 from cloneproof._checks import one_of
+from cloneproof._clock import check_time
 from cloneproof.boards.board import ELO, Battles, Floats
 from cloneproof.boards.deviation import battle_payoffs, deviation_ratings
 from cloneproof.errors import BoardError
@@ -72,7 +73,10 @@ def rate(battles: Battles, method: str = "bradley-terry", seed: int = 0) -> Rati
     values = rated(battles)
     rng = np.random.default_rng(seed)
     drawn = [rng.integers(0, len(battles.points), len(battles.points)) for _ in range(RESAMPLES)]
-    again = [rated(_resampled(battles, rows)) for rows in drawn]
+    again = []
+    for rows in drawn:
+        check_time("bootstrap of ratings")
+        again.append(rated(_resampled(battles, rows)))
     errors: Floats = np.std(again, axis=0, ddof=1)
     return Ratings(values, errors)
 

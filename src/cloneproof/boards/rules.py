@@ -32,7 +32,7 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
-from cloneproof.boards.variants import Standing
+from cloneproof.boards.variants import MOST_AVERAGED, Standing
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError, brief
 from cloneproof.laws.counts import CountLaw
@@ -74,8 +74,8 @@ class RuleRow(Data):
         return self.identical[1]
 
 
-def judged(panel: Panel, rule: ListingRule, *, in_use: bool = False) -> RuleRow:
-    """Return the row of a rule."""
+def judged(panel: Panel, rule: ListingRule, *, in_use: bool = False, averaged: int = MOST_AVERAGED) -> RuleRow:
+    """Return the row of a rule, its gains averaged over so many producers."""
     check_time("comparison of rules")
     battles = float(np.mean([rule.battles(len(models)) for models in panel.models.values()]))
     if isinstance(rule, DeviationListing):
@@ -83,9 +83,10 @@ def judged(panel: Panel, rule: ListingRule, *, in_use: bool = False) -> RuleRow:
     least = getattr(rule, "tests", getattr(rule, "votes", 0))  # battles by which listings are compared
     standing, owners = Standing(panel.fine(least), rule), len(panel.models)
     same, unequal = (
-        tuple(standing.average_rank_gain("best", number, spread) for number in NUMBERS) for spread in (0, SPREAD)
+        tuple(standing.average_rank_gain("best", number, spread, averaged) for number in NUMBERS)
+        for spread in (0, SPREAD)
     )
-    random = standing.average_rank_gain("random", NUMBERS[1])
+    random = standing.average_rank_gain("random", NUMBERS[1], most=averaged)
     pairs = owners * (owners - 1) // 2
     return RuleRow(rule, standing.wrong_pairs(), pairs, battles, same, unequal, random, in_use)
 

@@ -135,6 +135,7 @@ def study_board(
     runs: int | None = None,
     seed: int = 0,
     seconds: float | None = None,
+    thorough: bool = False,
     progress: StudyProgress | None = None,
 ) -> BoardStudy:
     """Study what variants would have paid on this board, and what to run instead.
@@ -155,6 +156,8 @@ def study_board(
         Of the simulation between entrants; by default 50 runs, fewer of boards with more than 60 models.
     seconds : float, optional
         Leave the questions that are open after this time; default: answer all.
+    thorough : bool
+        Average gains over more producers of a large board, and simulate more boards.
     progress : callable, optional
         Called with steps done, steps in all, and what is done now.
     """
@@ -194,6 +197,7 @@ def study_board(
                     board,
                     battles=max(20, per_model * len(board.models) // len(board.names)),
                     listing=listing,
+                    thorough=thorough,
                     progress=lambda done, of: deadline.tell(len(names), steps, f"rule {done} of {of}"),
                 )
         with _question(left, "what unequal variants add to a score"):
@@ -202,7 +206,7 @@ def study_board(
                 inflation.append(variant_inflation(ours, per_model, number, spread, seed=seed))
         closest = max(gains, key=lambda gain: gain.ranks.value).producer if gains else names[0]
         small = sample_board(board, MOST_SIMULATED)
-        few = max(LEAST_RUNS, RUNS * FEW // max(FEW, len(small.models)))
+        few = max(LEAST_RUNS, RUNS * (FEW if thorough else FEW // 2) // max(FEW, len(small.models)))
         among = partial(
             variants_among_entrants, small, closest if closest in small.names else small.names[0], SHOWN,
             battles=per_model * len(small.models) // 2, runs=few if runs is None else runs, seed=seed,

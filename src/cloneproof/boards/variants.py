@@ -22,7 +22,8 @@ from cloneproof.laws.counts import CountLaw
 
 Copied = Literal["best", "random", "all"]
 COPIED: tuple[Copied, ...] = ("best", "random", "all")
-MOST_AVERAGED: Final = 30  # producers whose gains are averaged
+MOST_AVERAGED: Final = 30  # producers whose gains are averaged,
+FEW_AVERAGED: Final = 10  # and in a quick study
 MOST_COPIED: Final = 5  # models of a producer of which a random one is copied, evenly spaced by strength
 METHOD: Final = "laws of counts on a fixed panel"
 
@@ -109,9 +110,11 @@ class Standing:
             self.rule.battles(listed) / self.rule.battles(len(models)),
         )  # fmt: skip
 
-    def average_rank_gain(self, copied: Copied, variants: int, spread: float = 0) -> Estimate:
+    def average_rank_gain(
+        self, copied: Copied, variants: int, spread: float = 0, most: int = MOST_AVERAGED
+    ) -> Estimate:
         """Return the gain in ranks, averaged over the producers of the board; over some, evenly spaced, of many."""
-        names = self.names[:: -(-len(self.names) // MOST_AVERAGED)]
+        names = self.names[:: -(-len(self.names) // most)]
         gains = [self.rank_gain(name, copied, variants, spread).value for name in names]
         return self._estimate(float(np.mean(gains)), len(self.names))
 

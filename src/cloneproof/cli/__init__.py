@@ -18,13 +18,26 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
 
+from cloneproof._clock import LOADED
 from cloneproof.errors import CloneproofError, OutOfTimeError
 
 PATIENCE = 0.8  # seconds that a command has after Ctrl-C to say what there is
+WORKER = "cloneproof-work"  # name of a thread of `engines.monte_carlo.sampler`, which loads late
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
-def main() -> None:
+def command() -> None:
+    """Run the command line as a process of its own, whose --seconds begin with it and end it."""
+    try:
+        main(LOADED)
+    except SystemExit as end:
+        sys.stdout.flush()
+        if any(thread.name == WORKER for thread in threading.enumerate()):  # for what there was no time
+            _leave(int(end.code or 0))
+        raise
+
+
+def main(since: float | None = None) -> None:
     """Run the command line; every error that the user can fix is one sentence and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -33,7 +46,9 @@ def main() -> None:
         with _prompt_interrupts() as interrupted:
             try:
                 from cloneproof.cli.app import app
+                from cloneproof.cli.options import SINCE
 
+                SINCE.set(since)
                 app()
             except SystemExit as end:
                 sys.stdout.flush()  # now, while an error can still be told
@@ -65,11 +80,12 @@ def _end(sentence: str, code: int) -> None:
     sys.exit(code)
 
 
-def _leave() -> None:
-    """Exit as interrupted, without waiting for threads and processes that still compute."""
+def _leave(code: int = 130) -> None:
+    """Exit, as interrupted, without waiting for threads and processes that still compute."""
     for child in active_children():
         child.kill()
-    os._exit(130)
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _discard_output() -> None:

@@ -21,6 +21,7 @@ from cloneproof.cli.options import (
     OwnPolicies,
     OwnRules,
     Seconds,
+    Thorough,
     check_files,
     option,
     own_by_name,
@@ -42,6 +43,7 @@ def compare(
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
+    thorough: Thorough = False,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     html: HtmlFile = None,
@@ -59,7 +61,7 @@ def compare(
     from cloneproof.advice.comparison import compare as run_compare
 
     check_files(html, json_file)
-    search, market = Search(seconds=seconds, seed=seed), load_market(market_file)
+    search, market = Search(seconds=seconds, seed=seed, thorough=thorough), load_market(market_file)
     own = own_by_name(rule, policy)
     with working("auditing") as tell:
         rows = run_compare(market, mechanism, tolerance=tolerance, search=search, processes=2, own=own, progress=tell)
@@ -108,6 +110,7 @@ def recommend(
     rule: OwnRules = None,
     policy: OwnPolicies = None,
     seconds: Seconds = None,
+    thorough: Thorough = False,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     html: HtmlFile = None,
     json_file: JsonFile = None,
@@ -125,7 +128,7 @@ def recommend(
     check_files(html, json_file, toml)
     from cloneproof.advice.recommend import recommend as run_recommend
 
-    question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed)}
+    question: dict[str, Any] = {"providers": providers, "search": Search(seconds=seconds, seed=seed, thorough=thorough)}
     question |= {"own": own_by_name(rule, policy), "accounts": accounts}
     question |= {"drift": drift, "arrivals": arrivals, "caught": caught, "promise": promise}
     if market_file is not None:

@@ -15,6 +15,7 @@ from cloneproof.cli.options import (
     JsonFile,
     KnownFile,
     Seconds,
+    Thorough,
     check_files,
     option,
 )
@@ -51,6 +52,7 @@ def board(
     runs: Annotated[int | None, option("N", "Simulated boards.", show_default="50, fewer of large boards")] = None,
     seed: Annotated[int, option("N", "The seed.")] = 0,
     seconds: Seconds = None,
+    thorough: Thorough = False,
     known: KnownFile = None,
     html: HtmlFile = None,
     json_file: JsonFile = None,
@@ -61,7 +63,7 @@ def board(
     Also says what to run instead; of a table of scores by task, which models look like one; of submissions to a
     competition, what the best of several is worth.
 
-    Without --seconds all questions are answered. Reading counts, drawing the page does not.
+    Without --seconds all questions are answered, of large boards for fewer producers than with --thorough.
 
     Exit codes: 1 variants gain on the board as it is, or models look like one, or the best of several submissions
     gains a rank; 3 nothing was seen, 2 bad input. With --known: 1 if a finding is not in it, 0 if all are.
@@ -85,16 +87,18 @@ def board(
         contest = study_competition(read_submissions(source, columns=_pairs(column)))
         end(contest, bool(contest.named))
     if holds_scores(source, _pairs(column)):
-        copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
+        with clock.for_engines():
+            copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
         end(copies, bool(copies.pairs))
     if kin is not None:
         raise BoardError("expected --kin with a table of scores by task, got another table; leave it out")
-    read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
+    with clock.for_engines():
+        read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(
             kept, producer=producer, votes=votes, recommend=recommend, listing=listing, runs=runs, seed=seed,
-            seconds=clock.left, progress=tell,
+            seconds=clock.left, thorough=thorough, progress=tell,
         )  # fmt: skip
     end(study, study.verdict == "exploitable")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 
 from cloneproof._checks import ungrouped, whole
+from cloneproof._clock import wall_time
 from cloneproof._discovery import imported
 from cloneproof._files import check_place
 from cloneproof.engines.black_box import BlackBox
@@ -28,6 +30,12 @@ def option(metavar: str | None, help_text: str, *names: str, **more: Any) -> Any
     return typer.Option(*names, metavar=metavar, help=help_text, **more)
 
 
+def _left(seconds: float | None) -> float | None:
+    """Return what is left of seconds that begin with the process, so that loading counts; they are checked later."""
+    since = SINCE.get()
+    return seconds if since is None or not seconds or seconds < 0 else max(LEAST, seconds - (wall_time() - since))
+
+
 def parsed_count(text: str | int) -> int:
     """Parse a whole number such as `2000`, `2,000` or `2e3`.
 
@@ -40,6 +48,8 @@ def parsed_count(text: str | int) -> int:
     return count
 
 
+SINCE: ContextVar[float | None] = ContextVar("since", default=None)  # when the process of a command began
+LEAST = 0.1  # seconds that a command has in any case
 MarketFile = Annotated[str, typer.Argument(metavar="MARKET.toml", help="The market file.")]
 MechanismName = Annotated[str | None, option("NAME", "A name from `cloneproof mechanisms`.", "--mechanism", "-m")]
 Settings = Annotated[list[str] | None, option("NAME=VALUE", "Set a parameter of the mechanism; repeatable.", "--set")]
@@ -63,8 +73,9 @@ Seconds = Annotated[
     float | None,
     option(
         "SECONDS",
-        "Stop after this much wall-clock time, besides compiling; else work is counted: one seed, one answer.",
+        "Stop after this much wall-clock time; else work is counted: one seed, one answer.",
         "--seconds",
+        callback=_left,
     ),
 ]
 Thorough = Annotated[

@@ -52,9 +52,12 @@ class Deadline:
 
     @property
     def left(self) -> float | None:
+        """Seconds until it is spent, or until that of all engines is (`for_engines`); None without a limit."""
         if self.interrupted:
             return 0.0
-        return None if self.limit is None else max(0.0, self.limit - self.seconds)
+        own, engines = math.inf if self.limit is None else self.limit - self.seconds, EXACT_UNTIL.get()
+        least = own if math.isinf(engines) else min(own, engines - now())
+        return None if math.isinf(least) else max(0.0, least)
 
     def within(self, seconds: float) -> float:
         """Return a number of seconds, or the time left if that is less."""

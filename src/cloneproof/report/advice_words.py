@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from cloneproof.advice.frontier import TOLERANCE
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
 from cloneproof.advice.regret import expected_best
 from cloneproof.market.priors import Prior
+from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.report.words import number, regret_words, rounded
 
 MOST_VALUES = 6  # of a prior in a sentence
@@ -53,9 +54,31 @@ def cost_words(advice: Recommendation) -> str:
     market, seasons = advice.market, advice.seasons
     rounds = market.horizon if seasons is None else seasons.rounds
     most = sum(rounds / market.horizon * own.horizon * expected_best(own) for own in market.by_segment.values())
-    fraction = f", {advice.cost.value / most:.2%} of what perfect knowledge would earn" if most > 0 else ""
+    fraction = f", {advice.cost.value / most:.1%} of what perfect knowledge would earn" if most > 0 else ""
     drift = "" if seasons is None else f", with what changes included, in seasons of {seasons.length:,} rounds"
-    return f"{regret_words(advice.cost)} rewards in {rounds:,} rounds{fraction}{drift}{_range_words(advice)}"
+    return f"{regret_words(advice.cost)} rewards in {rounds:,} rounds{fraction}{drift}"
+
+
+def finding_rows(advice: Recommendation) -> Iterator[tuple[str, str]]:
+    """Yield what was found besides the answer, and what to do about it."""
+    own = [name for name in advice.others if name not in CATALOGUE]
+    yield from ((f"{name}, yours: {advice.others[name]}", "compare it with what is recommended") for name in own)
+    if advice.advice:
+        yield advice.advice, "change one of these, and ask again"
+    rivals = ", ".join(name for name in advice.candidates if not advice.ranked or name != advice.choice.name)
+    if rivals and not advice.settled:
+        yield f"{rivals} may cost over 5 % less", "give more time (`--thorough`), or run the first: it is as safe"
+    if advice.left:
+        yield "time was over before everything was looked at", "give more time (`--thorough`)"
+    if not advice.ranked:
+        return
+    if off := _range_words(advice):
+        yield f"{advice.choice.name} costs {off}", "measure rates; the numbers may stay, the promise does"
+    if cheaper := cheaper_sentence(advice):
+        yield cheaper, "run it only if that is sure"
+    if saved := segments_sentence(advice):
+        yield saved, "run one market for each segment"
+    yield account_sentence(advice), "check identities"
 
 
 def _range_words(advice: Recommendation) -> str:
@@ -66,7 +89,7 @@ def _range_words(advice: Recommendation) -> str:
     usual = " ".join(mistake.what for mistake in advice.choice.wrong if mistake.usual)
     steps = {"threshold": " or the threshold is a step off", "the bar ": " or the bar is a fifth off"}
     step = "".join(words for what, words in steps.items() if what in usual)
-    return f"; about {low} to {high} if rates are half or twice as high{step}"
+    return f"about {low} to {high} if rates are half or twice as high{step}"
 
 
 def segments_sentence(advice: Recommendation) -> str:
@@ -90,10 +113,7 @@ def unsettled_sentence(advice: Recommendation) -> str:
         else f"what {name} costs is not known ({advice.others.get(name, 'it was not sampled')})"
         for name in advice.candidates
     ]
-    return (
-        f"Not settled, as one of these may cost over 5 % less than the others: {'; '.join(costs)}. Give more time "
-        "(--seconds)."
-    )
+    return f"One of these may cost over 5 % less than the others: {'; '.join(costs)}."
 
 
 def traffic_sentence(assessment: AssessedMechanism) -> str:
@@ -141,7 +161,7 @@ def cheaper_sentence(advice: Recommendation) -> str:
 def account_sentence(advice: Recommendation) -> str:
     """Describe what a second account gains under the choice, and in the long run if the mechanism learns."""
     if advice.market.places:
-        return "A second account may have a second place on every page. Check identities; its gain was not computed."
+        return "A second account may have a second place on every page; its gain was not computed."
     gain, floor = advice.choice.account_gain if advice.ranked else None, advice.account_floor
     gained = "not computed" if gain is None else f"{regret_words(gain)} rewards"
     if floor is None:

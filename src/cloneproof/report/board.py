@@ -13,12 +13,13 @@ from cloneproof.boards.earned import APART, NEAR_IF_EQUAL, Earned
 from cloneproof.boards.inflation import VariantInflation
 from cloneproof.boards.rules import NUMBERS, SPREAD, RuleRow
 from cloneproof.boards.study import BoardStudy
-from cloneproof.boards.variants import MOST_AVERAGED, VariantGain, signed
+from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report import board_copies
 from cloneproof.report.style import Lines, Series, lines_figure
 from cloneproof.report.words import FIXED, sentence
 
+FINDINGS: Final = ("finding", "what to do", "id")
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
@@ -33,7 +34,12 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     """Return what the study says."""
     board, advice = study.board, study.advice
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
-    yield Section(_title(study), tuple(_answer(study)), asked, study.verdict)
+    yield Section(_title(study), (Paragraph(_sentence(study)),), study.caveat, study.verdict)
+    if rows := [*_findings(study)]:
+        yield Section("What to do", (Table.of(FINDINGS, rows, f"{asked}.", left=FINDINGS),))
+    if advice is not None:
+        promised = Paragraph(advice.promise, "What is proven of it", "promise")
+        yield Section("What to run instead: a reservoir board", (promised, Paragraph(advice.price, "What that costs")))
     if study.earned:
         yield Section("What near-equal models earn now", tuple(earned_parts(study.earned, "Elo", study)))
     yield Section("The board by producer", tuple(_producers(study)))
@@ -67,16 +73,42 @@ def _title(study: BoardStudy) -> str:
     return "No gain from variants was seen" if study.gains else "There was no time for an answer"
 
 
-def _answer(study: BoardStudy) -> Iterator[SectionPart]:
-    yield Paragraph(" ".join(text for text in (study.caveat, _sentence(study)) if text))
-    yield Paragraph(_earned(study), "Now")
+def _findings(study: BoardStudy) -> Iterator[tuple[str, ...]]:
+    """Yield what was found, what to do about it, and the id under which a person may accept it."""
+    advice, copies = study.advice, study.copies
     if study.verdict == "exploitable":
-        yield Paragraph(study.label("rule", study.listing), "Id of this finding", "note")
+        yield f"variants pay by {study.listing}", "run another rule, below", study.label("rule", study.listing)
     if study.left:
-        yield Paragraph(f"Not answered: {'; '.join(study.left)}.", "Time was out", "promise")
-    if study.advice is not None:
-        yield Paragraph(study.advice.promise, "What to run instead: a reservoir board", "promise")
-        yield Paragraph(study.advice.price, "What that costs", "promise")
+        yield f"not answered: {'; '.join(study.left)}", "give more time (`--seconds`), or leave the limit out", ""
+    seen = bool(study.earned) and study.earned[0].ranks.low > 0
+    own = study.label("near-equal", *study.earned[0].about) if seen else ""
+    yield _earned(study), "ask whether they are variants" if study.earned else "nothing", own
+    if copies is not None and copies.pairs:
+        yield next(iter(board_copies.sections(copies))).title, "look at them, below", ""
+    if advice is not None:
+        ours, used = (next(row for row in advice.rows if chosen(row)) for chosen in (_is_proven, _is_used))
+        yield (
+            f"on a reservoir board {SHOWN} copies gain {signed(ours.gain_best.value)} ranks who knows its best model, "
+            f"nobody else anything (proven), and {ours.wrong_pairs.value / ours.pairs:.1%} of the pairs are in the "
+            f"wrong order; by {used.rule.name} {signed(used.gain_best.value)} ranks and "
+            f"{used.wrong_pairs.value / used.pairs:.1%}",
+            "run it, with the numbers below",
+            "",
+        )
+    private = study.private[-1]
+    yield (
+        f"the best of {private.variants} variants tested in private adds {private.inflation:.1f} Elo to a score",
+        f"publish a score after {private.fresh_votes(FRESH_POINTS):,} fresh votes",
+        "",
+    )
+
+
+def _is_proven(row: RuleRow) -> bool:
+    return row.rule.proven
+
+
+def _is_used(row: RuleRow) -> bool:
+    return row.in_use
 
 
 def _sentence(study: BoardStudy) -> str:
@@ -87,9 +119,8 @@ def _sentence(study: BoardStudy) -> str:
     if study.verdict != "exploitable":
         return f"Up to {max(gain.variants for gain in study.gains)} more listings of its best model move nobody up."
     return (
-        f"Listing its best model {gain.variants} more times would move a producer up by as much as "
-        f"{gain.ranks.value:.1f} ranks on average, with no better model. This follows from the board's rule "
-        f"({study.listing}); it does not say that anybody did so."
+        f"Listing its best model {gain.variants} more times moves a producer up by as much as {gain.ranks.value:.1f} "
+        f"ranks, with no better model. This follows from the rule ({study.listing}), not from what anybody did."
     )
 
 
@@ -98,15 +129,14 @@ def _earned(study: BoardStudy) -> str:
     if study.earned:
         most = study.earned[0]
         return (
-            f"Most is earned by the {len(most.entries)} models of {most.owner} that are near in strength: the best of "
-            f"them stands {_signed(most.ranks)} ranks and {_signed(most.points)} Elo above one of them alone (95 %). "
-            "Whether they are variants, and why they were listed, it does not say."
+            f"{len(most.entries)} models of {most.owner} are near in strength, and earn it most now: the best of them "
+            f"stands {_signed(most.ranks)} ranks and {_signed(most.points)} Elo above one of them alone (95 %)"
         )
     if not study.board.errors.any():
-        return "What near-equal models earn cannot be said without standard errors or votes."
+        return "what near-equal models earn cannot be said without standard errors or votes"
     return (
-        f"No producer has a second model within {APART:g} standard errors of its best; two equal models would be so "
-        f"near with chance {NEAR_IF_EQUAL:.2g}."
+        f"no producer has a second model within {APART:g} standard errors of its best; two equal models would be so "
+        f"near with chance {NEAR_IF_EQUAL:.2g}"
     )
 
 
@@ -276,7 +306,7 @@ def _rules(advice: BoardAdvice) -> Iterator[SectionPart]:
         f"honest, of {advice.pairs:,}. Battles are those of a producer on "
         f"average. Gains are ranks for {', '.join(map(str, NUMBERS))} variants of the best model, identical or with "
         f"strengths that differ by {SPREAD:g} Elo (standard deviation), and for {SHOWN} of a model drawn at random, "
-        f"averaged over producers, {MOST_AVERAGED} evenly spaced ones of more. Under cap, last-of and one-flagship "
+        f"averaged over producers, {advice.averaged} evenly spaced ones of more. Under cap, last-of and one-flagship "
         "producers are taken to know their best model. "
         f"Deviation Ratings are simulated, with gains up to ± {_widest(advice):.2f} (99 %), on the best models of some "
         "producers where there are many: exact clones change nothing there, but a variant that fights battles of its "

@@ -6,31 +6,68 @@ import math
 from collections.abc import Iterable
 
 from cloneproof._sections import Paragraph, Points, Section, Table
-from cloneproof.advice.comparison import SECONDS, ComparedMechanism, Comparison
+from cloneproof.advice.comparison import SECONDS, THOROUGH, ComparedMechanism, Comparison
 from cloneproof.analysis.audit.result import AuditState
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report.frontier import frontier_section
 from cloneproof.report.words import FIXED, sentence
 
+FINDINGS = ("finding", "what to do")
 COLUMNS = ("mechanism", "verdict", "gain, %", "with copies", "variants, %", "regret", "attacked", "time")
 VARIANTS = f"Variants: the agent registers five of each item, whose odds differ by about 5{FIXED}%."
 MUCH = 100.0  # times the honest payoff: samples that rule out no less say nothing
 
 
 def sections(comparison: Comparison) -> Iterable[Section]:
-    """Return the table, how it was made, and a remark for each row that needs one."""
-    had = f"Mechanisms that were sampled had {SECONDS:g} s of counted work each."
+    """Return the answer, what was found, the table, how it was made, and a remark for each row that needs one."""
+    each = THOROUGH if comparison.thorough else SECONDS
+    had = f"Mechanisms that were sampled had {each:g} s of counted work each."
     had = f"All mechanisms had {comparison.had} together." if comparison.had else had
     none = f"Gains of up to {comparison.tolerance:.1%} count as none."
     over = f"Gains and regrets are over {comparison.horizon:,} rounds."
     how = f"{over} {none} Copies are the fewest whose gain is within 1{FIXED}% of the best. {VARIANTS} {had}"
     remarks = tuple(Paragraph(sentence(remark), row.name) for row in comparison if (remark := _remark(row)))
     table = Table.of(COLUMNS, map(_cells, comparison), left=["verdict"])
+    yield Section(*_answer(comparison))
+    if rows := [*_findings(comparison)]:
+        yield Section("What to do", [Table.of(FINDINGS, rows, left=FINDINGS)])
     yield Section("The best attack by copies on each mechanism", [table, Paragraph(how, role="note")])
     if (costs := frontier_section(comparison.frontier)) is not None:
         yield costs
     if remarks:
         yield Section("What the rows rest on", [Points(remarks)])
+
+
+def _answer(comparison: Comparison) -> tuple[str, list[Paragraph]]:
+    """Return which mechanism loses least of those under which copies do not pay, and what the others pay."""
+    over = f"over {comparison.horizon:,} rounds"
+    proof = [row for row in comparison if row.verdict == "clone-proof"]
+    paying = [row for row in comparison if row.verdict == "exploitable"]
+    open_, left = [row for row in comparison if row.verdict == "undecided"], comparison.left
+    counts = [f"copies pay under {len(paying)}", *([f"{len(open_)} are undecided"] if open_ else [])]
+    counts += [f"{len(left)} had no time"] if left else []
+    said = f"Of {len(comparison)} mechanisms {len(proof)} {'is' if len(proof) == 1 else 'are'} clone-proof here"
+    said = sentence(f"{said}, {', '.join(counts)}")
+    priced = [(row.regret, row) for row in proof if row.regret is not None]
+    if not priced:
+        return "No clone-proof mechanism has a known cost here", [Paragraph(said)]
+    regret, least = min(priced, key=lambda pair: pair[0].value)
+    title = f"{least.name} is clone-proof and costs least: {_number(regret, least.exact)} rewards {over}"
+    return title, [Paragraph(said)]
+
+
+def _findings(comparison: Comparison) -> Iterable[tuple[str, str]]:
+    """Yield the most that copies gain, what is undecided, and what is missing; and what to do about each."""
+    if paying := [row for row in comparison if row.verdict == "exploitable" and math.isfinite(row.relative_gain)]:
+        most = max(paying, key=lambda row: row.relative_gain)
+        copies = ",".join(map(str, most.copies))
+        said = f"copies pay most under {most.name}: {most.agent} gains {100 * most.relative_gain:+.1f} % by {copies}"
+        yield said, "run none of those that are exploitable"
+    open_ = [row.name for row in comparison if row.verdict == "undecided"]
+    if open_:
+        yield f"undecided: {', '.join(open_)}", "give more time (`--thorough`), or audit the one you want alone"
+    if comparison.left:
+        yield f"no time was left for {', '.join(comparison.left)}", "give more time (`--seconds`)"
 
 
 def _cells(row: ComparedMechanism) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cloneproof._sections import Figure, Paragraph, Section, Table
@@ -33,26 +33,25 @@ def frontier_section(rows: Sequence[FrontierRow]) -> Section | None:
     return Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
 
 
-def price_words(rows: Sequence[FrontierRow], first: str) -> str:
-    """Return the price of a promise in a sentence: what a weaker one loses, and what a usual bandit pays; or nothing.
+def price_rows(rows: Sequence[FrontierRow], first: str) -> Iterator[tuple[str, str]]:
+    """Yield the price of a promise: what a weaker one loses, what a usual bandit pays, and what to do about each.
 
-    Such as "Proven: loses 25.5 %; 6.6 % with h-thompson, under which nothing tried pays; thompson loses 7.4 % and pays
-    a copier +169 %."
+    Such as "h-thompson loses 6.6 % where reservoir, proven, loses 25.5 %; nothing tried pays there".
     """
     own = next((row for row in rows if row.name == first), None)
     if own is None:
-        return ""
-    said = [f"{own.promise.capitalize()}: loses {_lost(own)} %"]
+        return
     others = [row for row in rows if row is not own and row.found is not None]
     if calm := [row for row in others if row.keeps("measured") and row.lost.value < own.lost.value]:
         least = min(calm, key=lambda row: row.lost.value)
-        named = "" if least.naming is None else f" (naming its best item: {_percent(least.naming)}, measured)"
-        under = "under which nothing tried pays" if least.at_most is None else "with a proven ceiling"
-        said.append(f"{_lost(least)} % with {least.name}, {under}{named}")
+        named = "" if least.naming is None else f"; naming its best item: {_percent(least.naming)}, measured"
+        under = "nothing tried pays there" if least.at_most is None else "copies have a proven ceiling there"
+        kind = "measured" if least.at_most is None else "ceiling"
+        said = f"{least.name} loses {_lost(least)} % where {own.name}, {own.promise}, loses {_lost(own)} %"
+        yield f"{said}; {under}{named}", f"ask with `--promise {kind}` if that will do"
     if paying := [row for row in others if row.pays]:
         least = min(paying, key=lambda row: row.lost.value)
-        said.append(f"{least.name} loses {_lost(least)} % and pays a copier {_percent(least.found)}")
-    return "; ".join(said) + "."
+        yield f"{least.name} loses {_lost(least)} % and pays a copier {_percent(least.found)}", "do not run it"
 
 
 def copies_words(row: FrontierRow) -> str:

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Any
 from cloneproof._sections import Facts, Figure, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.advice.recommendation import AssessedMechanism, Recommendation, terms_toml
 from cloneproof.report.advice_words import (
-    account_sentence,
-    cheaper_sentence,
     choice_sentence,
     cost_words,
     exploring_words,
+    finding_rows,
     gain_words,
     price_sentence,
     ranked_row,
     rates_words,
     season_sentence,
-    segments_sentence,
     starts_words,
     traffic_sentence,
 )
-from cloneproof.report.frontier import frontier_section, price_words
+from cloneproof.report.frontier import frontier_section, price_rows
 from cloneproof.report.style import MUTED, RULE, Lines, Series, lines_figure, look, powers
 from cloneproof.report.words import names_words, number, regret_words, sentence
 
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOWEST = 0.1  # of a logarithmic axis of rewards
+FINDINGS = ("finding", "what to do")
 RANKING = ("mechanism", "regret", "of random play", "exploring", "copies gain")
 OPTIONS = ("what you can choose", "best mechanism", "it costs", "copies gain")
 MOST_SEGMENTS = 12  # in a table
@@ -39,15 +38,13 @@ PLACES = ("the provider shown most", "the second", "the third")
 def sections(advice: Recommendation) -> Iterable[Section]:
     """Return what the recommendation says."""
     choice = advice.choice if advice.ranked else None
-    crowned, details = advice.fits and advice.settled, _details(advice, choice)
-    if advice.unsettled:  # the first line says so
-        asked = Paragraph(_question(advice), role="note")
-        yield Section(_title(advice), [*_answer(advice), asked], tone="undecided")
-        if choice is not None:
-            yield Section(f"{choice.name}, the cheapest as far as is known", details)
-    else:
-        answer = [*_answer(advice), *details]
-        yield Section(_title(advice), answer, _question(advice), "clone-proof" if crowned else "undecided")
+    tone = "clone-proof" if advice.fits and advice.settled else "undecided"
+    yield Section(_title(advice), [Paragraph(_answer(advice))], tone=tone)
+    if findings := [*finding_rows(advice), *price_rows(advice.frontier, choice.name if choice else "")]:
+        yield Section("What to do", [Table.of(FINDINGS, findings, left=FINDINGS)])
+    if choice is not None:
+        title = f"{choice.name}, the cheapest as far as is known" if advice.unsettled else f"What {choice.name} does"
+        yield Section(title, _details(advice, choice))
     if choice is not None and (figure := traffic_figure(choice)) is not None:
         yield Section(figure.title, [figure])
     if len(advice.options) > 1:
@@ -79,31 +76,21 @@ def _title(advice: Recommendation) -> str:
     return f"Run {advice.choice.name}" if advice.ranked and advice.fits else "Nothing clone-proof fits"
 
 
-def _answer(advice: Recommendation) -> list[SectionPart]:
-    crowned = advice.fits and advice.settled
-    price = price_words(advice.frontier, advice.choice.name) if advice.ranked else ""
-    answer = Paragraph(sentence(f"It costs {cost_words(advice)}") if crowned else choice_sentence(advice))
-    return [answer, *([Paragraph(price, "The price of the promise")] if price else [])]
+def _answer(advice: Recommendation) -> str:
+    if not (advice.fits and advice.settled):
+        return choice_sentence(advice)
+    copies = {"proven": "copies gain nothing there, proven", "measured": "no copies that were tried pay there"}
+    kept = advice.promise if advice.choice.verdict == "undecided" else "proven"
+    return f"It costs {cost_words(advice)}; {copies.get(kept, 'what copies gain there has a proven ceiling')}."
 
 
-def _details(advice: Recommendation, choice: AssessedMechanism | None) -> list[SectionPart]:
-    """Say what the choice does and promises, and what would have to change where nothing fits."""
-    parts: list[SectionPart] = []
-    if choice is not None:
-        parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
-    if advice.advice:
-        parts.append(Paragraph(advice.advice, "What would have to change", "promise"))
-    if choice is None:
-        return parts
+def _details(advice: Recommendation, choice: AssessedMechanism) -> list[SectionPart]:
+    """Say what was asked, and what the choice does and promises."""
+    parts: list[SectionPart] = [Paragraph(_question(advice), "Asked")]
+    parts.append(Paragraph(f"{choice.seen} {traffic_sentence(choice)}".strip(), "What visitors see"))
     start = starts_words(choice) if choice.starts is None else f"the choice is made {starts_words(choice)}"
     numbers = ", ".join(f"{key} = {value}" for key, value in choice.parameters.items())
-    said = {
-        "Segments": segments_sentence(advice),
-        "Seasons": season_sentence(advice),
-        "Second accounts": account_sentence(advice),
-        "Cheaper, on a condition": cheaper_sentence(advice),
-        "Parameters": numbers,
-    }
+    said = {"Seasons": season_sentence(advice), "Parameters": numbers}
     promise = Paragraph(f"{choice.promise} {sentence(start)}", "The promise", "promise")
     more = (Paragraph(text, lead) for lead, text in said.items() if text)
     return [*parts, Facts(tuple(_tiles(advice, choice)), large=True), promise, *more]

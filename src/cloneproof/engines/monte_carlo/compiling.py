@@ -16,12 +16,11 @@ from typing import Any, Final
 import llvmlite.binding as llvm  # type: ignore[import-untyped]
 import numba as nb
 import numpy as np
-from numba.core import cgutils, event, types
+from numba.core import cgutils, types
 from numba.extending import get_cython_function_address, intrinsic, overload
 from scipy.special import betaincinv, ndtri
 
 from cloneproof import _randomness
-from cloneproof._clock import COMPILATION
 from cloneproof._sources import PACKAGE_ROOT, source_digest
 from cloneproof.mechanisms.online.levels import TICK_BITS
 
@@ -41,18 +40,6 @@ _COMPILED = (
     "engines/monte_carlo/stepping/*.py", "engines/monte_carlo/blocks/*.py", "mechanisms/**/*.py", "market/rewards/*.py",
 )  # fmt: skip
 
-
-class _StopsClock(event.Listener):
-    """Time limits do not count what Numba takes to compile kernels, or to load them from its cache."""
-
-    def on_start(self, event: Any) -> None:
-        COMPILATION.begin()
-
-    def on_end(self, event: Any) -> None:
-        COMPILATION.end()
-
-
-event.register("numba:compiler_lock", _StopsClock())
 
 compiled: Any = nb.njit(**_OPTIONS)
 """A function that others call."""

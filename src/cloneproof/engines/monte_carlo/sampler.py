@@ -30,7 +30,7 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof._checks import count, known, number_in, real
-from cloneproof._clock import compiling, count_work, is_counted, unlimited
+from cloneproof._clock import EXACT_UNTIL, count_work, is_counted, now, time_is_over, unlimited
 from cloneproof.engines.deadline import Deadline, notebook_line, raises_interrupts
 from cloneproof.engines.estimate import BoundsName, Evaluation
 from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON, Job, Outcomes, SamplingJob, reference_outcomes
@@ -63,6 +63,7 @@ SLOW: Final = "sampled in plain Python: pip install 'cloneproof[fast]' makes it 
 MOST_RUNS, MOST_THREADS = 10**12, 4096
 PARTIAL: tuple[StopReason, ...] = ("budget", "interrupted")
 CARD_CHUNK: Final = 1 << 18  # runs of a launch
+WORKER: Final = "cloneproof-work"  # name of a thread that the end of the process does not wait for
 
 
 class SamplingStatus(NamedTuple):
@@ -211,8 +212,20 @@ def in_thread(work: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: AN
         except BaseException as error:
             future.set_exception(error)
 
-    threading.Thread(target=call, daemon=True).start()
+    threading.Thread(target=call, daemon=True, name=WORKER).start()
     return future
+
+
+def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
+    """Call what looks at no clock itself, such as compilers and kernels; leave it running if time is over first."""
+    if is_counted() or math.isinf(EXACT_UNTIL.get()):
+        return work(*arguments)
+    future = in_thread(work, *arguments)
+    while not future.done():
+        if time_is_over(0.0):
+            raise OutOfTimeError(f"time was over within {work.__name__}", "use a larger budget")
+        futures.wait([future], max(0.0, EXACT_UNTIL.get() - now()))
+    return future.result()
 
 
 def looks(first: int) -> Iterator[int]:
@@ -271,7 +284,7 @@ def _chunks(
             return
         chunk = waiting.popleft()
         patience = Deadline(None if deadline.left is None else deadline.left + (FIRST_PATIENCE if first else 0.0))
-        while not chunk.done() and not patience.spent:  # the clock stands still while a kernel is compiled
+        while not chunk.done() and not patience.spent:
             futures.wait([chunk], patience.left)
         if not chunk.done():
             return
@@ -316,10 +329,9 @@ def kernels_installed() -> bool:
 
 
 def load_kernels() -> None:
-    """Load the compiler, once; the second that it takes does not count."""
+    """Load the compiler, once; it takes a second."""
     if "cloneproof.engines.monte_carlo.outcomes" not in sys.modules:
-        with compiling():
-            import_module("cloneproof.engines.monte_carlo.outcomes")
+        by_deadline(import_module, "cloneproof.engines.monte_carlo.outcomes")
 
 
 def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
@@ -332,7 +344,7 @@ def kernel_outcomes(job: Job, first: int, count: int) -> Outcomes:
     load_kernels()
     from cloneproof.engines.monte_carlo.outcomes import outcomes
 
-    return outcomes(job, first, count)
+    return by_deadline(outcomes, job, first, count)
 
 
 def sample(

@@ -1,0 +1,39 @@
+"""--seconds is kept: where each look at the clock takes long, commands end soon after, and say what is missing."""
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from cloneproof._clock import wall_clock
+from support.clocks import one_thread
+from support.command import run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+BATTLES, OWNERS = (EXAMPLES / "board" / name for name in ("battles.csv", "owners.csv"))
+CREATORS, PAGE = EXAMPLES / "creators.toml", EXAMPLES / "page.toml"
+RATES = ("--agents", 3, "--originals", 2, "--rates", "LogOdds(.03, .5, .35)", "--rounds", 5000)
+SEGMENTS = (*RATES, "--segments", "phone=.7,desk=.3")
+TICK, SECONDS = 0.02, 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (("recommend", CREATORS), "before everything was looked at"),
+        (("recommend", PAGE), "before everything was looked at"),
+        (("recommend", *RATES), "before everything was looked at"),
+        (("recommend", *SEGMENTS), "before everything was looked at"),
+        (("compare", PAGE, "-m", "thompson"), "undecided"),
+        (("compare", PAGE, "-m", "reservoir-streams"), ""),
+        (("board", BATTLES, "--owners", OWNERS), "not answered"),
+        (("evaluate", CREATORS, "-m", "thompson"), "partial"),
+    ],
+)
+def test_a_command_ends_soon_after_its_seconds(arguments, missing):
+    looks = count()
+    with wall_clock(lambda: TICK * next(looks)), one_thread():
+        done = run(*arguments, "--seconds", SECONDS)
+    assert TICK * next(looks) <= 1.1 * SECONDS + 2
+    assert missing in " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 70
