@@ -132,7 +132,8 @@ def test_pages_have_rows_by_runs_and_one_place_each():
 def test_segments_with_pages_of_their_own_add_up():
     shares = {"phone": 0.5, "desk": 0.5}
     market = cp.Market(PAGES.agents, 4000, segments=shares, positions={"phone": (1, 0.5), "desk": (1, 0.7, 0.5)})
-    advised = cp.recommend(market, search=cp.Search(seconds=20))
+    with budget_clock(None):
+        advised = cp.recommend(market, search=cp.Search(seconds=20))
     parts = [each.choice.regret.value for each in advised.by_segment.values()]
     assert advised.choice.regret.value == pytest.approx(sum(parts))
     by_name = {each.name: each for each in advised.frontier}
@@ -142,7 +143,8 @@ def test_segments_with_pages_of_their_own_add_up():
 
 
 def test_pages_have_seasons():
-    advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=2))
+    with budget_clock(None):
+        advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=2))
     assert advised.seasons.length < PAGES.horizon
     assert "run it in seasons of" in " ".join(str(advised).split())
     means = np.random.default_rng(1).choice([0.1, 0.4], (20_000, 9))
