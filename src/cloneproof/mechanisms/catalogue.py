@@ -308,7 +308,8 @@ def reservoir(
     arm = _slots(rounds, draws, threshold, choose, fallback, coins)
     if rank_rounds or scores != "clicks":
         if arm.slots.threshold is not None:
-            raise MechanismError("rank_rounds and scores are about pages, where no test passes, got a threshold too; leave it out")
+            said = "rank_rounds and scores are about pages, where no test passes, got a threshold too; leave it out"
+            raise MechanismError(said)
         arm = best_of_draws(draws, rounds, coins, rank_rounds, scores)
     return Mechanism(arm=arm, claims=(CLONE_PROOF,))
 
