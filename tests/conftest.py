@@ -1,6 +1,7 @@
 """Fixed seeds, so that a failure can be had again; interrupts that arrive; a clock of CPU time; a browser."""
 
 import gc
+import math
 import signal
 from functools import cache
 
@@ -8,6 +9,7 @@ import pytest
 import typer.main
 from hypothesis import settings
 
+from cloneproof.cli import output
 from support.clocks import one_thread, ticking
 from support.sizes import EXAMPLES
 
@@ -26,6 +28,9 @@ def pytest_unconfigure():
     """Extension modules complain at exit if what is frozen is never freed."""
     gc.unfreeze()
 
+
+# On a busy machine a command of ten seconds would say how far it is, and tests look at all that it writes to stderr.
+output.PAUSE = math.inf
 
 typer.main.get_command = cache(typer.main.get_command)  # once a process, and not at each of hundreds of calls
 
