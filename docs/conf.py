@@ -8,7 +8,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
+from sphinx.application import Sphinx
+
 from cloneproof import __version__
+from cloneproof.report.page import playground
 
 project = "cloneproof"
 author = "The cloneproof developers"
@@ -51,8 +54,13 @@ nitpick_ignore_regex = [("py:class", ".*")]
 html_theme = "furo"
 html_title = f"cloneproof {version}"
 html_static_path = ["_static"]
-html_extra_path = ["../src/cloneproof/report/templates/playground.html"]  # which play.md shows
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 pygments_style = "friendly"
+
+
+def setup(app: Sphinx) -> None:
+    """Write the page that play.md shows."""
+    page = Path(app.outdir) / "playground.html"
+    app.connect("build-finished", lambda app, problem: page.write_text(playground(), "utf-8"))

@@ -37,7 +37,9 @@ def html_page(result: Result) -> str:
 
 def playground() -> str:
     """Return the page on which copies, variants and weights can be tried, rules side by side."""
-    return (files("cloneproof.report") / "templates" / "playground.html").read_text(encoding="utf-8")
+    page = (files("cloneproof.report") / "templates" / "playground.html").read_text(encoding="utf-8")
+    module = (files("cloneproof") / "js" / "cloneproof.js").read_text(encoding="utf-8")
+    return page.replace("// cloneproof.js\n", module.replace("\nexport ", "\n"))
 
 
 def notebook(sections: Sequence[Section]) -> str:

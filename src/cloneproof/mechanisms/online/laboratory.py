@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.online.levels import ONE, level_stream
+from cloneproof.mechanisms.online.levels import ONE, level_stream, written
 from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, no_single_arm, nobody_left
 from cloneproof.mechanisms.online.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.online.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
@@ -346,11 +346,13 @@ class LaboratoryState(RunningState):
 
     def to_dict(self) -> dict[str, Any]:
         names = self.saved + (self.saved_of_joiners if self.registration.joined else ())
-        return {name: getattr(self, name) for name in names} | {"ranked": bool(self.ranking)}
+        ticks = {"clicks": written(self.clicks), "score": written(self.score), "levels": [*map(written, self.levels)]}
+        return {name: getattr(self, name) for name in names} | ticks | {"ranked": bool(self.ranking)}
 
     def restore(self, state: dict[str, Any]) -> None:
         for name in self.saved + (self.saved_of_joiners if self.registration.joined else ()):
             setattr(self, name, state[name])
+        self.clicks, self.score, *self.levels = ([*map(int, own)] for own in (self.clicks, self.score, *self.levels))
         self.position = {i: place for place, i in enumerate(self.order)}
         if not self.registration.joined:
             self.begun = self.block * self.length

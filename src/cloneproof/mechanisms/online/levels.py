@@ -30,6 +30,7 @@ from cloneproof.mechanisms.rule import Order, PriorityInputs, Rule, broken_rule,
 WAIT: Final = -1
 TICK_BITS: Final = 60  # sums of rewards are whole numbers of 2**-60, so the order of arrival cannot matter
 ONE: Final = 1 << TICK_BITS
+EXACT: Final = 1 << 53  # whole numbers below it are floats
 
 
 class ExplorationQueue:
@@ -226,7 +227,7 @@ class Candidates:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state without what can be derived from it; `restore` resumes from it."""
-        return {name: getattr(self, name) for name in (*self.lists, *self.numbers)}
+        return {name: getattr(self, name) for name in (*self.lists, *self.numbers)} | {"total": written(self.total)}
 
     def restore(self, state: dict[str, Any]) -> None:
         for name in self.lists:
@@ -235,6 +236,7 @@ class Candidates:
             setattr(self, name, list(state[name]))
         for name in self.numbers:
             setattr(self, name, state[name])
+        self.total = [*map(int, self.total)]
 
 
 class Level(Candidates):
@@ -386,6 +388,15 @@ def ticks(value: float) -> int:
     (True, True, True)
     """
     return ONE if value == 1.0 else round(value * ONE) if abs(value) < 2.0**53 else int(value) << TICK_BITS
+
+
+def written(numbers: Sequence[int]) -> list[int | str]:
+    """Return whole numbers as a file has them: from 2**53 on as text, since JavaScript reads numbers as floats.
+
+    >>> written([5, ONE])
+    [5, '1152921504606846976']
+    """
+    return [number if abs(number) < EXACT else str(number) for number in numbers]
 
 
 def level_stream(seed_stream: Stream, version: int, key: int) -> Stream:

@@ -24,7 +24,7 @@ from cloneproof.market.market import Ends
 from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import ONE, ticks
+from cloneproof.mechanisms.online.levels import ONE, ticks, written
 from cloneproof.mechanisms.online.registration import (
     Allocation,
     Pauses,
@@ -567,7 +567,7 @@ class Session:
                 "mechanism": self.mechanism.to_dict(),
                 "registration": self.registration.to_data(),
                 "horizon": self.horizon,
-                "seed": self.seed.hex() if isinstance(self.seed, bytes) else self.seed,
+                "seed": self.seed.hex() if isinstance(self.seed, bytes) else written([self.seed])[0],
                 "share": self.share,
                 "rewards": None if self.rewards is BOUNDED else self.rewards.to_dict(),
                 "window": self.window,
@@ -576,13 +576,13 @@ class Session:
                 **({} if self.positions is None else {"positions": self.positions, "pages": self.pages}),
                 **({} if self.batch == 1 else {"batch": self.batch}),
                 "round": self.round,
-                "sums": self.sums,
+                "sums": written(self.sums),
                 "pending": pending_to_data(self.pending),
                 "history": self.history,
                 **self._past.to_data(),
                 **({"withdrawn": sorted(self._withdrawn)} if self._withdrawn else {}),
                 **({"paused": [self._pauses.changes, sorted(self._pauses.arms)]} if self._pauses.changes else {}),
-                **({"segments": self.segments, "begun": parts} if self.segments else parts[None]),
+                **({"segments": [*self.segments.items()], "begun": parts} if self.segments else parts[None]),
             }
         )
 
@@ -595,17 +595,17 @@ class Session:
         """
         body = opened(text)
         try:
-            segments = body.get("segments")
+            segments = dict(body.get("segments", ()))
             saved = restored_mechanism(body["mechanism"], mechanism)
             public = Registration.from_data(body["registration"])
-            seed = bytes.fromhex(body["seed"]) if isinstance(body["seed"], str) else body["seed"]
+            seed = bytes.fromhex(body["seed"]) if len(str(body["seed"])) == 2 * KEY_BYTES else int(body["seed"])
             terms = (body["share"], body["rewards"], body["window"], body.get("ends", "at-horizon"))
-            pages = body.get("uniform_traffic", 0.0), segments, body.get("positions"), body.get("batch", 1)
+            pages = body.get("uniform_traffic", 0.0), segments or None, body.get("positions"), body.get("batch", 1)
             live = cls(saved, public, body["horizon"], seed, *terms, *pages)
             live.pages = body.get("pages", 0)
             live.history = body["history"]
             live.round = body["round"]
-            live.sums = list(body["sums"])
+            live.sums = [*map(int, body["sums"])]
             live._past = SessionHistory.from_data(body)
             live._withdrawn.update((agent, arm) for agent, arm in body.get("withdrawn", ()))
             live._pauses.changes, paused = body.get("paused", (0, ()))
