@@ -7,7 +7,6 @@ Needs MABWiser: pip install 'cloneproof[mabwiser]'.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import cloneproof as cp
 
@@ -16,7 +15,7 @@ try:
 except ImportError:
     sys.exit("expected the package mabwiser, which is not installed; run: pip install 'cloneproof[mabwiser]'")
 
-MARKET = cp.load_market(Path(__file__).with_name("creators.toml")).with_horizon(150)
+MARKET = cp.examples.market().with_horizon(150)
 COPIES = (5, 5)
 RUNS = 200  # pairs, at most
 

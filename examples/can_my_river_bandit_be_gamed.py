@@ -7,7 +7,6 @@ Needs river: pip install 'cloneproof[river]'.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import cloneproof as cp
 
@@ -16,7 +15,7 @@ try:
 except ImportError:
     sys.exit("expected the package river, which is not installed; run: pip install 'cloneproof[river]'")
 
-MARKET = cp.load_market(Path(__file__).with_name("creators.toml")).with_horizon(400)
+MARKET = cp.examples.market().with_horizon(400)
 COPIES = (5, 5)
 RUNS = 200  # pairs, at most
 

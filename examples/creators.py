@@ -1,14 +1,13 @@
 """Bo uploads one clip 16 times: what that earns him, and what it costs the platform, under four bandits.
 
-The market is examples/creators.toml. Mechanisms that explore and then commit are computed exactly; UCB1 is played
-twice for each way in which the other clips may turn out, with and without the copies. Run with `make demo`, which also
-writes a page to play with, build/demo.html. The table of all mechanisms is `cloneproof compare examples/creators.toml`.
+The market is `cp.examples.market()` (examples/creators.toml). Mechanisms that explore and then commit are computed
+exactly; UCB1 is played twice for each way in which the other clips may turn out, with and without the copies. Run with
+`make demo`, which also writes a page to play with, build/demo.html.
 """
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from statistics import fmean, variance
 from textwrap import fill
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from typing import NamedTuple
 import cloneproof as cp
 
 BO, COPIES = "bo", 16
-MARKET = Path(__file__).with_name("creators.toml")
+MARKET = cp.examples.market()
 ROWS = {
     "ucb1": "UCB1",
     "etc": "explore, then commit",
@@ -29,7 +28,7 @@ NEXT = (
     "make venv                                          # the rest: some two minutes",
     ".venv/bin/cloneproof compare examples/creators.toml          # every mechanism",
     ".venv/bin/cloneproof recommend examples/creators.toml           # what to run",
-    ".venv/bin/python examples/log/generate.py build/clicks.csv     # a log to try",
+    ".venv/bin/cloneproof example log build/clicks.csv            # a log to try",
     ".venv/bin/cloneproof log build/clicks.csv               # who seems to copy?",
 )
 
@@ -135,7 +134,7 @@ def bars(rows: list[Row]) -> list[tuple[str, str, float, str, str]]:
 
 def main() -> None:
     """Print the story."""
-    market = cp.load_market(MARKET)
+    market = MARKET
     print("Playing UCB1 64 times and computing the others exactly; some ten seconds ..", end="\n\n", flush=True)
     rows = [played(market, name) if name == "ucb1" else computed(market, name) for name in ROWS]
     before, after = story(market, rows)

@@ -28,12 +28,10 @@ def test_every_market_file_loads_and_every_mechanism_has_parameters_for_it(path)
             cp.mechanism(name, market=market)
 
 
-def test_the_demo_tells_a_story_in_the_terminal(tmp_path, capsys):
+def test_the_demo_tells_a_story_in_the_terminal(capsys):
     main = runpy.run_path(str(EXAMPLES / "creators.py"))["main"]
     if not LONG:  # an eighth of the rounds
-        short = tmp_path / "creators.toml"
-        short.write_text((EXAMPLES / "creators.toml").read_text().replace("horizon = 4000", "horizon = 500"))
-        main.__globals__["MARKET"] = short
+        main.__globals__["MARKET"] = cp.examples.market().with_horizon(500)
     main()
     told = capsys.readouterr().out
     assert max(map(len, told.splitlines())) <= 105

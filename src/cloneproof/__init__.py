@@ -1,5 +1,43 @@
 """Replication-proof bandits: whether a platform can be gamed by registering the same thing twice.
 
+>>> import cloneproof as cp
+>>> market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=7)
+
+1. Can my bandit be gamed? (Your own: `cp.BlackBox(MyPolicy)`.)
+
+>>> cp.audit(market, cp.mechanism("ucb1")).verdict
+'exploitable'
+
+2. What does a provider earn with copies, and what without?
+
+>>> [cp.evaluate(market, cp.mechanism("ucb1"), {"ana": copies}).payoff["ana"].value for copies in ((1, 1), (2, 1))]
+[4.25, 4.5]
+
+3. Which items of my table, or of my log, look like one? (`cloneproof log` goes on from there.)
+
+>>> items = {"shop": ["ana", "ana", "bo"], "title": ["Stone mug", "NEW: stone mug", "Kettle"]}
+>>> cp.same_items(items, owner="shop").groups
+((0, 1),)
+
+4. What should I run, and what does it cost?
+
+>>> advised = cp.recommend(agents=20, originals=3, horizon=10**8, values=(0.002, 0.004, 0.006), seconds=1)
+>>> advised.choice.verdict, advised.cost.value < 200
+('clone-proof', True)
+
+5. Do variants pay on my leaderboard? (`cloneproof board` has all of it.)
+
+>>> board = cp.boards.Panel(cp.boards.read_board(cp.examples.board(), owners="first-word"))
+>>> cp.boards.Standing(board, cp.boards.BestListing(votes=600)).gain("cobalt", "best", variants=5).ranks.value > 0.2
+True
+
+6. How do I deploy it? (`cloneproof serve` is the same over HTTP.)
+
+>>> live = cp.session(cp.mechanism("reservoir", market=market), registered={"ana": 2}, horizon=7, share=0.4)
+>>> live.reward(live.decide().id, 1.0)
+>>> live
+Session(reservoir, 2 arms of 1 agents, 1 decisions of 7, 0 wait for a reward)
+
 A market: `Agent`, `Market`, the priors `Point`, `Discrete`, `Uniform`, `Beta`, `Empirical` and `LogOdds`, rates by
 segment as `SegmentVectors`; `load_market` and `save_market`.
 A mechanism: `mechanism` by name, or `Mechanism` composed of two of `rule`; `BlackBox` for somebody else's bandit.
@@ -7,8 +45,9 @@ Questions: `evaluate`, `gain`, `audit`, `equilibrium`, `simulate`, `sweep`; `che
 `verify`; `Search` says how far and how long. What to run: `recommend`. A platform's own log: `read_log`; `same_items`
 of any table.
 Live: `session` and `Session`.
-Modules: `adapters` (other packages' bandits), `boards` (leaderboards), `bounds` (formulas), `errors`, `paper` (what
-only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing` (for tests).
+Modules: `adapters` (other packages' bandits), `boards` (leaderboards), `bounds` (formulas), `errors`, `examples`,
+`paper` (what only its statements need), `parts` (of mechanisms), `results` (types of answers); `cloneproof.testing`
+(for tests).
 """
 
 from importlib import import_module
@@ -38,7 +77,7 @@ from cloneproof.market import (
 from cloneproof.mechanisms import Mechanism, Session, mechanism, rule, session
 
 if TYPE_CHECKING:  # these load when they are first asked for
-    from cloneproof import adapters, boards, paper, results
+    from cloneproof import adapters, boards, examples, paper, results
     from cloneproof.advice.comparison import compare
     from cloneproof.advice.recommend import recommend
     from cloneproof.analysis.certificate.writer import write_certificate
@@ -53,13 +92,14 @@ __all__ = [
     "Agent", "Beta", "BlackBox", "Discrete", "Empirical", "LogOdds", "Market", "Mechanism", "Point", "Search",
     "SegmentVectors", "Session", "Uniform",
     "adapters", "audit", "boards", "bounds", "check_mechanism", "compare", "equilibrium", "errors", "evaluate",
-    "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule", "same_items",
-    "save_market", "session", "simulate", "sweep", "verify", "write_certificate",
+    "examples", "gain", "load_market", "mechanism", "paper", "parts", "read_log", "recommend", "results", "rule",
+    "same_items", "save_market", "session", "simulate", "sweep", "verify", "write_certificate",
 ]  # fmt: skip
 
 _LATE = {  # name: the module that has it, or that it is
     "adapters": "cloneproof.adapters",
     "boards": "cloneproof.boards",
+    "examples": "cloneproof.examples",
     "check_mechanism": "cloneproof.analysis.properties.conformance",
     "compare": "cloneproof.advice.comparison",
     "equilibrium": "cloneproof.analysis.equilibrium",

@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from cloneproof import boards
+from cloneproof import boards, examples
 from cloneproof.errors import BoardError
 from support.board_by_hand import expected_prize
 from support.command import run as run_command
@@ -155,14 +155,13 @@ def test_weights_among_entrants_decide_what_slots_hold():
 def test_a_file_of_weights_names_flagships(tmp_path):
     file = tmp_path / "weights.csv"
     file.write_text("model,weight\nbirch-70b-v2,3\nbirch-70b-chat,1\n")
-    options = {"owners": "examples/board/owners.csv", "weights": str(file)}
-    board = boards.read_board("examples/board/battles.csv", **options)
+    board = boards.read_board(examples.board(), owners="first-word", weights=str(file))
     weights = dict(zip(board.models, board.weights.tolist(), strict=True))
     assert [weights[f"birch-70b{end}"] for end in ("", "-v2", "-0611", "-chat")] == [0, 3, 0, 1]
     assert {weight for model, weight in weights.items() if not model.startswith("birch")} == {1}
     assert "weights are given for 1 of 5 producers; the others' are equal" in board.notes
     assert board.at_most(3).weights.max() == 3
-    named = boards.read_board("examples/board/battles.csv", owners=options["owners"], weights={"birch-70b": 1})
+    named = boards.read_board(examples.board(), owners="first-word", weights={"birch-70b-v2": 1})
     with pytest.raises(BoardError, match="above 0"):
         named.at_most(1)  # Birch's flagship is not its best model, and would be left out
 
@@ -170,7 +169,8 @@ def test_a_file_of_weights_names_flagships(tmp_path):
 def test_the_command_refuses_wrong_weights(tmp_path):
     file, page = tmp_path / "weights.csv", tmp_path / "page.html"
     file.write_text("model,weight\nbirch-70b,0\n")
-    done = run_command("board", "examples/board/battles.csv", "--owners", "examples/board/owners.csv",
+    examples.write("board", tmp_path / "battles.csv")
+    done = run_command("board", str(tmp_path / "battles.csv"), "--owners", "first-word",
                        "--weights", str(file), "--html", str(page))  # fmt: skip
     assert done.returncode == 2
     assert "expected a weight above 0" in " ".join(done.stderr.split())

@@ -6,12 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import permutations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cloneproof import boards
+from cloneproof import boards, examples
 from cloneproof.boards.board import win_chance
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
 from cloneproof.boards.variants import Standing
@@ -22,7 +21,6 @@ from support.board_by_hand import expected_prize, listed_best
 from support.command import run as run_command
 from support.fraction_etc import binomial
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "board"
 MEANS = (Fraction(1, 5), Fraction(1, 2), Fraction(9, 10))
 
 
@@ -208,7 +206,7 @@ def test_variants_among_entrants_share_their_battles_and_their_seed():
 
 
 def test_rules_among_entrants_are_as_accurate_as_on_a_panel_and_exposure_cannot_be_gamed_by_slots():
-    board = boards.read_board(EXAMPLE / "battles.csv", owners=EXAMPLE / "owners.csv")
+    board = boards.read_board(examples.board(), owners="first-word")
     votes, models = 500, len(board.models)
     options = {"battles": votes * models // 2, "runs": 60, "seed": 2, "empty": True}
     name = board.names[2]
@@ -276,9 +274,10 @@ def test_ratings_and_win_rates(tmp_path):
 
 
 def test_the_command_and_its_page(tmp_path):
-    page = tmp_path / "page.html"
-    done = run_command("board", "examples/board/battles.csv", "--owners", "examples/board/owners.csv", "--runs", "4",
-                       "--json", "--html", str(page))  # fmt: skip
+    page, battles = tmp_path / "page.html", tmp_path / "battles.csv"
+    examples.write("board", battles)
+    done = run_command("board", str(battles), "--owners", "first-word", "--runs", "4", "--json",
+                       "--html", str(page))  # fmt: skip
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert found["verdict"] == "exploitable"

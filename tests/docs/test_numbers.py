@@ -23,6 +23,18 @@ def table(text, heading):
     return rows[0], {row[0]: row[1:] for row in rows[2:]}
 
 
+def test_what_the_proof_costs_on_pages_is_what_the_other_page_says():
+    """And the best of what is proven there comes first."""
+    (sentence,) = re.findall(r"^On pages the proof costs more:.*?which pays", README, flags=re.MULTILINE | re.DOTALL)
+    _, rows = table((ROOT / "docs/which_mechanism.md").read_text(encoding="utf-8"), "16 x 3, Beta(3, 97), 30,000 pages")
+    lost = {name.partition(":")[0].strip("`"): float(cells[0].partition(" ")[0]) for name, cells in rows.items()}
+    said = re.findall(r"`([\w-]+)`(?: loses)?\s+([\d.]+) %", sentence)
+    assert {name: float(number) for name, number in said} == {name: lost[name] for name, _ in said}
+    proven = {name.strip("`"): lost[name.strip("`")] for name, cells in rows.items() if cells[1] == "0, proven"}
+    assert said[0][0] == min(proven, key=proven.get)
+    assert f"Thompson sampling {lost['Thompson over listings']} %" in " ".join(sentence.split())
+
+
 def naming(market):
     """The platform's regret if one agent names its best item, and without; and if all do."""
     made = cp.mechanism("reservoir", market=market)

@@ -154,6 +154,7 @@ def compare(
     *,
     tolerance: float = TOLERANCE,
     search: Search = SEARCH,
+    seconds: float | None = None,
     processes: int = 1,
     own: Mapping[str, Mechanism | BlackBox] | None = None,
     progress: ProgressCallback | None = None,
@@ -168,8 +169,8 @@ def compare(
         Which mechanisms; all of the catalogue if left out.
     tolerance : float, default 0.005
         The gain, relative to the honest payoff, that counts as none.
-    search : Search, optional
-        Its `seconds` are for all mechanisms together, the fastest first, compiling included; what there was no time
+    search, seconds : Search or float, optional
+        The `seconds` are for all mechanisms together, the fastest first, compiling included; what there was no time
         for is not audited, and says so. Left out, work is counted, for each mechanism that is sampled that of about a
         second (seven if `thorough`) and for none more than twice that, so that one seed gives one answer. Its `seed` is
         used.
@@ -194,6 +195,7 @@ def compare(
     Comparison(etc: exploitable, uniform-etc: clone-proof)
     """
     checked_market(market)
+    search = search.within(seconds)
     others = {} if own is None else dict(own)
     for name, candidate in others.items():
         check_mechanism_or_box(candidate)

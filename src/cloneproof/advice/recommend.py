@@ -187,12 +187,10 @@ def recommend(
     promise : {"proven", "ceiling", "measured"}, default "proven"
         What must be known for a mechanism to come first: that copies gain nothing, or at most a proven ceiling, or
         that no list tried was found to pay here.
-    search : Search, optional
+    search, seconds : Search or float, optional
         Left out, work is counted, so that one seed gives one answer on every machine; about ten seconds on two
-        cores, or a minute if `thorough`. Its `seconds` are of wall-clock time, compiling included; what is then missing
+        cores, or a minute if `thorough`. The `seconds` are of wall-clock time, compiling included; what is then missing
         is said, and the answer may be unsettled. Its `seed` is used where something is sampled.
-    seconds : float, optional
-        Short for `search=cp.Search(seconds=seconds)`.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -217,7 +215,7 @@ def recommend(
     ('clone-proof', True)
     """
     market = asked_market(market, agents, originals, horizon, rates, values, segments)
-    search = search if seconds is None else replace(search, seconds=seconds)
+    search = search.within(seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)
     one_of(promise, get_args(Promise), "promise", MarketError)

@@ -131,6 +131,7 @@ def evaluate(
     confidence: float = 0.99,
     threads: int | None = None,
     search: Search = SEARCH,
+    seconds: float | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Evaluation:
     """Return every agent's ex-ante payoff and the platform's expected regret, with error bounds.
@@ -152,9 +153,9 @@ def evaluate(
         Monte Carlo: the probability with which each interval holds by itself, wherever the sampling stopped.
     threads : int, optional
         Monte Carlo: how many threads; the bits do not depend on them.
-    search : Search, optional
+    search, seconds : Search or float, optional
         The time limit; an exact engine gets half of the remaining time if another can follow. Monte Carlo: the most
-        runs (1000 without another limit), the seed, the bounds, the device.
+        runs (1000 without another limit), the seed, the bounds, the device. `seconds` alone is a time limit, too.
     progress : callable, optional
         Monte Carlo: called with the status of the sampling.
 
@@ -186,7 +187,7 @@ def evaluate(
     one_of(arithmetic, get_args(ArithmeticName), "arithmetic", EngineError)
     check_mechanism_or_box(mechanism)
     check_sampling(confidence=confidence, threads=threads, progress=progress)
-    threads = whole(threads)
+    threads, search = whole(threads), search.within(seconds)
     options = (search.runs, confidence, search.seconds, threads, progress)
     if isinstance(mechanism, BlackBox):
         if engine not in ("auto", "monte-carlo") or arithmetic != "float":

@@ -432,6 +432,7 @@ def gain(
     stop_when_decided: bool = True,
     threads: int | None = None,
     search: Search = SEARCH,
+    seconds: float | None = None,
     progress: Callable[[SamplingStatus], None] | None = None,
 ) -> Gain:
     """Estimate what an agent gains by registering these copies, sampled in pairs of runs.
@@ -460,8 +461,9 @@ def gain(
         Stop as soon as the sign of the gain is decided.
     threads : int, optional
         How many threads; the bits do not depend on them.
-    search : Search, optional
-        The most pairs of runs (1000 without another limit), the seed, the time, the bounds, the device.
+    search, seconds : Search or float, optional
+        The most pairs of runs (1000 without another limit), the seed, the time (`seconds` alone, too), the bounds, the
+        device.
     progress : callable, optional
         Called with the status of the sampling.
 
@@ -488,7 +490,7 @@ def gain(
     check_mechanism_or_box(mechanism)
     one_of(agent, [other.name for other in market.agents], "agent", MarketError)
     full = full_copies(market.agents, copies if isinstance(copies, Mapping) else {agent: copies})
-    caught = checked_caught(caught)
+    caught, search = checked_caught(caught), search.within(seconds)
     sampling = PairedSampling(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
         progress, bounds=search.bounds, device=search.device,

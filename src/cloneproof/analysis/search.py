@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from cloneproof._checks import count, number_in
@@ -97,6 +97,10 @@ class Search:
             checked["seconds"] = number_in(self.seconds, "seconds", 0, error=EngineError, low_open=True)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def within(self, seconds: float | None) -> Search:
+        """Return the search with this limit, if there is one: what `seconds=` beside `search=` of a question means."""
+        return self if seconds is None else replace(self, seconds=seconds)
 
     @property
     def work(self) -> float | None:

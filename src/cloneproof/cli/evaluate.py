@@ -1,4 +1,4 @@
-"""`cloneproof evaluate`, `simulate` and `play`: payoffs and regret with error bounds, or as you watch."""
+"""`cloneproof evaluate`, `simulate`, `play` and `example`: payoffs and regret, or as you watch, and of what."""
 
 from __future__ import annotations
 
@@ -132,6 +132,20 @@ def simulate(
     evaluate(
         market_file, mechanism, rule, settings, copies, engine="monte-carlo", runs=runs, seed=seed, as_json=as_json
     )
+
+
+def example(
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="log, board, market or page.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file to write.")],
+) -> None:
+    """Write something to try: a log, a board, or a market file.
+
+    A shop's log as CSV, in which a lamp is listed twelve times; battles of a leaderboard as CSV, owners by first-word;
+    the market file of a video platform, or of a shop whose pages have three places.
+    """
+    from cloneproof.examples import write
+
+    write(what, file)
 
 
 def play(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
 from os import PathLike
+from reprlib import Repr
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import HORIZON_LIMIT, NumberRange, WholeRange, count, is_one_line, known, listed, one_of
@@ -26,6 +27,8 @@ FullCopies = dict[str, tuple[int, ...]]  # of every agent, checked: what everyth
 Means = dict[str, tuple[float, ...]]
 Delays = Literal["none", "independent"]
 Ends = Literal["at-horizon", "at-random"]
+SHORT = Repr()  # of a market's parts: a few entries of each, and of an agent no more than a line and a half
+SHORT.maxtuple, SHORT.maxother = 4, 120
 LONGEST = 37  # a market that ends at random lasts at most this multiple of its mean: 2**-53 is the least uniform number
 
 
@@ -305,6 +308,14 @@ class Market:
             ("declared", declared),
         ):
             object.__setattr__(self, key, value)
+
+    def __repr__(self) -> str:
+        """What is not the default, as much of it as fits a screen."""
+        names = {one.name: one.default for one in fields(self) if one.init and one.name not in self.declared}
+        told = {name: getattr(self, name) for name in names if name not in ("gap", "agent_gap", "max_originals")}
+        told |= {"rewards": self.family.name, **self.declared}
+        shown = [f"{name}={SHORT.repr(value)}" for name, value in told.items() if value not in (names.get(name), {})]
+        return f"Market({', '.join(shown)})"
 
     @property
     def family(self) -> RewardFamily:

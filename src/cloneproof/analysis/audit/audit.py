@@ -49,6 +49,7 @@ def audit(
     also: Iterable[AlsoName] = (),
     caught: float = 0.0,
     search: Search = SEARCH,
+    seconds: float | None = None,
     progress: ProgressCallback | None = None,
 ) -> Audit:
     """Try to game a mechanism: the verdict, the best deviation found, and the scope of both.
@@ -79,10 +80,10 @@ def audit(
     caught : float, default 0.0
         The chance that a de-duplicator removes a copy beyond the first of an original before play. Gains are then those
         of registering copies anyway, and `Audit.deduplication` says how good it would have to be.
-    search : Search, optional
+    search, seconds : Search or float, optional
         How many copies of each original are tried, how long it may take (agents share the time; left out, work is
         counted, so that one seed gives one answer, and ends after about ten seconds, or a minute if `thorough`), and
-        how runs are sampled if no exact engine applies.
+        how runs are sampled if no exact engine applies. `seconds` alone stands for `Search(seconds=seconds)`.
     progress : callable, optional
         Called with (done, total, what).
 
@@ -113,6 +114,7 @@ def audit(
     """
     check_sampling(progress=progress)
     question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also, caught)
+    search = search.within(seconds)
     with budget_clock(search.seconds):
         return answer(question, search, Deadline(search.seconds, progress, until=search.work))
 

@@ -136,6 +136,11 @@ class Session:
         self.sums = [0] * len(registration.names)
         self._past = SessionHistory()
 
+    def __repr__(self) -> str:
+        arms, agents = sum(self.registration.arms), len(self.registration.names)
+        done = f"{self.round:,} decisions of {self.horizon:,}, {len(self.pending):,} wait for a reward"
+        return f"Session({self.mechanism.name}, {arms:,} arms of {agents:,} agents, {done})"
+
     def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
         """Return the terms of a segment (None: of the whole session), checked."""
         mechanism = self.mechanism if name is None else self.mechanism.in_segment(name)
