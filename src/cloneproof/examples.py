@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import io
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -85,13 +86,15 @@ def log(rounds: int = 100_000, seed: int = 0) -> dict[str, list[Any]]:
 
 def board(battles: int = 4000, seed: int = 7) -> dict[str, list[Any]]:
     """Return battles between 12 models of five makers, one of whom lists four variants; one in ten is a tie."""
-    dice, names, strength = np.random.default_rng(seed), list(MODELS), np.array(list(MODELS.values()))
-    pairs = np.array([dice.choice(len(names), 2, replace=False) for _ in range(count(battles, "battles"))])
-    chance = 1 / (1 + 10 ** ((strength[pairs[:, 1]] - strength[pairs[:, 0]]) / 400))
-    left, tie = dice.random(battles) < chance, dice.random(battles) < 0.1
-    won = np.where(tie, "tie", np.where(left, "model_a", "model_b"))
-    models = {f"model_{side}": [names[k] for k in pairs[:, place]] for place, side in enumerate("ab")}
-    return models | {"winner": won.tolist()}
+    dice, rows = random.Random(seed), []
+    for _ in range(count(battles, "battles")):
+        left, right = dice.sample(list(MODELS), 2)
+        chance = 1 / (1 + 10 ** ((MODELS[right] - MODELS[left]) / 400))
+        tie = dice.random() < 0.1
+        rows.append((left, right, "tie" if tie else "model_a" if dice.random() < chance else "model_b"))
+    return {
+        name: list(cells) for name, cells in zip(("model_a", "model_b", "winner"), zip(*rows, strict=True), strict=True)
+    }
 
 
 EXAMPLES: Final[dict[str, Callable[[], Any]]] = {"log": log, "board": board, "market": market, "page": page}

@@ -161,7 +161,7 @@ def test_a_file_of_weights_names_flagships(tmp_path):
     assert {weight for model, weight in weights.items() if not model.startswith("birch")} == {1}
     assert "weights are given for 1 of 5 producers; the others' are equal" in board.notes
     assert board.at_most(3).weights.max() == 3
-    named = boards.read_board(examples.board(), owners="first-word", weights={"birch-70b-v2": 1})
+    named = boards.read_board(examples.board(), owners="first-word", weights={"birch-70b": 1})
     with pytest.raises(BoardError, match="above 0"):
         named.at_most(1)  # Birch's flagship is not its best model, and would be left out
 
