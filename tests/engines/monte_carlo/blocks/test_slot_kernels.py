@@ -9,7 +9,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.blocks.contest import SHORT, _pulls_at, nearby_index, sure_pulls
 from cloneproof.engines.monte_carlo.blocks.slots import slot_block_outcomes, slot_plan, slot_step_outcomes
-from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market.market import full_copies
@@ -47,10 +47,10 @@ STEPPED = list(reservoirs(80, ["bernoulli", "deterministic", "beta", "gaussian"]
 
 def stepped_as_the_reference(market, mechanism, copies, runs=4):
     job = Job(market, mechanism, full_copies(market.agents, copies), 7)
-    expected = [simulate_run(market, mechanism, copies, 7, run) for run in range(runs)]
-    outcomes = slot_step_outcomes(job, 0, runs)
-    assert np.array_equal(outcomes.payoff, [list(run.payoff.values()) for run in expected])
-    assert np.allclose(outcomes.regret, [run.regret for run in expected])
+    outcomes, expected = slot_step_outcomes(job, 0, runs), reference_outcomes(job, 0, runs)
+    assert np.array_equal(outcomes.payoff, expected.payoff)
+    assert np.allclose(outcomes.regret, expected.regret, atol=1e-9)
+    assert np.allclose(outcomes.served, expected.served, atol=1e-9)
 
 
 @pytest.mark.parametrize("case", STEPPED)
