@@ -66,11 +66,6 @@ class WithFindings(Result):
         raise NotImplementedError
 
     @property
-    def unanswered(self) -> bool:
-        """Whether there was no time for some questions."""
-        return bool(getattr(self, "left", ()))
-
-    @property
     def new(self) -> tuple[NamedFinding, ...]:
         """Findings that nobody has accepted."""
         return tuple(one for one in self.named if one.id not in (self.known or {}))
@@ -78,12 +73,10 @@ class WithFindings(Result):
     @property
     def finding_rows(self) -> list[dict[str, Any]]:
         """Findings as data."""
-        rows = []
-        for one in self.named:
-            accepted = (self.known or {}).get(one.id)
-            why = None if accepted is None else {"reason": accepted.reason, "date": accepted.date.isoformat()}
-            rows.append({"id": one.id, "kind": one.kind, "about": sorted(one.about), "known": why})
-        return rows
+        why = {name: {"reason": own.reason, "date": f"{own.date}"} for name, own in (self.known or {}).items()}
+        return [
+            {"id": one.id, "kind": one.kind, "about": sorted(one.about), "known": why.get(one.id)} for one in self.named
+        ]
 
     def label(self, kind: str, *about: object) -> str:
         """Return the id of a finding as tables show it: those that are known are marked."""
@@ -91,7 +84,8 @@ class WithFindings(Result):
         return f"{name}, known" if name in (self.known or {}) else name
 
     def sections(self) -> tuple[Section, ...]:
-        return (*super().sections(), *report("known").sections(self))
+        answer, *others = super().sections()
+        return (answer, *report("known").sections(self), *others)
 
 
 def read_known(path: str | Path | None) -> dict[str, Accepted] | None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from cloneproof._checks import count, known
-from cloneproof._files import write_whole
+from cloneproof._files import check_place, write_whole
 from cloneproof.market import Agent, Discrete, Market, Point, save_market
 
 LAMPS: Final = (
@@ -110,6 +110,7 @@ def write(name: str, path: str | Path) -> None:
     path : str or Path
         Where to write it.
     """
+    check_place(path)
     made = EXAMPLES[known(name, EXAMPLES, "example")]()
     if isinstance(made, Market):
         save_market(made, path)

@@ -59,7 +59,7 @@ def code_with_known(result: WithFindings, code: int) -> int:
         return code
     if result.new:
         return 1
-    return UNANSWERED if code == UNANSWERED or result.unanswered else 0
+    return UNANSWERED if code == UNANSWERED or vars(result).get("left") else 0
 
 
 def print_sections(sections: Iterable[Section]) -> None:
