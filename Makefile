@@ -37,7 +37,7 @@ serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
 # Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: its own
-# first, and parts of a minute or two each, so that none is left alone at the end. A file is read by one process only.
+# first, then the long ones, so that none is left alone at the end. A file is read by one process only.
 TEST_PARTS := serve data mechanisms engines analysis studies others doctests
 TESTS_OF_serve := tests/serve tests/cli
 TESTS_OF_engines := tests/engines
