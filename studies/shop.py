@@ -4,7 +4,7 @@
     python studies/shop.py PAGES FOLDER hours   # pages are asked for in batches, and clicks come up to an hour late
 
 Eight sellers have six listings each, of rates Beta(3, 97) on each device. Three of ten visitors come by phone. Pages of
-ten places are filled through `POST /slates`, clicks come back after each batch, and the ledger is replayed at the end.
+ten places are filled through `POST /slates`, clicks come back before the next page, and the ledger is replayed at the end.
 The same sellers have one place a page beside it. What is lost is exact: the attention times the rate of all that was
 shown, against the best slate of different sellers on each device.
 """
@@ -32,7 +32,7 @@ SELLERS, LISTINGS, PAGES, SEED = 8, 6, 30_000, 42
 SECRET = 2**60 + SEED  # of the service's dice, so that a run can be repeated
 ATTENTION = (1.0, 0.63, 0.5, 0.43, 0.39, 0.36, 0.33, 0.32, 0.3, 0.29)  # about 1 / log2(1 + place)
 DEVICES = {"desk": 0.7, "phone": 0.3}
-AT_ONCE = 100  # pages in a call, whose clicks are one call too
+AT_ONCE = 1  # pages in a call, as clicks of a stream must be in when its block ends
 BATCH = 12  # pages of a device that are asked for at a time, where they are shown over the next hours
 HOUR = 30_000 / 720  # pages; a click comes after a part of an hour, each as likely
 Rates = dict[str, dict[str, dict[str, float]]]  # by device, seller and listing
