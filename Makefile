@@ -65,7 +65,7 @@ test-serve-long: $(INSTALLED)
 test-kernels-long: $(INSTALLED)
 	CLONEPROOF_CI=1 CLONEPROOF_GPU_JOBS=10000 $(BIN)/python -m pytest tests/engines/monte_carlo/gpu/test_kernels.py -k c++
 
-# 20,000 decisions of each rule, three times, in Node and in Chromium, against Python's.
+# 20,000 decisions of each rule, twice in Node and once in Chromium, against Python's.
 js-long: $(INSTALLED)
 	CLONEPROOF_CI=1 CLONEPROOF_LONG=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest tests/js
 

@@ -15,7 +15,7 @@ from cloneproof.mechanisms import arithmetic
 from support.javascript import HERE, MODULE, NAMES, PAGED, in_node, needed, played, random_case
 from support.sizes import LONG
 
-CASES, ROUNDS = (3, 20_000) if LONG else (2, 400)
+ROUNDS = 20_000 if LONG else 400
 KINDS = [(name, False) for name in NAMES] + [(name, True) for name in PAGED]
 IMPORTED = """async text => {
     const place = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
@@ -57,7 +57,7 @@ def differences(seasons, found):
 
 
 def test_node_decides_pays_and_saves_as_python_does():
-    seasons = cases(ROUNDS, range(CASES))
+    seasons = cases(ROUNDS, range(2))
     assert list(differences(seasons, in_node(seasons))) == []
 
 
@@ -165,6 +165,7 @@ REFUSED = {
     'mechanism("reservoir", { rounds: 3 })': "draws",
     'mechanism("reservoir", { rounds: 3, draws: 2, threshold: 4 })': "a threshold of at most the rounds",
     'mechanism("reservoir-bars", { bars: 1.5 })': "bars of at most 1",
+    'mechanism("reservoir-bars", { bars: [0.2, 0.3] })': "that do not rise",
     "session(M, {}, 10)": "registered as agent to number of arms",
     "session(M, { ana: 0 }, 10)": "the arms of ana as a whole number",
     "session(M, { ana: 2 }, 0.5)": "horizon as a whole number",
@@ -172,6 +173,7 @@ REFUSED = {
     "session(M, { ana: 2 }, 10, { seed: -1 })": "a whole seed from 0",
     "session(M, { ana: 2 }, 10, { weights: { ana: [1, 2] } })": "weights for a mechanism on draws",
     "session(B, { ana: 2 }, 10, { weights: { ana: [1] } })": "a weight for each arm of ana",
+    "session(B, { ana: 2 }, 10, { weights: { ana: [1, null] } })": "each weight of ana",
     "session(B, { ana: 2 }, 10, { positions: 2 })": "a mechanism that fills pages",
     "session(M, { ana: 2 }, 10, { segments: { a: 0.5 } })": "fractions that add up to 1",
     "session(M, { ana: 2 }, 10, { segments: { a: 1 } }).decide()": "one of the segments a",
@@ -257,7 +259,7 @@ def test_a_typescript_program_installs_the_tarball_and_its_types_are_checked(tmp
 
 def test_it_is_one_small_file_without_dependencies():
     text = MODULE.read_text(encoding="utf-8")
-    assert len(text.encode()) <= 33_000
+    assert len(text.encode()) <= 32_000
     assert not re.search(r"\bimport\b|\brequire\b|https?://", text)
     manifest = json.loads((MODULE.parent / "package.json").read_text())
     assert manifest["version"] == __version__

@@ -70,11 +70,11 @@ def random_options(name: str, rng: np.random.Generator, paged: bool) -> dict[str
 
 
 def random_case(name: str, number: int, rounds: int, paged: bool = False) -> dict[str, Any]:
-    """A season with copies, weights, segments, late rewards, windows and ends at random."""
+    """A season with copies, weights, windows and ends at random; of even numbers with segments and late rewards."""
     rng = np.random.default_rng([number, rounds, paged, *name.encode()])
     slots = name.startswith("reservoir")
     registered = [[f"agent {k}", int(arms)] for k, arms in enumerate(rng.integers(1, 5, int(rng.integers(1, 6))))]
-    names = ["code", "2", "1"] if rng.random() < 0.5 else []
+    names = [] if number % 2 else ["code", "2", "1"]
     rest: dict[str, Any] = {"seed": int(rng.integers(0, 1 << 52)), "share": round(float(rng.uniform(0.1, 1)), 3)}
     rest["seed"] = str(int(rng.integers(0, 1 << 63))) if rng.random() < 0.5 else rest["seed"]
     if slots and rng.random() < 0.6:
@@ -91,7 +91,7 @@ def random_case(name: str, number: int, rounds: int, paged: bool = False) -> dic
     rewards = (rng.random(2003) < rates).astype(float)
     if rng.random() < 0.5:
         rewards = np.where(rng.random(2003) < 0.5, rewards, rng.random(2003))
-    delays = rng.integers(0, int(rng.choice([1, 2, 40])), 1009)
+    delays = rng.integers(0, int(rng.choice([1, 2, 40])) if number % 2 else 40, 1009)
     case = {
         "name": name,
         "options": random_options(name, rng, paged),

@@ -1,4 +1,4 @@
-// Sessions of cloneproof: the decisions and the files of Python's cp.session. Names and reasons are those of cloneproof.mechanisms.
+// Sessions with the decisions and files of Python's cp.session. Names and reasons are those of cloneproof.mechanisms.
 
 export class CloneproofError extends Error {}
 export class SegmentEndedError extends CloneproofError {}
@@ -13,14 +13,13 @@ const positive = (value, what, most = 1e9) => number(Number.isFinite, value, wha
 const oneOf = (value, list, what) => list.includes(value) ? value : refuse(`${what}, one of ${list.join(", ")}`, value);
 const known = (name, table, what) => table[oneOf(name, Object.keys(table), what)];
 
-// ---- Random numbers: hashes (splitmix64) of where they are used. A stream is two halves of 32 bits; `hash` leaves its word in two more.
+// ---- Random numbers are hashes (splitmix64). A stream is two halves of 32 bits; `hash` leaves its word in two more.
 let high = 0, low = 0;
 
-function multiply(aHigh, aLow, bHigh, bLow) {
-  const a0 = aLow & 0xffff, a1 = aLow >>> 16, b0 = bLow & 0xffff, b1 = bLow >>> 16;
-  const middle = a1 * b0 + (a0 * b0 >>> 16), carry = a0 * b1 + (middle & 0xffff);
-  high = a1 * b1 + (middle >>> 16) + (carry >>> 16) + Math.imul(aHigh, bLow) + Math.imul(aLow, bHigh) >>> 0;
-  low = Math.imul(aLow, bLow) >>> 0;
+function multiply(a2, a, b2, b) {
+  const a0 = a & 0xffff, a1 = a >>> 16, b0 = b & 0xffff, b1 = b >>> 16, middle = a1 * b0 + (a0 * b0 >>> 16), carry = a0 * b1 + (middle & 0xffff);
+  high = a1 * b1 + (middle >>> 16) + (carry >>> 16) + Math.imul(a2, b) + Math.imul(a, b2) >>> 0;
+  low = Math.imul(a, b) >>> 0;
 }
 
 function fold(bits) {  // x ^= x >> bits
@@ -39,7 +38,7 @@ function hash(stream, index, above = Math.floor((index + 1) / 2 ** 32)) {
 
 const ROOT = [0, 0], substream = (stream, ...indices) => indices.reduce((each, index) => (hash(each, index), [high, low]), stream);
 const uniform = (stream, index) => (hash(stream, index), (high * 2 ** 20 + (low >>> 12) + 0.5) * 2 ** -52);
-const byWord = (a, b) => a[0] - b[0] || a[1] - b[1], drawn = (list, number) => list[Math.floor(number * list.length)];
+const byWord = (a, b) => a[0] - b[0] || a[1] - b[1], words = (stream, keys) => keys.map(key => substream(stream, key)), drawn = (list, number) => list[Math.floor(number * list.length)];
 const range = size => [...Array(size).keys()], zeros = (size, zero = 0) => Array(size).fill(zero);
 const orderBy = words => range(words.length).sort((a, b) => byWord(words[a], words[b]));
 
@@ -50,9 +49,9 @@ function seedStream(seed) {
   return [high, low];
 }
 
-// ---- Arithmetic with the bits of cloneproof.mechanisms.arithmetic. Rewards are summed in ticks of 2^-60.
+// ---- Arithmetic with Python's bits. Rewards are summed in ticks of 2^-60.
 const ONE = 1n << 60n, BITS = 128n, LN_2 = 0xb17217f7d1cf79abc9e3b39803f2f6afn, LOGARITHMS = [];
-const even = x => Math.round(x) - x === 0.5 ? 2 * Math.round(x / 2) : Math.round(x);  // as Python's round
+const even = x => Math.round(x) - x === 0.5 ? 2 * Math.round(x / 2) : Math.round(x);  // as Python rounds
 const ticks = value => BigInt(even(value * 2 ** 60)), units = total => Number(total) * 2 ** -60;
 const written = (key, value) => typeof value !== "bigint" ? value : value < 1n << 53n ? Number(value) : `${value}`;  // in a file
 
@@ -92,7 +91,7 @@ function klUpperBound(mean, pulls, width) {  // the largest q with pulls * kl(me
   if (room <= 0 || target <= 0) return room <= 0 ? 1 : mean;
   let least = 0, most = room, x = Math.sqrt(0.5 * target);
   if (x >= room) x = 0.5 * room;
-  for (let turn = 0; turn < 80; turn++) {
+  for (let turn = 80; turn--;) {
     const excess = -room * logRatio(-x / room) - (mean && mean * logRatio(x / mean)) - target, slope = mean ? x / (mean + x) : 1;
     if (excess > 0) most = x; else least = x;
     let next = x - excess * (room - x) / slope;
@@ -139,7 +138,7 @@ function betaVariate(a, b, draw) {
   return one / (one + gammaVariate(b, stream, 3000));
 }
 
-// ---- Rules: the priority of a candidate by its rewards so far.
+// ---- Rules: priorities of candidates, and ranks of slots, which are draws from agents' arms.
 const PRIORITIES = {
   ucb: ({ constant }, clock, pulls, mean) => pulls ? mean + Math.sqrt(constant * ln(clock) / pulls) : Infinity,
   "kl-ucb": ({ constant }, clock, pulls, mean) => pulls ? klUpperBound(mean, pulls, constant * ln(clock)) : Infinity,
@@ -150,40 +149,36 @@ const PRIORITIES = {
 };
 const countsCoins = ({ rule, coins = true }) => coins && rule !== "ucb";
 
-// How rewards raise the rank of a slot: where it starts, the rewards until it is judged, and what follows.
 function tests({ rounds, threshold }) {
   const passes = threshold === undefined ? Infinity : 0, origin = ticks(threshold ?? 0);
   const after = (pulls, total, rank, more = units(total - origin)) => [more >= passes ? rank : -more, 0];
   return { start: -Infinity, purse: rounds, after, commits: true };
 }
 
-function fallingIndex({ constant }) {  // minus the lowest KL-UCB index so far; updates become rarer
+function fallingIndex({ constant }) {  // minus the lowest index so far; updates become rarer
   const after = (pulls, total, rank) => [Math.max(rank, -klUpperBound(units(total) / pulls, pulls, constant)), Math.max(1, pulls >> 4)];
   return { start: -Infinity, purse: 1, after };
 }
 
-function failures({ bars, stake }) {  // a view costs a point, a click earns 1 / bar, and who has none left has failed once more
-  const stakes = [stake].flat(), attempts = [bars].flat().map((bar, k) => {
+function failures({ bars, stake }) {  // a view costs a point, a click earns 1 / bar; none left: one more failure
+  const attempts = [bars].flat().map((bar, k) => {
     const points = Number((1 / bar).toFixed(9));
-    return { stake: Math.max(1, even((stakes[k] ?? stakes[0]) * points)), whole: Math.floor(points), part: points % 1 };
-  });
-  const points = rank => attempts[rank] ?? attempts.at(-1);
-  return { start: 0, purse: attempts[0].stake, after: (pulls, total, rank) => [rank + 1, points(rank + 1).stake], points };
+    return { purse: Math.max(1, even((stake[k] ?? stake[0] ?? stake) * points)), whole: Math.floor(points), part: points % 1 };
+  }), points = rank => attempts[rank] ?? attempts.at(-1);
+  return { start: 0, purse: points(0).purse, after: (pulls, total, rank) => [rank + 1, points(rank + 1).purse], points };
 }
 
 const RANKS = { "first-pass": tests, "best-of-draws": tests, "falling-kl-ucb": fallingIndex, bars: failures };
 
-// ---- Levels: candidates, their rewards, and which is next. `data` is what a file keeps.
+// ---- Levels: candidates, and which is next. `data` is what a file keeps.
 const counts = size => ({ rounds: 0, missing: 0, choice: null, total: zeros(size, 0n), decided: zeros(size), arrived: zeros(size) });
 
-function count(data, k, worth) {
-  data.arrived[k]++; data.missing--; data.total[k] += worth;
-}
+function count(data, k, worth) { data.arrived[k]++; data.missing--; data.total[k] += worth; }
 
 function priorityLevel(rule, stream, keys, places) {
-  const { length } = keys, data = { ...counts(length), judged: zeros(length) }, views = keys.map(() => zeros(places)), means = [];
-  const of = purpose => keys.map(key => substream(stream, purpose, key)), lots = of(1), draws = of(3), tries = rule.rule !== "thompson";
-  const turns = orderBy(of(0).map(own => substream(own, 0))), ties = substream(stream, 1), late = k => data.judged[k] - data.arrived[k];
+  const data = { ...counts(keys.length), judged: zeros(keys.length) }, views = keys.map(() => zeros(places)), means = [];
+  const [first, ties, draw] = [0, 1, 3].map(purpose => substream(stream, purpose)), lots = words(ties, keys), draws = words(draw, keys);
+  const turns = orderBy(words(first, keys).map(own => substream(own, 0))), tries = rule.rule !== "thompson", late = k => data.judged[k] - data.arrived[k];
   const priorities = (clock, index) => {
     const priority = PRIORITIES[rule.rule], time = clock - (rule.clock === "completed");
     return data.arrived.map((pulls, k) => priority(rule, time, pulls, means[k], tries ? 0 : uniform(draws[k], index)));
@@ -191,26 +186,23 @@ function priorityLevel(rule, stream, keys, places) {
   const average = k => { means[k] = places ? units(data.total[k]) / (data.arrived[k] || 1) : mean(data.total[k], data.arrived[k] || 1); };
   const level = {
     data, views,
-    pick(clock) {  // the highest priority; ties to the fewest rewards outstanding, then by lot
+    pick(clock) {  // ties to the fewest rewards outstanding, then by lot
       if (level.untried.length) return level.untried[0];
-      let highest = -Infinity, best = [];
-      priorities(clock, data.rounds).forEach((value, k) => {
-        if (value > highest) { highest = value; best = [k]; } else if (value === highest) best.push(k);
-      });
+      const values = priorities(clock, data.rounds), highest = values.reduce((a, b) => Math.max(a, b)), best = range(values.length).filter(k => values[k] === highest);
       if (best.length === 1) return best[0];
       const fewest = Math.min(...best.map(late));
       return drawn(best.filter(k => late(k) === fewest).sort((a, b) => keys[a] - keys[b]), uniform(ties, data.rounds));
     },
     ranking(page, clock) {
       const values = priorities(clock, page), lot = lots.map(own => substream(own, page));
-      return range(length).sort((a, b) => (values[a] < values[b]) - (values[a] > values[b]) || late(a) - late(b) || byWord(lot[a], lot[b]));
+      return [...values.keys()].sort((a, b) => (values[a] < values[b]) - (values[a] > values[b]) || late(a) - late(b) || byWord(lot[a], lot[b]));
     },
     take(k) {
-      data.rounds++; data.decided[k]++; data.judged[k]++; data.missing++;
+      data.rounds++; data.missing++; data.decided[k]++; data.judged[k]++;
       if (level.untried[0] === k) level.untried.shift();
     },
-    add(k, worth, coin, place) {
-      count(data, k, countsCoins(rule) ? coin : worth);
+    add(k, worth, place) {
+      count(data, k, worth(rule));
       if (place) views[k][place - 1]++;
       average(k);
     },
@@ -224,12 +216,12 @@ function priorityLevel(rule, stream, keys, places) {
   return level;
 }
 
-function rankLevel(rule, order, dice) {  // slots, draws from agents' arms: the lowest rank is shown, ties by `order`; ranks never fall
+function rankLevel(rule, order, dice) {  // the lowest rank, ties by `order`; ranks never fall
   const { start, purse: first, after, commits, points } = RANKS[rule.rule](rule), { length } = order;
   const data = { ...counts(length), rank: zeros(length, start), purse: zeros(length, first) };
   return {
     data,
-    pick() {  // null while rewards are missing that may change the choice
+    pick() {  // null: wait for rewards
       const { rank, purse, decided, arrived, choice } = data;
       let best = choice;
       for (let k = 0; k < length && choice === null; k++) {
@@ -241,9 +233,9 @@ function rankLevel(rule, order, dice) {  // slots, draws from agents' arms: the 
       return best;
     },
     take(k) { data.rounds++; data.decided[k]++; data.missing += data.choice === null; },
-    add(k, worth, coin) {
-      const click = coin && points?.(data.rank[k]);
-      count(data, k, countsCoins(rule) ? coin : worth);
+    add(k, worth) {
+      const click = worth && points?.(data.rank[k]);
+      count(data, k, worth);
       data.purse[k] += (click ? click.whole + (uniform(dice[k], data.arrived[k] - 1) < click.part) : 0) - 1;
       if (!data.purse[k]) [data.rank[k], data.purse[k]] = after(data.arrived[k], data.total[k], data.rank[k]);
     },
@@ -251,15 +243,15 @@ function rankLevel(rule, order, dice) {  // slots, draws from agents' arms: the 
   };
 }
 
-// ---- States of a mechanism. An allocation is what a session keeps of a decision.
+// ---- States of a mechanism. An allocation is what is kept of a decision.
 const allocation = (agent, arm, phase, agentCounts, armCounts, version = 0, slot = -1, awaited = false, segment = null, place = 0) =>
   ({ agent, arm, phase, agentCounts, armCounts, version, slot, awaited, segment, place });
 
-function armsState({ agent: above, arm: rule }, { agent_keys, arm_keys }, stream, slots, places) {  // all arms; or an agent by all its rewards, then its arms
+function armsState({ agent: above, arm: rule }, { agent_keys, arm_keys }, stream, slots, places) {  // all arms; or agents, then their arms
   const level = (own, key, keys) => priorityLevel(own, substream(stream, 0, 0, key), keys, places);
   const arms = arm_keys.flatMap((keys, agent) => keys.map((key, number) => [agent, number, agent_keys[agent] * 2 ** 32 + key]));
-  const firsts = arm_keys.map((_, agent) => arms.findIndex(own => own[0] === agent)), outer = above ? level(above, 0, agent_keys) : level(rule, 0, arms.map(own => own[2]));
-  const inner = above ? arm_keys.map((keys, agent) => level(rule, agent_keys[agent] + 1, keys)) : [], levels = [outer, ...inner];
+  const firsts = arm_keys.map((_, agent) => arms.findIndex(own => own[0] === agent));
+  const outer = level(above ?? rule, 0, above ? agent_keys : arms.map(own => own[2])), inner = above ? arm_keys.map((keys, agent) => level(rule, agent_keys[agent] + 1, keys)) : [], levels = [outer, ...inner];
   const within = (agent, arm) => above ? [[outer, agent], [inner[agent], arm]] : [[outer, firsts[agent] + arm]];
   const show = (k, choose, place) => {
     const [agent, arm] = above ? [k, choose(inner[k])] : arms[k];
@@ -269,10 +261,10 @@ function armsState({ agent: above, arm: rule }, { agent_keys, arm_keys }, stream
   return {
     next: round => show(outer.pick(round), own => own.pick(own.data.rounds + 1), 0),
     nextPage: page => outer.ranking(page, page).slice(0, places).map((k, place) => show(k, own => own.ranking(page, own.data.rounds + 1)[0], place + 1)),
-    add({ agent, arm, place }, worth, coin) { within(agent, arm).forEach(([own, k]) => own.add(k, worth, coin, place)); },
+    add({ agent, arm, place }, worth) { within(agent, arm).forEach(([own, k]) => own.add(k, worth, place)); },
     toJSON() {
-      const all = levels.map(({ data }) => data), views = levels.map(own => own.views), rest = { version: 0, neutral: [0, 0] };
-      return above ? { ...rest, agents: all[0], inner: all.slice(1), outstanding: zeros(inner.length), views } : { ...rest, level: all[0], views: views[0] };
+      const [level, ...others] = levels.map(({ data }) => data), views = levels.map(own => own.views), rest = { version: 0, neutral: [0, 0] };
+      return above ? { ...rest, agents: level, inner: others, outstanding: zeros(inner.length), views } : { ...rest, level, views: views[0] };
     },
     restore({ level: only, agents = only, inner: others = [], views }) {
       levels.forEach((own, k) => own.restore([agents, ...others][k], above ? views?.[k] : views));
@@ -282,14 +274,14 @@ function armsState({ agent: above, arm: rule }, { agent_keys, arm_keys }, stream
 
 const drawsOf = (slots, keys, pools) => (agent, draw) => drawn(pools[agent], uniform(substream(slots, 0, 0, keys[agent] + 1, 5), draw));
 
-function slotsState({ arm: rule }, { agent_keys: keys, pools }, stream, slots) {  // by rank; tested ones in a timetable, first draws before second ones
-  const lots = substream(stream, 0, 0, 0), words = (own, named) => named.map(key => substream(own, key)), agents = range(keys.length);
+function slotsState({ arm: rule }, { agent_keys: keys, pools }, stream, slots) {  // by rank; tests in a timetable, first draws before second ones
+  const lots = substream(stream, 0, 0, 0);
   const order = orderBy(words(substream(lots, 0), keys)), draws = range(rule.draws), scans = rule.rounds > 0, armOf = drawsOf(slots, keys, pools);
-  const held = scans ? draws.flatMap(draw => order.map(agent => [agent, draw])) : agents.flatMap(agent => draws.map(draw => [agent, draw]));
+  const held = scans ? draws.flatMap(draw => order.map(agent => [agent, draw])) : range(keys.length).flatMap(agent => draws.map(draw => [agent, draw]));
   const named = held.map(([agent, draw]) => keys[agent] * 2 ** 32 + draw), arms = held.map(own => armOf(...own)), place = range(held.length);
   if (!scans) orderBy(words(substream(lots, 1), named)).forEach((k, turn) => { place[k] = turn; });
   const level = rankLevel(rule, place, words(substream(lots, 2), named)), turns = words(substream(stream, 2), keys), queue = orderBy(turns);
-  let neutral = [0, 0];  // rounds while rewards are missing, in which agents take turns, and their draws
+  let neutral = [0, 0];  // rounds that wait for rewards: agents in turn, and their draws
   return {
     next() {
       const k = level.pick(), counted = level.data.choice === null;
@@ -301,35 +293,31 @@ function slotsState({ arm: rule }, { agent_keys: keys, pools }, stream, slots) {
       return allocation(held[k][0], arms[k], !scans ? "play" : counted ? "trial" : "award", false, counted, 0, k);
     },
     pull: ({ slot }) => [1 + held[slot][1], level.data.decided[slot] - 1],
-    add({ slot }, worth, coin) { level.add(slot, worth, coin); },
+    add({ slot }, worth) { level.add(slot, worth(rule)); },
     toJSON: () => ({ version: 0, neutral, level: level.data }),
     restore(saved) { ({ neutral } = saved); level.restore(saved.level); },
   };
 }
 
-function laboratory({ arm: rule }, { agent_keys: keys, pools }, stream, slots, places) {  // on pages: a draw a test in all places by turns, then the best counts
-  const { length } = keys, lots = substream(stream, 0, 0, 0, 0), order = orderBy(keys.map(key => substream(lots, key))), armOf = drawsOf(slots, keys, pools);
+function laboratory({ arm: rule }, { agent_keys: keys, pools }, stream, slots, places) {  // pages: a draw a test in all places by turns, then the best counts
+  const { length } = keys, order = orderBy(words(substream(stream, 0, 0, 0, 0), keys)), armOf = drawsOf(slots, keys, pools);
   const { draws, rounds, rank_rounds = 0 } = rule, end = (rounds * draws + rank_rounds) * length;
   let data = { draw: zeros(length), known: zeros(length, false), views: zeros(length), block: 0, missing: 0, waited: 0,
     clicks: zeros(length), score: zeros(length, 0n), levels: keys.map(() => zeros(draws, 0n)) }, ranking = [];
   const rank = ({ score }) => { ranking = [...order].sort((a, b) => (score[a] < score[b]) - (score[a] > score[b])); };
-  const closeTest = clock => {  // true: the page must wait for rewards of tests
-    const { levels } = data, last = data.block + 1 === draws;
-    if (data.block < draws && clock >= (data.block + 1) * rounds * length) {
-      if (last && data.missing) return true;
-      data.block++;
-      if (last) data.score = levels.map(own => own.reduce((a, b) => a < b ? b : a));
-      data.draw = levels.map((own, agent) => last ? own.indexOf(data.score[agent]) : data.block);
-      data.known.fill(last);
-    }
-    if (!ranking.length && clock >= end) rank(data);
-    return false;
-  };
   return {
     nextPage(page) {
-      const clock = page - 1 - data.waited, waits = closeTest(clock), counted = !waits && clock < end, version = Number(data.block === draws);
-      const first = length - (waits ? page - 1 : clock) % length, due = waits || counted ? [...order.slice(first), ...order.slice(0, first)] : ranking;
+      const { block, levels } = data, clock = page - 1 - data.waited, last = block + 1 === draws, closes = block < draws && clock >= (block + 1) * rounds * length;
+      const waits = closes && last && data.missing > 0, counted = !waits && clock < end, first = length - (waits ? page - 1 : clock) % length;
+      if (closes && !waits) {
+        data.block++;
+        if (last) data.score = levels.map(own => own.reduce((a, b) => a < b ? b : a));
+        data.draw = levels.map((own, agent) => last ? own.indexOf(data.score[agent]) : data.block);
+        data.known.fill(last);
+      }
+      if (!waits && !counted && !ranking.length) rank(data);
       data.waited += waits;
+      const due = waits || counted ? [...order.slice(first), ...order.slice(0, first)] : ranking, version = Number(data.block === draws);
       return due.slice(0, places).map(agent => {
         const draw = data.draw[agent];
         data.known[agent] = true; data.views[agent] += counted; data.missing += counted && !version;
@@ -337,9 +325,8 @@ function laboratory({ arm: rule }, { agent_keys: keys, pools }, stream, slots, p
       });
     },
     pull: ({ agent, slot }) => [1 + slot, data.views[agent] - 1],
-    add({ agent, slot, version }, worth, coin) {
-      const counted = countsCoins(rule) ? coin : worth;
-      if (version) data.score[agent] += counted; else { data.levels[agent][slot] += counted; data.missing--; }
+    add({ agent, slot, version }, worth) {
+      if (version) data.score[agent] += worth(rule); else { data.levels[agent][slot] += worth(rule); data.missing--; }
       if (ranking.length) rank(data);
     },
     toJSON: () => ({ ...data, ranked: ranking.length > 0 }),
@@ -350,7 +337,7 @@ function laboratory({ arm: rule }, { agent_keys: keys, pools }, stream, slots, p
   };
 }
 
-// ---- Mechanisms as data: the options of each with their defaults (null: must be given), and its rules.
+// ---- Mechanisms: options and defaults (null: must be given), and rules.
 const arms = rule => options => ({ agent: null, arm: { rule, ...options } }), positives = (value, what) => [value].flat().forEach(one => positive(one, what));
 const CATALOGUE = {
   ucb1: [{ constant: 2, clock: "current" }, arms("ucb"), { one_place_each: false }],
@@ -373,16 +360,15 @@ export function mechanism(name, given = {}) {
     if (value === undefined) delete options[option]; else (CHECKS[option] ?? positive)(value, option);
   }
   if (options.threshold > options.rounds) refuse("a threshold of at most the rounds", options.threshold);
-  if (Math.max(...[options.bars].flat()) > 1) refuse("bars of at most 1", options.bars);
+  if ([options.bars].flat().some((bar, k, all) => bar > (all[k - 1] ?? 1))) refuse("bars of at most 1 that do not rise", options.bars);
   return { name, parameters: { ...options, ...fixed }, ...rules(options) };
 }
 
 function checked({ name, agent, arm, restart, score, sample, fallback, one_place_each }, weights, places) {
-  const onSlots = arm.rule in RANKS, there = arm.rule in PRIORITIES ? !agent || agent.rule in PRIORITIES : onSlots && !agent && arm.fallback !== "draw";
-  if (!there || restart || score || sample || fallback || one_place_each)
-    refuse(`a mechanism that JavaScript has (${Object.keys(CATALOGUE).join(", ")})`, name, "run it in Python");
-  if (weights && !onSlots || places && onSlots && arm.rule !== "best-of-draws")
-    refuse(weights ? "weights for a mechanism on draws" : "a mechanism that fills pages, as reservoir without threshold", name, "leave them out");
+  const onSlots = arm.rule in RANKS, there = onSlots ? !agent && arm.fallback !== "draw" : arm.rule in PRIORITIES && (agent ?? arm).rule in PRIORITIES;
+  if (!there || restart || score || sample || fallback || one_place_each) refuse(`a mechanism that JavaScript has (${Object.keys(CATALOGUE).join(", ")})`, name);
+  if (weights && !onSlots) refuse("weights for a mechanism on draws", name, "leave them out");
+  if (places && onSlots && arm.rule !== "best-of-draws") refuse("a mechanism that fills pages, as reservoir without threshold", name);
 }
 
 // ---- Sessions.
@@ -393,7 +379,7 @@ function registrationOf(registered, weights) {
   if (!given.length) refuse("registered as agent to number of arms", registered, "give e.g. { ana: 2 }");
   for (const [name, own] of entries(weights)) {
     if (own.length !== arms[names.indexOf(name)] || !own.some(Boolean)) refuse(`a weight for each arm of ${name}, and not all 0`, own);
-    own.forEach(one => whole(one || 1, `each weight of ${name}`, 1000));
+    own.forEach(one => one === 0 || whole(one, `each weight of ${name}`, 1000));
   }
   return { names, arms, agent_keys: range(names.length), arm_keys: arms.map(range), ...weights && { weights: Object.fromEntries(entries(weights)) } };
 }
@@ -405,17 +391,18 @@ function poolOf(keys, weights = [1]) {  // an agent's arms, each as often as its
 
 const lastRound = (mean, draw) => mean === 1 ? 1 : 1 + Math.floor(log(draw) / logRatio(-1 / mean));
 
-function segmentOf(name, number, mechanism, registration, stream, mean, places) {  // what a session keeps of a segment, or of all of it under null
+function segmentOf(name, number, mechanism, registration, stream, mean, places) {  // null: all of the session
   const own = name === null ? stream : substream(stream, 4, number), { arm } = mechanism, coins = substream(own, 1), onSlots = arm.rule in RANKS;
   const kind = onSlots ? places ? laboratory : slotsState : armsState, byPull = onSlots && countsCoins(arm), pulls = new Map();
   const segment = {
     name, number, round: 0, last: lastRound(mean, uniform(substream(own, 2), 0)),
     open() { segment.state ??= kind(mechanism, registration, substream(own, 0), substream(stream, 0), places); },
     expect(id, shown) { if (byPull && shown.armCounts) pulls.set(id, [id, ...segment.state.pull(shown)]); },
-    add(id, shown, value) {  // with a coin that shows 1 with probability `value`
+    add(id, shown, value) {
       const [, draw, pull] = pulls.get(id) ?? [], named = byPull ? substream(coins, shown.version, registration.agent_keys[shown.agent], draw) : coins;
+      const coin = value === 1 || value && uniform(named, byPull ? pull : id) < value ? ONE : 0n;
       pulls.delete(id);
-      segment.state.add(shown, ticks(value), value === 1 || value && uniform(named, byPull ? pull : id) < value ? ONE : 0n);
+      segment.state.add(shown, rule => countsCoins(rule) ? coin : ticks(value));
     },
     toJSON: () => ({ round: segment.round, joined: [], machine: segment.state, coins: [...pulls.values()] }),
     restore({ round, machine, coins: kept = [] }) {
@@ -442,10 +429,10 @@ export class Session {
     const terms = { ...TERMS, ...given, segments: entries(given.segments) }, { ends, positions, segments } = terms, stream = seedStream(terms.seed);
     const { names, arm_keys, weights, joined } = registration, parts = segments.length ? segments : [[null, 1]], random = ends === "at-random";
     if (Math.abs(parts.reduce((total, [, part]) => total + positive(part, "a fraction", 1), -1)) > 1e-9) refuse("fractions that add up to 1", segments);
-    if (joined) refuse("a session without agents that joined", joined.length, "go on in Python");
+    if (joined) refuse("a session without agents that joined", joined, "go on in Python");
     whole(horizon, "horizon"); positive(terms.share, "share", 1); oneOf(terms.rewards, [null, "bernoulli"], "rewards"); oneOf(ends, ["at-horizon", "at-random"], "ends");
     whole(terms.window ?? 1, "window"); whole(positions ?? 1, "positions", 1000);
-    const pools = arm_keys.map((keys, agent) => poolOf(keys, weights && Object.hasOwn(weights, names[agent]) ? weights[names[agent]] : undefined));
+    const declared = new Map(entries(weights)), pools = arm_keys.map((keys, agent) => poolOf(keys, declared.get(names[agent])));
     this.segments = new Map(parts.map(([name, part], k) => {
       const own = mechanism.segments ? known(name, mechanism.segments, "a segment") : mechanism, mean = Math.max(1, even(part * horizon));
       checked(own, weights, positions);
@@ -457,12 +444,12 @@ export class Session {
     this.past = { agent_of: [], arm_of: [], value_of: [], segment_of: [] };
     this.segments.get(null)?.open();
   }
-  next(name, paged) {  // what is shown next, as decisions
+  next(name, paged) {
     const { window, positions, ends, history, registration: { names } } = this.terms, { pending, past } = this;
     const segment = this.segments.get(name) ?? refuse(`one of the segments ${[...this.segments.keys()].join(", ")}`, name);
-    if (paged !== (positions !== null)) refuse("decideSlate() where a page has positions, and else decide()", "the other");
+    if (paged !== (positions !== null)) refuse("decideSlate() with positions, else decide()", "the other");
     if ((paged ? this.pages : this.round) >= this.last) refuse(`at most ${this.last} decisions`, "one more", "open a new session");
-    if (ends === "at-random" && segment.round >= segment.last) throw new SegmentEndedError(`the end of segment ${name} was drawn`);
+    if (ends === "at-random" && segment.round >= segment.last) throw new SegmentEndedError(`segment ${name} has ended`);
     if (window !== null) this.closeWindows(window * (positions ?? 1));
     segment.open();
     segment.round++; this.pages += paged;
@@ -492,7 +479,7 @@ export class Session {
     this.sums[own.agent] += ticks(value);
     if (this.terms.history) this.past.value_of[id - 1] = value;
   }
-  closeWindows(window) {  // what is missing for longer counts as 0
+  closeWindows(window) {  // what is missing then counts as 0
     for (; this.oldest <= this.round; this.oldest++) {
       if (this.pending.has(this.oldest)) { if (this.round < this.oldest + window) return; this.enter(this.oldest, 0); }
     }
@@ -506,8 +493,8 @@ export class Session {
   }
   static fromJSON(file) {
     const { format, version, digest, body } = typeof file === "string" ? JSON.parse(file) : file;
-    if (format !== "cloneproof session" || version !== 9) refuse("a session file of version 9", version, "give what toJSON or to_json returned");
-    if (checksum(body) !== digest) refuse("a session file as it was saved", "one that was altered", "restore it from a copy");
+    if (format !== "cloneproof session" || version !== 9) refuse("a session file of version 9", version);
+    if (checksum(body) !== digest) refuse("a session file as it was saved", digest, "restore it");
     const { mechanism, registration, horizon, segments, machine, coins, joined, begun, pending, sums, round, pages = 0, agent_of, arm_of, value_of,
       segment_of = [], ...terms } = JSON.parse(body);
     const live = new Session(mechanism, registration, horizon, { ...terms, segments: new Map(segments) });
