@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import scipy
 
@@ -169,6 +169,8 @@ class Beta:
     a: float
     b: float
 
+    atoms: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         for name in ("a", "b"):
             what = f"the parameter {name} of a beta prior"
@@ -177,10 +179,6 @@ class Beta:
     @property
     def mean(self) -> float:
         return self.a / (self.a + self.b)
-
-    @property
-    def atoms(self) -> None:
-        return None
 
     def quantile(self, u: float) -> float:
         return float(scipy.special.betaincinv(self.a, self.b, u))
@@ -348,6 +346,8 @@ class Uniform:
     low: float = 0.0
     high: float = 1.0
 
+    atoms: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "low", _mean(self.low, "the low end of a uniform prior"))
         object.__setattr__(self, "high", _mean(self.high, "the high end of a uniform prior"))
@@ -360,10 +360,6 @@ class Uniform:
     @property
     def mean(self) -> float:
         return (self.low + self.high) / 2
-
-    @property
-    def atoms(self) -> None:
-        return None
 
     def quantile(self, u: float) -> float:
         return min(self.low + (self.high - self.low) * u, self.high)

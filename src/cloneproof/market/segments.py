@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy
@@ -122,6 +122,8 @@ class SegmentPriors:
     names: tuple[str, ...]
     priors: tuple[Prior, ...]
 
+    atoms: ClassVar[None] = None
+
     @classmethod
     def of(cls, given: Mapping[str, Prior], whose: str) -> SegmentPriors:
         for name, prior in given.items():
@@ -131,10 +133,6 @@ class SegmentPriors:
                     f"{brief(name)}; use Point, Discrete, Uniform, Beta or Empirical"
                 )
         return cls(tuple(given), tuple(given.values()))
-
-    @property
-    def atoms(self) -> None:
-        return None
 
     def marginal(self, segment: str) -> Prior:
         return self.priors[self.names.index(segment)]
@@ -171,8 +169,11 @@ class SegmentVectors:
     values: Sequence[Mapping[str, float]]
     weights: Sequence[float]
 
+    atoms: ClassVar[None] = None
+
     def __post_init__(self) -> None:
-        given = [dict(vector) for vector in listed(self.values, "vectors of rates", MarketError) if _pairs(vector)]
+        vectors = listed(self.values, "vectors of rates", MarketError)  # as mappings, or as the pairs of them
+        given = [dict(vector) for vector in vectors if isinstance(vector, Mapping | tuple)]
         names = list(given[0]) if given else []
         if not names or len(given) < len(list(self.values)) or any(set(vector) != set(names) for vector in given):
             raise MarketError(
@@ -189,10 +190,6 @@ class SegmentVectors:
         """Vectors as mappings."""
         return [dict(pairs) for pairs in self.values]
 
-    @property
-    def atoms(self) -> None:
-        return None
-
     def marginal(self, segment: str) -> Prior:
         return discrete_from((vector[segment] for vector in self.vectors), self.weights)
 
@@ -206,11 +203,6 @@ class SegmentVectors:
 
     def to_dict(self) -> dict[str, object]:
         return {"vectors": [dict(vector) for vector in self.vectors], "weights": list(self.weights)}
-
-
-def _pairs(vector: object) -> bool:
-    """Return whether a vector of rates is a mapping, or the pairs of one."""
-    return isinstance(vector, Mapping | tuple)
 
 
 @dataclass(frozen=True)
@@ -237,6 +229,8 @@ class LogOdds:
     spread: float
     by_segment: float = 0.0
 
+    atoms: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         median = MEDIAN.checked(self.median, "the median of a rate", MarketError)
         if median == 1.0:
@@ -249,10 +243,6 @@ class LogOdds:
     def deviation(self) -> float:
         """Standard deviation of the log-odds in one segment."""
         return math.hypot(self.spread, self.by_segment)
-
-    @property
-    def atoms(self) -> None:
-        return None
 
     @cached_property
     def mean(self) -> float:
@@ -324,16 +314,14 @@ class SegmentAverage:
     segments: Mapping[str, float]
     draws: int = MANY
 
+    atoms: ClassVar[None] = None
+
     def __post_init__(self) -> None:
         if not hasattr(self.law, "rates"):
             raise MarketError(f"expected the average of a law by segment, got {brief(self.law)}; give that law alone")
         fractions = checked_segments(dict(self.segments))
         self.law.check(fractions, "an average")
         object.__setattr__(self, "segments", tuple(fractions.items()))  # pairs, which can be hashed
-
-    @property
-    def atoms(self) -> None:
-        return None
 
     @property
     def mean(self) -> float:
