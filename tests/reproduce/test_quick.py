@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from cloneproof.reproduce.findings import Setting, rows, to_dict
+from cloneproof.reproduce.findings import Setting, rows
 from support.browser import printed, shown, sticking_out, visit
 from support.sizes import LONG
 
@@ -68,7 +68,7 @@ def test_the_whole_page(tmp_path, browser):
     assert "seconds" not in (tmp_path / "results.json").read_text()
     the_reading(results["rows"])
 
-    again = to_dict(rows()["theorem-1-h-ucb"].run(Setting("quick")))
+    again = rows()["theorem-1-h-ucb"].run(Setting("quick")).to_dict()
     assert json.loads(json.dumps(again)).items() <= results["rows"]["theorem-1-h-ucb"].items()
     the_page(browser, tmp_path, results)
 

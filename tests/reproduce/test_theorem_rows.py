@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.certificate.verification import check
-from cloneproof.reproduce.findings import Setting, from_dict, rows, to_dict
+from cloneproof.reproduce.findings import Findings, Setting, rows
 from cloneproof.reproduce.rows import open_problem, proposition_1, theorem_3
 from cloneproof.reproduce.rows.theorem_4 import attacks, harder_attacks
 from cloneproof.reproduce.trp import best_or_uniform, necessity, trials
@@ -64,7 +64,7 @@ def test_the_verdict(name):
     findings = as_it_is(name)
     assert findings.verdict == EXPECTED[name], [c for c in findings.checks if not c.holds]
     assert all(c.holds for c in findings.checks if c.role == "ours")
-    assert from_dict(to_dict(findings)) == findings
+    assert Findings.from_dict(findings.to_dict()) == findings
     for document in list(findings.certificates.values())[: None if LONG else 4]:
         assert check(document).accepted
 

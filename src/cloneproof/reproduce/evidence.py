@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import attrgetter
 
-from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.deviations import CopiesOf
+from cloneproof.analysis.gain import exact_gain
 from cloneproof.engines.estimate import ErrorKind, Estimate
 from cloneproof.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -69,7 +70,4 @@ def rounded(value: float, relative: float = 1e-9, kind: ErrorKind = "estimated",
 
 def ball_gain(market: Market, mechanism: Mechanism, copies: tuple[int, ...]) -> Estimate:
     """Return what Ana gains by copies over honest registration, in ball arithmetic."""
-    copied, honest = (
-        evaluate(market, mechanism, registered, arithmetic="ball").payoff["ana"] for registered in ({"ana": copies}, {})
-    )
-    return copied - honest
+    return exact_gain(market, mechanism, CopiesOf("ana", copies), "closed-form", "ball").gain

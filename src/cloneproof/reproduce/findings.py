@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, TypeVar, get_args
+from itertools import starmap
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
+from cloneproof._data import Data
 from cloneproof.engines.estimate import Estimate
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -22,6 +24,13 @@ TableCell = str | int | float | Estimate
 ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
 
 
+class Evidence(NamedTuple):
+    """What was computed, and how much it is."""
+
+    what: str
+    value: TableCell
+
+
 @dataclass(frozen=True)
 class Check:
     """One statement, whether it holds, and the numbers that say so.
@@ -31,18 +40,18 @@ class Check:
                remark); "ours": the corrected statement, or one that goes with it;
                "answer": what settles a question that the paper leaves open
     holds      computed from the evidence; None where the error bounds leave it open
-    evidence   (what, how much) pairs; a plain number is exact: a count, or a parameter
+    evidence   a plain number is exact: a count, or a parameter
     """
 
     statement: str
     role: CheckRole
     holds: bool | None
-    evidence: tuple[tuple[str, TableCell], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
 
 
 def _checks(role: CheckRole) -> Callable[..., Check]:
     def check(statement: str, holds: bool | None, *evidence: tuple[str, TableCell]) -> Check:
-        return Check(statement, role, holds, evidence)
+        return Check(statement, role, holds, tuple(starmap(Evidence, evidence)))
 
     return check
 
@@ -66,8 +75,10 @@ def table(title: str, columns: str, rows: Iterable[Iterable[TableCell]], note: s
 
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(Data):
     """All that a row found. `computed` says in a few sentences what was done, and over what range."""
+
+    keys_of_data = ("verdict", "computed", "checks", "tables", "certificates")
 
     computed: str
     checks: tuple[Check, ...]
@@ -77,6 +88,18 @@ class Findings:
     @property
     def verdict(self) -> RowVerdict:
         return verdict(self.checks)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Findings:
+        """Invert `to_dict`; the verdict is computed again."""
+        checks, tables = [], []
+        for check in data["checks"]:
+            evidence = tuple(Evidence(pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
+            checks.append(Check(**check | {"evidence": evidence}))
+        for table in data["tables"]:
+            rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])
+            tables.append(FindingsTable(**table | {"columns": tuple(table["columns"]), "rows": rows}))
+        return cls(data["computed"], tuple(checks), tuple(tables), data["certificates"])
 
 
 def verdict(checks: Sequence[Check]) -> RowVerdict:
@@ -120,40 +143,6 @@ def count_checks(checks: Sequence[Check]) -> str:
     if undecided:
         parts.append(f"{undecided} {'is' if undecided == 1 else 'are'} open")
     return ", ".join(parts) + "."
-
-
-def to_dict(findings: Findings) -> dict[str, Any]:
-    """Return the findings as JSON, with the verdict in words."""
-    return {
-        "verdict": findings.verdict,
-        "computed": findings.computed,
-        "checks": [
-            vars(check) | {"evidence": [{"what": what, "value": _to_json(value)} for what, value in check.evidence]}
-            for check in findings.checks
-        ],
-        "tables": [
-            vars(table)
-            | {"columns": list(table.columns), "rows": [[_to_json(cell) for cell in row] for row in table.rows]}
-            for table in findings.tables
-        ],
-        "certificates": findings.certificates,
-    }
-
-
-def from_dict(data: dict[str, Any]) -> Findings:
-    """Invert `to_dict`; the verdict is computed again."""
-    checks, tables = [], []
-    for check in data["checks"]:
-        evidence = tuple((pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
-        checks.append(Check(**check | {"evidence": evidence}))
-    for table in data["tables"]:
-        rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])
-        tables.append(FindingsTable(**table | {"columns": tuple(table["columns"]), "rows": rows}))
-    return Findings(data["computed"], tuple(checks), tuple(tables), data["certificates"])
-
-
-def _to_json(value: TableCell) -> Any:  # noqa: ANN401
-    return value.to_dict() if isinstance(value, Estimate) else value
 
 
 def _from_json(value: Any) -> Any:  # noqa: ANN401

@@ -42,9 +42,7 @@ from cloneproof.reproduce.findings import (
     Scale,
     Setting,
     TableCell,
-    from_dict,
     rows,
-    to_dict,
 )
 
 ROLES: dict[CheckRole, str] = {
@@ -187,7 +185,7 @@ def reproduce(
     with process_pool(processes) if processes > 1 else InlineExecutor() as pool:
         _run(left, setting, folder / "rows", pool, report, finish)
     finished = {name: data for name in rows() if (data := load(folder / "rows", name, setting)) is not None}
-    sections = {name: (rows()[name], from_dict(data["findings"])) for name, data in finished.items()}
+    sections = {name: (rows()[name], Findings.from_dict(data["findings"])) for name, data in finished.items()}
     results = {
         "scale": scale,
         "seed": seed,
@@ -254,7 +252,7 @@ def load(folder: Path, name: str, setting: Setting) -> dict[str, Any] | None:
 
 def store(folder: Path, name: str, setting: Setting, findings: Findings, seconds: float) -> None:
     """Write the finished row, whole or not at all."""
-    data = {"key": key(name, setting), "seconds": seconds, "findings": to_dict(findings)}
+    data = {"key": key(name, setting), "seconds": seconds, "findings": findings.to_dict()}
     write_whole(folder / f"{name}.json", json.dumps(data, allow_nan=False) + "\n")
 
 

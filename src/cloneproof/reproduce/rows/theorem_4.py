@@ -29,7 +29,9 @@ from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.result import Audit, AuditScope, TriedVectors, Witness
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
 from cloneproof.analysis.certificate.writer import checked_certificate
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
+from cloneproof.analysis.gain import exact_gain
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import etc_rounds, mistake_paper, trial_rounds
 from cloneproof.engines.closed_form.commitment import Phases, agent_score
@@ -84,12 +86,9 @@ class Attack:
 
     def witness(self, mechanism: Mechanism) -> Witness:
         """Return the deviation under any mechanism, both payoffs in ball arithmetic."""
-        honest, copied = (
-            evaluate(self.market, mechanism, {ANA: vector}, arithmetic="ball").payoff[ANA]
-            for vector in ((1, 1), self.copies)
-        )
+        found = exact_gain(self.market, mechanism, CopiesOf(ANA, self.copies), "closed-form", "ball")
         every = full_copies(self.market.agents, {ANA: self.copies})
-        return Witness(honest, copied, copied - honest, ANA, self.copies, self.market, every)
+        return Witness(*found.numbers, ANA, self.copies, self.market, every)
 
     def audit(self, mechanism: Mechanism) -> Audit:
         """Return the attack as an audit that found it, for a certificate."""
