@@ -12,9 +12,9 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
-from flint import arb, fmpq
+from flint import arb
 
-from cloneproof.analysis.certificate.checker import REWARDS, prior
+from cloneproof.analysis.certificate.checker import MARKET_KEYS, slot_priors, to_ball
 from cloneproof.analysis.certificate.document import number, only, require, whole
 
 MOST_EVENTS = 10**6  # of all sets of means together
@@ -46,15 +46,9 @@ def bars_honesty(data: dict[str, Any]) -> str:
     """Check that neither copies nor withholding pay until a random end, whatever the others do."""
     market = data["market"]
     only(data["argument"], ("kind",), "the argument")
-    only(market, ("horizon", "share", "rewards", "agents", "ends"), "the market")
+    only(market, (*MARKET_KEYS, "ends"), "the market")
     require(market.get("ends") == "at-random", "the market does not end at random")
-    require(market["rewards"] in REWARDS, "rewards are not known to lie in [0, 1] and to be ordered by their means")
-    require(0 < number(market["share"]) <= 1, "the share is not above 0 and at most 1")
-    horizon, (bars, draws) = whole(market["horizon"]), bars_numbers(data["mechanism"])
-    priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
-    require(isinstance(priors, list) and len(priors) > 0, "the agent's priors are not given")
-    exact = [dict(prior(atoms)) for atoms in priors]
-    require(all(law == exact[0] for law in exact), "the agent's originals do not have one prior")
+    exact, horizon, (bars, draws) = slot_priors(data), market["horizon"], bars_numbers(data["mechanism"])
     how = "one bar"
     if len(set(bars)) > 1:
         events = math.comb(len(exact[0]) + len(exact) - 1, len(exact)) * (len(bars) + LAST) * draws
@@ -81,9 +75,9 @@ def _check_set(means: Sequence[Fraction], laws: dict[Fraction, list[arb]], bars:
         reached, ended = sum(left, arb(0)), sum((x - y for x, y in zip(left, later, strict=True)), arb(0))
         if reached == 0:
             continue
-        worth = sum(((x - y) * _ball(v) for x, y, v in zip(left, later, means, strict=True)), arb(0)) / ended
+        worth = sum(((x - y) * to_ball(v) for x, y, v in zip(left, later, means, strict=True)), arb(0)) / ended
         chance, value = ended / reached, worth if value is None else value
-        enough = k >= len(bars) - 1 or value <= 1 / _ball(bars[k][0]) or value <= worth
+        enough = k >= len(bars) - 1 or value <= 1 / to_ball(bars[k][0]) or value <= worth
         require(enough, f"the certificate does not hold at bar {k + 1} for the means {shown}")
         for _ in range(draws):  # between the value after the level and what it is worth: what was enough stays so
             value = (1 - chance) * value + chance * worth
@@ -105,11 +99,11 @@ def _loss(mean: Fraction, credit: Fraction, go: Fraction) -> arb:
     """
     if mean == 1:
         return arb(0)
-    low, high, fraction = arb(0), _ball(go), credit % 1
+    low, high, fraction = arb(0), to_ball(go), credit % 1
     for _ in range(BISECTIONS):
         middle = ((low + high) / 2).mid()
-        power = middle ** math.floor(credit) * (1 + _ball(fraction) * (middle - 1))
-        excess = middle - _ball(go) * (1 + _ball(mean) * (power - 1))
+        power = middle ** math.floor(credit) * (1 + to_ball(fraction) * (middle - 1))
+        excess = middle - to_ball(go) * (1 + to_ball(mean) * (power - 1))
         if excess < 0:
             low = middle
         elif excess > 0:
@@ -117,7 +111,3 @@ def _loss(mean: Fraction, credit: Fraction, go: Fraction) -> arb:
         else:
             break
     return low.union(high)
-
-
-def _ball(value: Fraction) -> arb:
-    return arb(fmpq(value.numerator, value.denominator))

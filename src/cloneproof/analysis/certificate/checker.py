@@ -37,6 +37,7 @@ from cloneproof.analysis.certificate.document import (
 MOST_WORK = 3 * 10**8  # operations on balls, about twenty seconds of them
 CertifiedPrior = tuple[tuple[Fraction, Fraction], ...]
 TICK = 1 << 60  # the session adds up rewards in these parts, and judges by averages rounded once to a float
+MARKET_KEYS = ("horizon", "share", "rewards", "agents")
 REWARDS = ("bernoulli", "deterministic", "beta")  # in [0, 1], and ordered by their means
 FRACTION = re.compile(r"(0|[1-9][0-9]{0,400})/([1-9][0-9]{0,400})")
 
@@ -61,7 +62,7 @@ class Game:
 
     def __init__(self, market: dict[str, Any], mechanism: dict[str, Any]) -> None:
         self.work = 0
-        only(market, ("horizon", "share", "rewards", "agents"), "the market")
+        only(market, MARKET_KEYS, "the market")
         for agent in market["agents"]:
             only(agent, ("name", "priors"), "an agent")
             require(isinstance(agent["name"], str), f"the name {agent['name']!r} of an agent is not text")
@@ -450,19 +451,13 @@ def honesty(data: dict[str, Any], tolerance: Fraction) -> str:
 
 def scan_honesty(data: dict[str, Any]) -> str:
     """Check that neither copies nor withholding pay, whatever the others do and at any horizon."""
-    market, mechanism, argument = data["market"], data["mechanism"], data["argument"]
+    market, argument = data["market"], data["argument"]
     only(argument, ("kind", "law"), "the argument")
-    only(market, ("horizon", "share", "rewards", "agents"), "the market")
-    require(market["rewards"] in REWARDS, "rewards are not known to lie in [0, 1] and to be ordered by their means")
-    whole(market["horizon"])
-    require(0 < number(market["share"]) <= 1, "the share is not above 0 and at most 1")
-    draws, pulls = scan_numbers(mechanism)
+    only(market, MARKET_KEYS, "the market")
+    exact = slot_priors(data)
+    draws, pulls = scan_numbers(data["mechanism"])
     names = [agent["name"] for agent in market["agents"]]
     require(len(set(names)) == len(names), "names are not distinct")
-    priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
-    require(isinstance(priors, list) and len(priors) > 0, "the agent's priors are not given")
-    exact = [dict(prior(atoms)) for atoms in priors]
-    require(all(law == exact[0] for law in exact), "the agent's originals do not have one prior")
     means = _score_law(argument["law"], pulls)
     require(means == sorted(exact[0]), "the means of the score law are not the possible means of the agent's prior")
     return (
@@ -471,6 +466,19 @@ def scan_honesty(data: dict[str, Any]) -> str:
         f"(docs/textbook/reservoir.md, `make prove`), for {draws} draws of {pulls} pulls and originals of {len(means)} "
         "possible means"
     )
+
+
+def slot_priors(data: dict[str, Any]) -> list[dict[Fraction, Fraction]]:
+    """Return the prior of each of the agent's originals, which is one, in a market to which theorems on slots apply."""
+    market = data["market"]
+    require(market["rewards"] in REWARDS, "rewards are not known to lie in [0, 1] and to be ordered by their means")
+    whole(market["horizon"])
+    require(0 < number(market["share"]) <= 1, "the share is not above 0 and at most 1")
+    priors = next(agent["priors"] for agent in market["agents"] if agent["name"] == data["agent"])
+    require(isinstance(priors, list) and len(priors) > 0, "the agent's priors are not given")
+    exact = [dict(prior(atoms)) for atoms in priors]
+    require(all(law == exact[0] for law in exact), "the agent's originals do not have one prior")
+    return exact
 
 
 def _score_law(law: dict[str, Any], pulls: int) -> list[Fraction]:
