@@ -52,12 +52,8 @@ def ln(t: int) -> float:
 
 
 def _ln(t: int) -> float:
-    before = flint.ctx.prec
-    flint.ctx.prec = _PRECISION
-    try:
+    with flint.ctx.workprec(_PRECISION):
         return float(flint.arb(t).log())
-    finally:
-        flint.ctx.prec = before
 
 
 def log_ratio(x: float) -> float:
@@ -173,8 +169,7 @@ def _layers() -> tuple[FloatArray, FloatArray]:
 
     All layers have the same area. Computed in ball arithmetic and rounded to the nearest double.
     """
-    before, flint.ctx.prec = flint.ctx.prec, 160
-    try:
+    with flint.ctx.workprec(160):
         tail = flint.arb("3.65415288536100877164542972039951576297485460")
         height = (-tail * tail / 2).exp()
         area = tail * height + (flint.arb.pi() / 2).sqrt() * (tail / flint.arb(2).sqrt()).erfc()
@@ -183,8 +178,6 @@ def _layers() -> tuple[FloatArray, FloatArray]:
             heights.append(heights[-1] + area / ends[-1])
             ends.append((-2 * heights[-1].log()).sqrt())
         return (np.array([0.0, *map(float, reversed(ends))]), np.array([1.0, *map(float, reversed(heights))]))
-    finally:
-        flint.ctx.prec = before
 
 
 ENDS, HEIGHTS = _layers()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
@@ -95,10 +95,6 @@ class Sample:
         """Short description of the sample."""
         return f"sample of {self.factor:g} ln T arms"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the sample as data."""
-        return {"factor": self.factor, "scope": self.scope}
-
 
 @dataclass(frozen=True)
 class Admission:
@@ -148,15 +144,6 @@ class Admission:
     def words(self) -> str:
         """Short description of the sample."""
         return f"arm k admitted with probability min(1, {self.first}/k)"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the admission as data."""
-        return {"first": self.first}
-
-
-def sample_from_dict(data: dict[str, Any]) -> Sample | Admission:
-    """Rebuild a `Sample` or `Admission` from its `to_dict`."""
-    return Admission(**data) if "first" in data else Sample(**data)
 
 
 @dataclass(frozen=True)
@@ -495,7 +482,7 @@ class Mechanism:
         if self.score != "all":
             data["score"] = self.scoring.to_dict()
         if self.sample:
-            data["sample"] = self.sample.to_dict()
+            data["sample"] = asdict(self.sample)
         if self.fallback:
             data["fallback"] = self.fallback.to_dict()
         if self.one_place_each:
@@ -582,7 +569,7 @@ def mechanism_from_dict(
         arm=rule_of(data["arm"]),
         restart=restart_from(data.get("restart")),
         score=score_from(data.get("score", "all")),
-        sample=None if sample is None else sample_from_dict(sample),
+        sample=None if sample is None else (Admission if "first" in sample else Sample)(**sample),
         fallback=None if fallback is None else mechanism_from_dict(fallback, rule_of),
         one_place_each=data.get("one_place_each", False),
     )

@@ -8,7 +8,7 @@ from cloneproof._randomness import Stream, substream, uniform
 from cloneproof.mechanisms.mechanism import Mechanism, epoch_mechanism
 from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.levels import NeutralRounds
-from cloneproof.mechanisms.online.registration import Allocation, Registration, Withdrawals
+from cloneproof.mechanisms.online.registration import Allocation, Registration
 from cloneproof.mechanisms.online.state import OneLevelState, RunningState, SlotState, StateSetup, TwoLevelState
 
 
@@ -84,16 +84,10 @@ class UniformTraffic(RunningState):
     however many copies it registers, and the mechanism plays as it would in a shorter season.
     """
 
-    def __init__(
-        self,
-        state: MechanismState,
-        share: float,
-        registration: Registration,
-        stream: Stream,
-        withdrawals: Withdrawals,
-    ) -> None:
-        self.state, self.share, self.coins = state, share, substream(stream, 0)
-        self.draws = NeutralRounds(registration, substream(stream, 1), withdrawals)
+    def __init__(self, state: MechanismState, share: float, setup: StateSetup, stream: Stream) -> None:
+        self.state: MechanismState = state
+        self.share, self.coins = share, substream(stream, 0)
+        self.draws = NeutralRounds(setup.registration, substream(stream, 1), setup.withdrawals)
         self._chance: float | None = None  # of the last round, if it was a uniform draw
         self._next = 0  # all rounds before it that are still to come are the mechanism's
 

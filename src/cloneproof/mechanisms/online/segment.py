@@ -108,7 +108,7 @@ class Segment:
         if uniform_traffic:
             coins = substream(own, UNIFORM_STREAM)
             mixed: type[Any] = UniformPages if self.places else UniformTraffic
-            self.state = mixed(self.state, uniform_traffic, registration, coins, self.withdrawals)
+            self.state = mixed(self.state, uniform_traffic, setup, coins)
 
     def keep(self, allocation: Allocation) -> Allocation:
         """Return the allocation as the session keeps it, with the segment's name."""

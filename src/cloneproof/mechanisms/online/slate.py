@@ -23,7 +23,8 @@ from cloneproof.mechanisms.online.registration import (
     Withdrawals,
     no_single_arm,
 )
-from cloneproof.mechanisms.online.state import RunningState, StateSetup
+from cloneproof.mechanisms.online.running import UniformTraffic
+from cloneproof.mechanisms.online.state import StateSetup
 from cloneproof.mechanisms.online.streams import NEUTRAL_STREAM
 
 Attention = int | tuple[float, ...]  # how many places, or the attention of each
@@ -34,9 +35,14 @@ class Turns:
     """Agents in turn, each with a uniform draw from its arms: what fills places without regard to rewards."""
 
     def __init__(self, registration: Registration, stream: Stream, withdrawals: Withdrawals) -> None:
-        self._registration, self._withdrawals = registration, withdrawals
-        self._streams = [substream(stream, NEUTRAL_STREAM, key) for key in registration.agent_keys]
-        self.order = sorted(range(len(self._streams)), key=self._streams.__getitem__)
+        self._stream, self._withdrawals = stream, withdrawals
+        self.join(registration)
+
+    def join(self, registration: Registration) -> None:
+        """Go on with these agents: who joined comes last, as it came."""
+        self._registration, first = registration, registration.first
+        self._streams = [substream(self._stream, NEUTRAL_STREAM, key) for key in registration.agent_keys]
+        self.order = [*sorted(range(first), key=self._streams.__getitem__), *range(first, len(self._streams))]
 
     def fill(self, agents: Sequence[int], page: int, places: int, phase: str) -> Page:
         """Return what different agents show in so many places; an agent whose draw was withdrawn is passed over."""
@@ -63,23 +69,19 @@ class Turns:
 SlateState = LaboratoryState | TopArmsState | TopAgentsState
 
 
-class UniformPages(RunningState):
+class UniformPages(UniformTraffic):
     """A mechanism on slates that gets all pages but a share, on which agents in turn fill every place with draws."""
 
-    def __init__(
-        self,
-        state: SlateState,
-        share: float,
-        registration: Registration,
-        stream: Stream,
-        withdrawals: Withdrawals,
-    ) -> None:
-        self.state, self.share, self.coins, self.shared = state, share, substream(stream, 0), 0
-        self.turns = Turns(registration, substream(stream, 1), withdrawals)
+    state: SlateState
+
+    def __init__(self, state: SlateState, share: float, setup: StateSetup, stream: Stream) -> None:
+        super().__init__(state, share, setup, stream)
+        self.turns, self.shared = Turns(setup.registration, substream(stream, 1), setup.withdrawals), 0
         self.chances: list[float | None] = []
 
-    def leave_out(self) -> None:
-        self.state.leave_out()
+    def join(self, registration: Registration) -> None:
+        super().join(registration)
+        self.turns.join(registration)
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         raise no_single_arm()
@@ -93,12 +95,6 @@ class UniformPages(RunningState):
         self.shared += 1
         self.chances = [None] * self.state.filled
         return self.turns.fill(self.turns.order, page, self.state.filled, "uniform")
-
-    def place(self, allocation: Allocation) -> tuple[int, int]:
-        return self.state.place(allocation)
-
-    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        self.state.add(allocation, ticks, coin)
 
     def to_dict(self) -> dict[str, Any]:
         return {"shared": self.shared, "state": self.state.to_dict()}

@@ -320,12 +320,12 @@ class TwoLevelState(RunningState):
 
     def __init__(self, setup: StateSetup) -> None:
         mechanism, registration, horizon, stream, slots, withdrawals, first = setup
-        assert mechanism.agent is not None
+        above, arm = mechanism.rules
         self.withdrawals = withdrawals
         self.mechanism, self.registration = mechanism, registration
         self.stream, self.draws = substream(stream, LEVELS_STREAM), substream(slots, LEVELS_STREAM)
         self.clears = mechanism.clears_at_award
-        self.staged = mechanism.agent.commits or self.clears
+        self.staged = mechanism.awards
         self.version = self.first = first
         self.arms: list[list[int]] = []
         for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
@@ -335,15 +335,13 @@ class TwoLevelState(RunningState):
                 kept = sampled(kept, mechanism.sample.kept(count, horizon, lots), lots)
             self.arms.append([arm for _, arm in kept])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
-        self.agents = Level(
-            mechanism.agent, mechanism.agent.explore, level_stream(self.stream, first, 0), registration.agent_keys
-        )
+        self.agents = Level(above, above.explore, level_stream(self.stream, first, 0), registration.agent_keys)
         self.inner: list[Level | SlotLevel] = self._inner()
         self._last = self.inner[0]
         self.neutral = NeutralRounds(registration, stream, withdrawals)
         self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
-        self._read_score(mechanism.agent)
-        self._read_stages(mechanism.agent, mechanism.arm)
+        self._read_score(above)
+        self._read_stages(above, arm)
         self.leave_out()
 
     @property

@@ -28,18 +28,11 @@ def halved(step: float, finest: float) -> Iterator[float]:
 
 
 class PatternSearch(Generic[Candidate]):
-    """A search for a point of low cost.
+    """A search for a point of low `cost`, which is computed once for each point.
 
-    Parameters
-    ----------
-    cost
-        Computed once for each point.
-    work, most
-        What one evaluation counts for, and how much may be spent.
-    seconds
-        Typical time of one evaluation: a deadline that is nearer ends the search. None: no deadline does.
-    gain, least
-        A point is better if its cost is lower by more than this part of it and this much.
+    work, most   what one evaluation counts for, and how much may be spent
+    seconds      typical time of one evaluation: a deadline that is nearer ends the search. None: no deadline does
+    gain, least  a point is better if its cost is lower by more than this part of it and this much
 
     >>> search = PatternSearch(lambda x: (x - 5) ** 2)
     >>> search.descend(0, lambda x, step: [x + step, x - step], [4, 2, 1])

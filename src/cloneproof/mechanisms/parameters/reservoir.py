@@ -228,9 +228,9 @@ def _on_pages(market: Market, given: Given, kind: str, claim: Claim) -> Derived:
     return Derived(kept, (claim,) if given else (claim, told))
 
 
-def page_market(market: Market, nodes: int = COARSE) -> PageMarket:
+def page_market(market: Market) -> PageMarket:
     """Return a market with positions as tuning sees it."""
-    atoms = {prior: points(prior, nodes) for agent in market.agents for prior in agent.priors}
+    atoms = {prior: points(prior, COARSE) for agent in market.agents for prior in agent.priors}
     return PageMarket(
         [[atoms[prior] for prior in agent.priors] for agent in market.agents], market.horizon, market.places
     )
