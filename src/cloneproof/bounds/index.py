@@ -17,10 +17,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement, islice
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -32,23 +31,14 @@ from cloneproof._schedules import next_update
 from cloneproof.errors import MechanismError
 from cloneproof.laws.counts import binomial_floats, convolve_rows, float_window
 
-
-@dataclass(frozen=True)
-class PathGrid:
-    """How finely paths and cells of rates are computed, and how many choices of cells are summed."""
-
-    levels: int = 100  # of the path, from index 1 down to half the lowest mean; as many again at each mean
-    longest: int = 6  # times T: pulls after which a slot above a level counts as above it for ever, or as gone
-    fewest_cells: int = 30  # of a prior's rates
-    most_cells: int = 250  # of a prior's rates
-    fineness: float = 2.4  # cells in an angle of sqrt(s / T)
-    wide: int = 12  # cells of the originals below the best two
-    most_choices: int = 300_000  # of cells for all originals, over which a ceiling is summed; of more some are drawn
-    drawn: int = 4000  # choices, if there are too many
-    block: int = 500  # choices at a time
-
-
-GRID: Final = PathGrid()
+LEVELS = 100  # of the path, from index 1 down to half the lowest mean; as many again at each mean
+LONGEST = 6  # times T: pulls after which a slot above a level counts as above it for ever, or as gone
+FEWEST_CELLS, MOST_CELLS = 30, 250  # of a prior's rates
+FINENESS = 2.4  # cells in an angle of sqrt(s / T)
+WIDE_CELLS = 12  # cells of the originals below the best two
+MOST_CHOICES = 300_000  # of cells for all originals, over which a ceiling is summed; of more some are drawn
+DRAWN_CHOICES = 4000  # choices, if there are too many
+BLOCK = 500  # choices at a time
 
 
 def index_gain_ceiling(means: Sequence[float], draws: int, constant: float, horizon: int) -> float:
@@ -99,23 +89,17 @@ def expected_gain_ceiling(
 
     The others' best score does not depend on the agent, so the bracket is averaged over means before the supremum is
     taken. The average is a sum over cells of rates: narrow ones for the best two originals, wide ones for the others.
+    `bins` are the prior as rising intervals of (low, high, probability), or values with low equal to high.
 
-    Parameters
-    ----------
-    bins : sequence of (low, high, probability)
-        The prior as rising intervals, or values with low equal to high.
-    originals, draws, constant, horizon : number
-        As in `index_gain_ceiling`.
-    proof : bool, default True
-        Whether the sum bounds each cell. Otherwise, and for more than three originals, for which cells would have to
-        be too narrow, a cell is replaced by its mean rate, and if there are too many choices of cells, some are drawn:
-        such a result has no guarantee. A proof raises `OutOfTimeError` when the time of exact computations is over; it
-        takes seconds at T = 10^5 and a minute at 10^6.
+    In a proof the sum bounds each cell. Otherwise, and for more than three originals, for which cells would have to be
+    too narrow, a cell is replaced by its mean rate, and if there are too many choices of cells, some are drawn: such a
+    result has no guarantee. A proof raises `OutOfTimeError` when the time of exact computations is over; it takes
+    seconds at T = 10^5 and a minute at 10^6.
     """
     if min(originals, draws) <= 2 or horizon == 1 or bins[0][0] == bins[-1][1]:
         return 0.0, True
-    fineness = GRID.fineness * math.sqrt(horizon / draws) if proof else 0.0
-    cells = rate_cells(bins, GRID.fewest_cells, fineness)
+    fineness = FINENESS * math.sqrt(horizon / draws) if proof else 0.0
+    cells = rate_cells(bins, FEWEST_CELLS, fineness)
     proven = (cells.first == cells.last)[: cells.narrow].all() or (proof and originals == 3)
     if not proven:
         rates = ((cells.mean_low + cells.mean_high) / 2)[: cells.narrow]
@@ -123,22 +107,22 @@ def expected_gain_ceiling(
     path = _paths(cells.values, constant, horizon, in_time=proof)
     chosen, weight, drawn = _weighted_choices(cells, originals)
     average, square = np.zeros((2, path.shape[2] + 1))
-    for start in range(0, len(chosen), GRID.block):
-        part = slice(start, start + GRID.block)
+    for start in range(0, len(chosen), BLOCK):
+        part = slice(start, start + BLOCK)
         found = path_brackets(cells, path, chosen[part], draws)
         average, square = average + weight[part] @ found, square + weight[part] @ found**2
     if drawn:
-        average += scipy.special.ndtri(0.99) * np.sqrt(np.maximum(square - average**2, 0.0) / GRID.drawn)
+        average += scipy.special.ndtri(0.99) * np.sqrt(np.maximum(square - average**2, 0.0) / DRAWN_CHOICES)
     return horizon * max(0.0, float(average.max())), bool(proven and not drawn)
 
 
 def _weighted_choices(cells: Cells, originals: int) -> tuple[IntArray, FloatArray, bool]:
     """Return cells of the originals with probabilities: all choices, or some that are drawn."""
-    chosen = np.array(list(islice(cells.choices(originals), GRID.most_choices + 1)))
-    if len(chosen) > GRID.most_choices:
+    chosen = np.array(list(islice(cells.choices(originals), MOST_CHOICES + 1)))
+    if len(chosen) > MOST_CHOICES:
         dice, narrow = np.random.default_rng(originals), cells.mass[: cells.narrow]
-        chosen = np.sort(dice.choice(cells.narrow, (GRID.drawn, originals), p=narrow / narrow.sum()), axis=1)
-        return chosen, np.full(GRID.drawn, 1 / GRID.drawn), True
+        chosen = np.sort(dice.choice(cells.narrow, (DRAWN_CHOICES, originals), p=narrow / narrow.sum()), axis=1)
+        return chosen, np.full(DRAWN_CHOICES, 1 / DRAWN_CHOICES), True
     same = np.array([math.prod(map(math.factorial, Counter(each).values())) for each in chosen.tolist()])
     return chosen, cells.mass[chosen].prod(1) * math.factorial(originals) / same, False
 
@@ -166,7 +150,7 @@ class Cells(NamedTuple):
 
 def _below(b: int, narrow: int) -> list[tuple[int, int]]:
     """Return the pieces of several cells below narrow cell b, and b itself."""
-    step = max(1, narrow // GRID.wide)
+    step = max(1, narrow // WIDE_CELLS)
     return [*((start, min(start + step, b)) for start in range(0, b, step)), (b, b + 1)]
 
 
@@ -175,7 +159,7 @@ def rate_cells(bins: Sequence[tuple[float, float, float]], fewest: int, fineness
     low, high, mass = np.array(bins).T
     starts = np.arange(len(low))
     place = np.cumsum(np.cbrt(mass * np.diff(np.arcsin(np.sqrt(np.append(low, high[-1])))) ** 2))
-    number = max(fewest, min(GRID.most_cells, math.ceil(fineness * place[-1] ** 1.5)))
+    number = max(fewest, min(MOST_CELLS, math.ceil(fineness * place[-1] ** 1.5)))
     if len(low) > number:
         starts = np.flatnonzero(np.diff(np.ceil(place / place[-1] * (number - 1e-6)), prepend=-1.0))
     narrow, cuts = len(starts), np.append(starts, len(low))
@@ -204,12 +188,12 @@ def index_levels(means: FloatArray, constant: float, horizon: int) -> FloatArray
     """Return the falling levels of a path, denser around few means, where it is steep, or between many."""
     positive = sorted({v for v in means if v > 0})
     if len(positive) > 16:
-        steps, angle = max(2, 2 * GRID.levels // len(positive)), np.arcsin(np.sqrt([v for v in means if v < 1]))
+        steps, angle = max(2, 2 * LEVELS // len(positive)), np.arcsin(np.sqrt([v for v in means if v < 1]))
         between = np.interp(np.arange(1, steps * (len(angle) - 1) + 1) / steps, np.arange(len(angle)), angle)
         joined = np.unique(np.concatenate([np.sin(between) ** 2, np.geomspace(np.sin(angle[-1]) ** 2, 0.999999, 20)]))
         return joined[joined > 0][::-1]
-    levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), GRID.levels)]
-    near = max(12, 2 * GRID.levels // len(positive)) if len(positive) > 4 else GRID.levels // 2
+    levels = [np.geomspace(0.999999, max(positive[0] / 2, 1e-6), LEVELS)]
+    near = max(12, 2 * LEVELS // len(positive)) if len(positive) > 4 else LEVELS // 2
     for v in positive:
         steep = min(0.1, 0.3 * math.sqrt(constant / (v * horizon)))
         levels += [
@@ -329,7 +313,7 @@ def chance_above(mean: float, constant: float, horizon: int, levels: FloatArray)
 def _least_counts(levels: bytes, constant: float, horizon: int) -> list[tuple[int, FloatArray]]:
     """Return the pulls at each update, with the smallest count for each level whose index is at least that level."""
     at, looks, pulls = np.frombuffer(levels), [], 0
-    while pulls < GRID.longest * horizon:
+    while pulls < LONGEST * horizon:
         pulls = next_update(pulls)
         low, high = np.full(len(at), -1.0), np.ceil(at * pulls)  # not enough, enough
         while (high - low > 1).any():  # the divergence from the level falls as the mean rises to it

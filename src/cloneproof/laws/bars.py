@@ -98,20 +98,10 @@ def bar_path(values: FloatArray, bars: Sequence[Bar], horizon: int, slots: int, 
 
 
 def bar_pay(draws: UniformDraws, agents: Sequence[int], slots: int, path: BarPath, directly: int = 0) -> FloatArray:
-    """Return what one agent of each kind earns, as a part of T.
+    """Return what one agent of each kind earns, as a part of T; `draws` are of an agent of each kind, `slots` is s.
 
-    Parameters
-    ----------
-    draws
-        Of an agent of each kind.
-    agents
-        The number of agents of each kind.
-    slots
-        s, of each agent.
-    path
-        Of the values of `draws` and all slots together.
-    directly
-        Slots up to which errors are relative; further ones are faster otherwise.
+    The path is that of the values of `draws` and all slots together. Up to `directly` slots errors are relative; with
+    more it is faster otherwise.
     """
     several, earned = np.array(agents)[:, None], np.zeros(len(agents))
     width = max(1, AT_ONCE // (len(draws.values) * (slots + 1)))

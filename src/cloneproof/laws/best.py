@@ -60,17 +60,9 @@ def places_taken(attention: Sequence[float], agents: int) -> tuple[float, ...]:
 def page_worth(values: Array, below: Array, providers: Sequence[int], attention: Array) -> Number:
     """Return the expected worth of a page with the best arm of each provider, the best of them in front.
 
-    Parameters
-    ----------
-    values
-        All values of bests, rising.
-    below
-        For each kind of providers (rows), the chance that the best of one is below the end of each interval between
-        neighbouring values.
-    providers
-        The number of providers of each kind.
-    attention
-        Of the places that are filled.
+    `values` are those of all bests, rising, and `attention` is that of the places that are filled. Of each kind of
+    providers there is their number and, as a row of `below`, the chance that the best of one is below the end of each
+    interval between neighbouring values.
 
     >>> page_worth(np.array([0.0, 1.0]), np.array([[0.5]]), [2], np.array([1.0, 0.5]))  # two, one or no hit
     0.875
@@ -113,19 +105,17 @@ def _below(atoms: AnyAtoms, values: Sequence[float], number: Callable[[Any], Num
     return np.array([number(each / total) for each in accumulate(weight_of[value] for value in values[:-1])])
 
 
-def best_of_quantiles(
-    providers: Sequence[Sequence[Prior]], attention: Sequence[float] = (1.0,), cells: int = CELLS
-) -> float:
+def best_of_quantiles(providers: Sequence[Sequence[Prior]], attention: Sequence[float] = (1.0,)) -> float:
     """Return the same for priors of which some are continuous, by their quantiles.
 
-    The chances are taken at the middle of the intervals of a fine grid, with an error of the order of 1 / cells^2.
+    The chances are taken at the middle of the intervals of a fine grid, with an error of the order of 1 / CELLS^2.
 
     >>> abs(best_of_quantiles([[Uniform(0.1, 0.9)] * 15]) - (0.1 + 0.8 * 15 / 16)) < 1e-6
     True
     >>> round(best_of_quantiles([[Uniform()]] * 3, (1.0, 0.5)), 6)
     1.0
     """
-    t = np.linspace(0.0, 1.0, cells + 1)
+    t = np.linspace(0.0, 1.0, CELLS + 1)
     places = t * t * (3 - 2 * t)
     tables = {
         prior: np.array([prior.quantile(float(u)) for u in places])

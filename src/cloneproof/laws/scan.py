@@ -39,18 +39,8 @@ def powers(base: Array, most: int) -> Array:
 def scan_law(draws: int, failing: Array) -> tuple[Array, Array]:
     """Return the probability that 0, 1, .., s draws fail, and the law of the highest count if all of them do.
 
-    Parameters
-    ----------
-    draws
-        s, the number of draws.
-    failing
-        For each arm (rows) and level (columns): the probability that a draw is this arm and fails with this count.
-
-    Returns
-    -------
-    reached, best
-        `best` has the shape of `failing`: the probability that all draws fail, and that the one with the highest count
-        is this arm with this count.
+    `failing` has for each arm (rows) and level (columns) the probability that a draw is this arm and fails with this
+    count, and the law that all draws fail and the one with the highest count is this arm with this count.
 
     >>> coins = np.array([[0.25, 0.25], [0.0, 0.5]])  # a draw is a fair coin or a sure one, and its count is 0 or 1
     >>> scan_law(2, coins)[1].tolist()
@@ -63,23 +53,10 @@ def scan_law(draws: int, failing: Array) -> tuple[Array, Array]:
 
 
 def scan_moments(draws: int, chances: Array, below: Array, up_to: Array, marks: Sequence[Array]) -> list[Array]:
-    """Average b^j u^(s - 1 - j) z over an agent's means, for each mark z.
+    """Average b^j u^(s - 1 - j) z over an agent's means, for each mark z: places j as rows, levels as columns.
 
-    With the probability of a count at the level as z it is the law above; with b or u, another agent's factor.
-
-    Parameters
-    ----------
-    draws
-        s, the number of draws.
-    chances
-        The probability of each realisation of the agent's means.
-    below, up_to, marks
-        b, u and each z, for every realisation (rows) and level (columns).
-
-    Returns
-    -------
-    averages
-        For each mark, a table with a row for each place j and a column for each level.
+    With the probability of a count at the level as z it is the law above; with b or u, another agent's factor. Each
+    realisation of the means has its chance; `below`, `up_to` and the marks are b, u and z in it (rows) at each level.
     """
     count, levels = below.shape
     width = max(1, AT_ONCE // (count * draws))
@@ -133,17 +110,9 @@ def highest_count_pay(
     """Return what one agent of each kind earns in a round that goes to the highest count of all agents.
 
     A uniformly random order arises from uniform times: given an agent's time t, each other agent comes first with
-    probability t. The average over t is the integral of a polynomial.
-
-    Parameters
-    ----------
-    agents
-        The number of agents of each kind.
-    own, first, last
-        Averages of `scan_moments` for each kind, place and level, with the following marks: the mean of a draw whose
-        count is at the level, b and u.
-    nodes, weights
-        A quadrature on (0, 1), exact for polynomials whose degree is the number of other agents.
+    probability t. The average over t is the integral of a polynomial, whose degree is the number of other agents, by a
+    quadrature that is exact for it. `own`, `first` and `last` are those of `scan_moments` for each kind, place and
+    level, with three marks: the mean of a draw whose count is at the level, b and u.
     """
     several = np.array(agents)[:, None, None]
     earned = own.sum(axis=(1, 2)) * 0

@@ -294,7 +294,8 @@ def _axes(block: dict[str, Any], folder: Path, source: str, number: int) -> dict
     for key in ("market", "mechanism"):
         if key not in block:
             raise SweepError(f"missing key {key!r} in block {number} of {source}; add a line {key} = ..")
-    listed = {key: _as_list(block[key]) if key in block else [DEFAULTS[key]] for key in AXES}
+    given = {key: block.get(key, DEFAULTS.get(key)) for key in AXES}
+    listed = {key: list(value) if isinstance(value, list | tuple | range) else [value] for key, value in given.items()}
     return listed | {"market": [file for given in listed["market"] for file in _files(given, folder)]}
 
 
@@ -309,10 +310,6 @@ def _files(market: Any, folder: Path) -> list[Any]:  # noqa: ANN401
     if not files:
         raise SweepError(f"expected market files like {market!r} in {folder}, got none; check pattern and folder")
     return files
-
-
-def _as_list(value: Any) -> list[Any]:  # noqa: ANN401
-    return list(value) if isinstance(value, list | tuple | range) else [value]
 
 
 def _words(settings: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ from cloneproof.analysis.audit.question import AlsoName
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.monte_carlo.job import Job, strata_of
-from cloneproof.engines.monte_carlo.sampler import DeviceName, run_source
+from cloneproof.engines.monte_carlo.sampler import DeviceName, first_chunk, run_source
 from cloneproof.errors import CloneproofError, EngineError, SweepError
 from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml
@@ -271,7 +271,7 @@ def _runs(
     """
     job, rows, done = config.job(), [], 0
     source = run_source(device, [job], chunk.runs)
-    step, spent = source.first_step, 0.0
+    step, spent = first_chunk(source.largest), 0.0
     while done < chunk.runs:
         step = min(step, chunk.runs - done, source.largest)
         begun = time.perf_counter()

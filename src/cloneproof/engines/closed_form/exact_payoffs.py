@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final, Literal
+from typing import Literal
 
 from flint import arb, ctx
 
@@ -34,7 +34,7 @@ from cloneproof.engines.estimate import Estimate, Evaluation
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import BALLS, FLOATS, LOST, PRECISION, UNIT, Arithmetic, Number, ball, node_count
 from cloneproof.laws.best import best_mean, best_of_atoms
-from cloneproof.laws.means import CopiedOriginal, EqualArms, ExactAtoms, count_realisations, group_originals, prior_mean
+from cloneproof.laws.means import CopiedOriginal, EqualArms, count_realisations, group_originals, prior_mean
 from cloneproof.laws.points import ELSEWHERE, REACH, PointRule, coin_distance, exact_points, points_for
 from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism, running_epochs
@@ -48,18 +48,9 @@ SLOTS = 1024  # in a reservoir
 BAR_POINTS = 240  # of the finer of two resolutions under bars
 LEFT_OUT = 1e-18  # the part of a round that the levels of bars which are left out pay, at most
 FINE, COARSE = 64, 0.7  # the most points of the finer of two resolutions, and the part of them that the other one has
-
-
-@dataclass(frozen=True)
-class WorkUnits:
-    """How the work of an exact payoff is counted, in products of floats."""
-
-    most: float = 1e12  # more than this, counted from above, is refused; about a few minutes
-    ball: float = 5.0  # cost of a product of balls
-    realisation: float = 2e5  # least cost of a realisation of the means
-
-
-WORK: Final = WorkUnits()
+MOST_PRODUCTS = 1e12  # of floats in an exact payoff, counted from above: a few minutes; more is refused
+BALL_COST = 5.0  # cost of a product of balls
+REALISATION_COST = 2e5  # least cost of a realisation of the means
 
 
 def check_slots(mechanism: Mechanism, agents: int) -> None:
@@ -107,7 +98,7 @@ def check_trials(agents: list[tuple[CopiedOriginal, ...]], phases: Phases, arith
     for originals in set(agents):
         arms = sum(original.copies for original in originals)
         means = min(len(originals), len({value for original in originals for value, _ in original.atoms}))
-        cost = WORK.realisation + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
+        cost = REALISATION_COST + 60 * window(m, 0.5) * node_count(arms - 1, arithmetic.proven) * means
         if not score.fresh and means > 1:
             values = sorted({value for original in originals for value, _ in original.atoms})
             whole = (
@@ -130,10 +121,10 @@ def _ties(rounds: int, low: float, high: float) -> float:
 
 
 def _refuse_beyond(products: float, what: str, arithmetic: Arithmetic = FLOATS) -> None:
-    products *= WORK.ball if arithmetic.proven else 1
-    if products > WORK.most:
+    products *= BALL_COST if arithmetic.proven else 1
+    if products > MOST_PRODUCTS:
         raise EngineError(
-            f"the closed-form engine expects at most {WORK.most:.0e} products of numbers, got {what} with about "
+            f"the closed-form engine expects at most {MOST_PRODUCTS:.0e} products of numbers, got {what} with about "
             f"{products:.0e}",
             "use engine='monte-carlo', or fewer copies, fewer values of the priors or fewer rounds of exploration",
         )
@@ -260,12 +251,11 @@ def most_coins(mechanism: Mechanism, copies: int, agents: int, horizon: int) -> 
     if mechanism.in_epochs:
         plan = running_epochs(mechanism, agents, horizon)
         return max(most_coins(epoch.mechanism, copies, agents, epoch.rounds) for epoch in plan)
-    arm, agent = mechanism.arm, mechanism.agent
-    if arm.draws:
-        counted = arm.draws * arm.explore
+    if mechanism.draws:
+        counted = mechanism.draws * mechanism.arm_rounds
     else:
         counted = copies * max(arm_rounds for _, arm_rounds in mechanism.flat_epochs(horizon))
-        counted += agent.explore if agent is not None and agent.commits else 0
+        counted += mechanism.agent_rounds if mechanism.commits_to_agent else 0
     return min(horizon, counted + 1)
 
 
@@ -393,7 +383,10 @@ def _estimates(
     means = [value for atoms in every for value, _ in atoms]
     rewards = Bernoulli(arithmetic) if running.draws else _reward_law(market, means, arithmetic)
     earned, roundings = expected_rewards(Problem(agents, running, market.horizon, rewards))
-    best, best_error = _best_round(market, priors, prior_points)
+    if prior_points:
+        best, best_error = best_mean([prior for agent in market.agents for prior in agent.priors])
+    else:
+        best, best_error = best_of_atoms([every], (1.0,), ball), 0.0
     best, best_error = market.horizon * best, market.horizon * best_error
     lost = (LOST + apart) * market.horizon
     if arithmetic.proven:
@@ -412,13 +405,6 @@ def _estimates(
     ]
     regret = float(best) - math.fsum(earned)
     return [*payoffs, Estimate(regret, math.fsum(bounds) + best_error + 4 * UNIT * float(best), "estimated", method)]
-
-
-def _best_round(market: Market, priors: list[list[ExactAtoms]], prior_points: int) -> tuple[Number, float]:
-    """Return what a round with the best original is worth; and the error of a quadrature."""
-    if not prior_points:
-        return best_of_atoms([[atoms for agent in priors for atoms in agent]], (1.0,), ball), 0.0
-    return best_mean([prior for agent in market.agents for prior in agent.priors])
 
 
 def _reward_law(market: Market, means: list[float], arithmetic: Arithmetic) -> RewardLaw:

@@ -111,7 +111,9 @@ def reservoir_rewards(
     if left > 0:
         late = (_best_count if ranked else _fresh_draw)(laws, rule, arithmetic)
         earned = [reward + left * later for reward, later in zip(earned, late, strict=True)]
-    return [earned[kinds.index(key)] for key in keys], _roundings(laws, rule, tested.below.shape[1], len(agents))
+    levels, terms = tested.below.shape[1], max(law.terms for law in laws)
+    one_agent = (rule.draws + 1) * (levels + 8) + terms + 4 + rule.draws  # powers multiply roundings, sums add them
+    return [earned[kinds.index(key)] for key in keys], len(agents) * one_agent + levels + 32
 
 
 def bar_rewards(
@@ -163,13 +165,11 @@ def _draw_laws(
     return DrawLaws(agents, terms, *tables)
 
 
-def count_laws(
-    values: Iterable[float], rule: Rule, arithmetic: Arithmetic, attention: Fraction = Fraction(1)
-) -> CountLaws:
-    """Return the laws of a test in a place of this attention."""
+def count_laws(values: Iterable[float], rule: Rule, arithmetic: Arithmetic) -> CountLaws:
+    """Return the laws of a test."""
     n, rising, passing = rule.explore, sorted(values), passing_count(rule)
     top = passing - 1  # the highest that fails
-    counts = [binomial_with_cdf(n, attention * Fraction(value), arithmetic) for value in rising]
+    counts = [binomial_with_cdf(n, Fraction(value), arithmetic) for value in rising]
     low, top = min([top, *(law.low for law in counts)]), min(top, max(law.high for law in counts))
     below, at = (np.array(rows) for rows in zip(*(law.on(low, top, arithmetic) for law in counts), strict=True))
     one, means = arithmetic.number(1), arithmetic.array([Fraction(value) for value in rising])
@@ -318,9 +318,3 @@ def _fresh_draw(laws: list[DrawLaws], rule: Rule, arithmetic: Arithmetic) -> lis
             product = product * other.alive[s] ** (other.agents - (k == i))
         earned.append(law.mean[s] * product / count)
     return earned
-
-
-def _roundings(laws: list[DrawLaws], rule: Rule, levels: int, agents: int) -> int:
-    """Bound the number of roundings: all terms are positive, powers multiply roundings, products and sums add them."""
-    one_agent = (rule.draws + 1) * (levels + 8) + max(law.terms for law in laws)
-    return agents * (one_agent + 4) + rule.draws * agents + levels + 32

@@ -458,11 +458,6 @@ class RunSource(NamedTuple):
     largest: int = LARGEST_CHUNK
     notes: tuple[str, ...] = ()
 
-    @property
-    def first_step(self) -> int:
-        """Number of first runs: one, or on a GPU as many as take no longer."""
-        return first_chunk(self.largest)
-
     def ahead(self) -> ChunkOutcomes[Job]:
         """Return the outcomes for a race of many jobs; on a GPU, runs are drawn ahead and kept."""
         if self.outcomes is kernel_outcomes:

@@ -326,18 +326,11 @@ class RunTotals:
         Includes the bias of cutting and the rounding of the sums; at most the bounds of the mean. Each end holds at 1 -
         alpha / 2.
         """
+        limits, reach = self.estimands.bounds, self.estimands.mean_reach
+        ends = zip(limits, self.means, strict=True)
+        widest: FloatArray = np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])
         if bounds == "asymptotic":
-            return np.minimum(asymptotic_widths(self.variances, self.count, alpha), self._widest())
-        return self._proven_widths(alpha)
-
-    def _widest(self) -> FloatArray:
-        """Return the half-widths that the bounds of the mean alone give."""
-        reach = self.estimands.mean_reach
-        ends = zip(self.estimands.bounds, self.means, strict=True)
-        return np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])
-
-    def _proven_widths(self, alpha: float) -> FloatArray:
-        bounds, widest = self.estimands.bounds, self._widest()
+            return np.asarray(np.minimum(asymptotic_widths(self.variances, self.count, alpha), widest))
         if self.count == 0:
             return widest
         scale = np.where(self.estimands.scale > 0.0, self.estimands.scale, 1.0)
@@ -345,9 +338,9 @@ class RunTotals:
         sides = np.stack([np.stack([any_guess, guess], axis=1) for guess in (low_guess, high_guess)])
         scales = np.stack([scale, scale / 2], axis=1)
         widths = deviations(sides, scales, alpha, self.estimands.bold).max(axis=0) / self.count
-        bias = np.array([b.bias for b in bounds])
+        bias = np.array([b.bias for b in limits])
         rounding = (self.count + len(self.estimands.weights) + 4) * 2.0**-53
-        size = np.array([max(abs(b.least), abs(b.most)) for b in bounds])
+        size = np.array([max(abs(b.least), abs(b.most)) for b in limits])
         return np.asarray(np.minimum(widths * (1 + rounding) + bias + rounding * size, widest))
 
     def estimates(self, confidence: float, how: str, bounds: BoundsName = "distribution-free") -> list[Estimate]:

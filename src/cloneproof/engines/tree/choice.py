@@ -91,20 +91,14 @@ def exceeds(clock: int, constant: float, slow: bool, pulls: int, mean: float, ot
     """
     if pulls == others:
         return mean > other_mean
-    before, precision = flint.ctx.prec, 128
-    try:
-        while True:
-            flint.ctx.prec = precision
+    difference, precision = flint.arb(0), 128
+    while not (difference > 0 or difference < 0):
+        with flint.ctx.workprec(precision):
             t = flint.arb(clock)
             scale = flint.arb(constant) * t.log() * (t.sqrt() if slow else 1)
             difference = flint.arb(mean) + (scale / pulls).sqrt() - flint.arb(other_mean) - (scale / others).sqrt()
-            if difference > 0:
-                return True
-            if difference < 0:
-                return False
-            precision *= 2
-    finally:
-        flint.ctx.prec = before
+        precision *= 2
+    return bool(difference > 0)
 
 
 def _call_priority(rule: Rule, clock: Ints, pulls: Ints, mean: FloatArray) -> FloatArray:
@@ -231,7 +225,6 @@ def _sure_reward(shape: Shape, states: States, arm: int) -> FloatArray:
 
 def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArray, Mask | None]:
     """Return rounds given, pulls that count and their mean for each agent, and which one was committed to."""
-    assert shape.mechanism.agent is not None
     observations = [shape.observations(states, o) for o in range(len(shape.originals))]
     decided = np.array([sum(observations[o] for o in originals) for originals in shape.originals_of])
     if shape.mechanism.scoring.partial:
@@ -246,7 +239,7 @@ def agent_statistics(shape: Shape, states: States) -> tuple[Ints, Ints, FloatArr
     if unscored:
         pulls = pulls.copy()
         pulls[unscored], mean[unscored] = 0, 0.0
-    if not shape.mechanism.agent.commits:
+    if not shape.mechanism.commits_to_agent:
         return decided, pulls, mean, None
     return decided, pulls, mean, states[shape.rows("winner", tuple(range(shape.owners)))] > 0
 
@@ -257,8 +250,7 @@ def scored_pulls(shape: Shape, owner: int, decided: Ints) -> Ints:
     A score of fresh rewards starts with the round that commits. If an index over agents keeps counting after the arms
     were cleared, the rounds of their second exploration do not count either.
     """
-    score, agent = shape.mechanism.scoring, shape.mechanism.agent
-    assert agent is not None
+    score, agent = shape.mechanism.scoring, shape.mechanism.rules[0]
     if not score.allows(shape.registered[owner]):
         return np.zeros_like(decided)
     arms, explore = len(shape.levels[owner]), shape.mechanism.arm_rounds

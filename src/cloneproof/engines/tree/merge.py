@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -25,23 +23,14 @@ from cloneproof.mechanisms.mechanism import Mechanism
 StateBlock = list[int]
 FEW = 4  # blocks that are quickly sorted by exchanges
 SHORTER = "use engine 'monte-carlo', or a shorter horizon"
-
-
-@dataclass(frozen=True)
-class TreeBudget:
-    """What a tree may take before it is refused, and how its work is estimated."""
-
-    states: int = 4_000_000  # in one round: below 4 GiB
-    cells: int = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
-    work: int = 1_000_000_000  # successors of states, in all rounds together: some minutes
-    per_round: int = 2_000  # a round costs as much as this many successors, however few it has
-    per_arm: int = 100  # and this many more for each of its arms
-    unit_seconds: float = 5e-7  # of a successor
-    first_look: int = 64  # rounds after which the growth says something
-    many: int = 50_000  # states from which on the growth is looked at often
-
-
-BUDGET: Final = TreeBudget()
+MOST_STATES = 4_000_000  # in one round: below 4 GiB
+MOST_CELLS = 400_000_000  # numbers in the successors of one round, before they are merged: 1.6 GiB
+MOST_WORK = 1_000_000_000  # successors of states, in all rounds together: some minutes; more is refused
+ROUND_COST = 2_000  # a round costs as much as this many successors, however few it has
+ARM_COST = 100  # and this many more for each of its arms
+UNIT_SECONDS = 5e-7  # of a successor
+FIRST_LOOK = 64  # rounds after which the growth says something
+MANY_STATES = 50_000  # states from which on the growth is looked at often
 
 
 class Symmetry:
@@ -56,8 +45,7 @@ class Symmetry:
         for originals in () if anew else shape.originals_of:
             for group in _alike(originals, [shape.originals[o] for o in originals]):
                 self._add([_original_block(shape, o) for o in group])
-        level = shape.mechanism.arm if shape.flat else shape.mechanism.agent
-        assert level is not None
+        level = shape.mechanism.rules[-1 if shape.flat else 0]
         kinds = [
             (tuple((shape.originals[o].belief, shape.originals[o].copies) for o in own), registered)
             for own, registered in zip(shape.originals_of, shape.registered, strict=True)
@@ -178,7 +166,7 @@ class WorkLimit:
     def check_memory(self, states: int) -> None:
         """Refuse a round whose successors, at worst, would not fit into memory."""
         cells = 2.0 * states * len(self.shape.arms) * self.shape.height
-        if cells > BUDGET.cells:
+        if cells > MOST_CELLS:
             self._refuse(2.0 * states * len(self.shape.arms), math.inf, len(self.sizes) + 1)
 
     def record(self, round_: int, horizon: int, states: int, successors: int, explore: int) -> None:
@@ -187,20 +175,20 @@ class WorkLimit:
         `round_` and `horizon` count from the last restart. States are assumed to grow like a power of the rounds, as
         since half as many rounds, up to the end of the current phase.
         """
-        per_round = BUDGET.per_round + BUDGET.per_arm * len(self.shape.arms)
-        check_time("tree", BUDGET.unit_seconds * (successors + per_round))
+        per_round = ROUND_COST + ARM_COST * len(self.shape.arms)
+        check_time("tree", UNIT_SECONDS * (successors + per_round))
         if not states:
             return
         self.sizes.append(states)
         self.work += successors + per_round
         count = len(self.sizes)
-        due = count >= BUDGET.first_look and (count & (count - 1)) == 0
-        if due or (states > BUDGET.many and count % 8 == 0) or states > BUDGET.states or self.work > BUDGET.work:
+        due = count >= FIRST_LOOK and (count & (count - 1)) == 0
+        if due or (states > MANY_STATES and count % 8 == 0) or states > MOST_STATES or self.work > MOST_WORK:
             last = max(round_, min(horizon, self._end_of_phase(round_, explore)))
             power = self._power()
             later = states * (last / round_) ** power
             work = self.work + (last - round_) * per_round + successors * (last * later / states - round_) / (power + 1)
-            if later > BUDGET.states or work > BUDGET.work:
+            if later > MOST_STATES or work > MOST_WORK:
                 self._refuse(later, work, int(last))
 
     def _power(self) -> float:
@@ -226,7 +214,7 @@ class WorkLimit:
         m = self.shape.mechanism
         spent = "" if math.isinf(work) else f" and {work:.1e} units by then"
         closed = m.commits_to_arm and (m.flat or m.commits_to_agent or self.shape.agents_idle)
-        limit = f"at most {BUDGET.states:.0e} states in a round and {BUDGET.work:.0e} units of work"
+        limit = f"at most {MOST_STATES:.0e} states in a round and {MOST_WORK:.0e} units of work"
         advice = "use engine 'closed-form' or 'monte-carlo', or a shorter horizon" if closed else SHORTER
         raise refusal(limit, f"about {states:.1e} states in round {last}{spent}", advice)
 

@@ -81,8 +81,7 @@ class RoundStep:
 
     def _agents(self, states: States) -> tuple[FloatArray, bool]:
         """Return how the agents' level spreads, and whether it is awarding now: exploration is just over."""
-        shape, rule, count = self.shape, self.shape.mechanism.agent, states.shape[1]
-        assert rule is not None
+        shape, rule, count = self.shape, self.shape.mechanism.rules[0], states.shape[1]
         if shape.agents_idle:
             return np.full((shape.owners, count), 1.0 / shape.owners), False
         decided, pulls, mean, chosen = agent_statistics(shape, states)
@@ -203,9 +202,7 @@ class RoundStep:
             self._keep(states[:, ~new], weights[~new])
         for k, weight in enumerate(belief.weights):
             part = states[:, new]
-            row = self.shape.row("successes", original)
-            assert row is not None
-            part[row] = k + 1
+            part[self.shape.rows("successes", (original,))] = k + 1
             self._keep(part, weights[new] * weight)
 
     def _counts_now(self, owner: int, states: States, done: Mask) -> Ints:

@@ -188,7 +188,7 @@ class Shape:
         return {name: row for row, name in enumerate(self._names())}
 
     def _names(self) -> Iterator[tuple[str, int]]:
-        arm, agent = self.mechanism.arm, self.mechanism.agent
+        arm = self.mechanism.arm
         forgets = arm.commits or self.mechanism.clears_at_award
         for a in range(len(self.arms)):
             level = self.level_of[a]
@@ -207,7 +207,7 @@ class Shape:
             if forgets or self.idle[level] or self.deterministic:
                 yield "successes", o
         for owner in range(self.owners):
-            if not self.flat and agent is not None and agent.commits:
+            if not self.flat and self.mechanism.commits_to_agent:
                 yield "winner", owner
             if self.mechanism.scoring.partial and not self.deterministic:
                 yield "score", owner

@@ -72,8 +72,7 @@ def contest_rewards(
 ) -> dict[int, RoundRewards]:
     """Compute the expected rewards of each agent up to each of the horizons."""
     after = _check(market, mechanism)
-    agent, count = mechanism.agent, len(market.agents)
-    assert agent is not None
+    agent, count = mechanism.rules[0], len(market.agents)
     laws_of: dict[tuple[object, ...], ChampionLaw] = {}
     laws = []
     for owner in market.agents:
@@ -105,11 +104,10 @@ def contest_rewards(
 
 def _check(market: Market, mechanism: Mechanism) -> int:
     """Return the rounds of each agent before the contest; refuse everything but a contest on coins."""
-    rule, agent, score = mechanism.arm, mechanism.agent, mechanism.scoring
+    agent, rule, score = mechanism.rules[0], mechanism.arm, mechanism.scoring
     sure = market.family.law == "coin"  # rewards are coins themselves
-    index = agent is not None and agent.steady
-    coins = sure or (agent is not None and agent.binarise and rule.binarise)
-    if not (index and coins and rule.commits and type(score) is Champions and agent.order == "round-robin"):  # type: ignore[union-attr]
+    coins = sure or (agent.binarise and rule.binarise)
+    if not (agent.steady and coins and rule.commits and type(score) is Champions and agent.order == "round-robin"):
         raise refusal(
             "slots that are tested on coins, flat or before a contest of champions on coins by steady UCB or KL-UCB",
             f"{mechanism.name!r} with {market.family.name} rewards",

@@ -37,6 +37,7 @@ from cloneproof.engines.monte_carlo.stepping.functions import FAMILIES, reward_a
 from cloneproof.market.rewards import bernoulli
 from cloneproof.mechanisms.arithmetic import kl_upper_bound
 from cloneproof.mechanisms.online.streams import CONTEST_PLACE, EXPLORE_STREAM, TIE_STREAM
+from cloneproof.mechanisms.rule import Rule
 
 BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
 FLAT, KL, UCB = range(3)
@@ -61,6 +62,11 @@ LONGEST = np.int64(1 << 40)  # failures, more than any run has
 HALVINGS = 60  # to find the level of the last round
 
 index_of = with_callees(kl_upper_bound)
+
+
+def holds_contest(rule: Rule) -> bool:
+    """Whether agents under this rule take turns and then compete by a steady index."""
+    return rule.index in CONTESTS and not rule.commits and rule.order == "round-robin"
 
 
 @inlined

@@ -104,23 +104,23 @@ def blocks_apply(job: Job) -> bool:
 def plan_of(job: Job, epoch: Epoch) -> BlockPlan:
     """Return the plan of an epoch of a job to which blocks apply; most mechanisms have only one."""
     horizon, family, running = epoch.rounds, job.market.family, epoch.mechanism
-    agent, score = running.agent, running.scoring
+    score = running.scoring
     return BlockPlan(
         arms=sum(map(sum, job.copies.values())),
         agents=len(job.market.agents),
         horizon=horizon,
         family=_LAWS[family.law],
         sd=float(family.parameters[0]) if family.parameters else 0.0,
-        flat=agent is None,
-        uniform=agent is not None and not agent.commits,
+        flat=running.flat,
+        uniform=running.uniform_agents,
         award=running.clears_at_award,
-        trial=0 if agent is None else min(agent.explore, horizon + 1),
-        agent_order=0 if agent is None else ORDERS[agent.order],
+        trial=min(running.agent_rounds, horizon + 1),
+        agent_order=ORDERS[running.rules[0].order],
         arm_order=ORDERS[running.arm.order],
         explore=min(running.arm_rounds, horizon + 1),
         held_out=min(score.rounds, horizon + 1) if score.rounds is not None else 0,
         most_arms=NEVER if score.max_arms is None else min(score.max_arms, NEVER),
-        first_version=1 if running.clearing.flat_epochs else 2 * epoch.number,
+        first_version=2 * epoch.number if running.flat_restart is None else 1,
     )
 
 

@@ -24,6 +24,7 @@ from cloneproof.engines.monte_carlo.blocks.contest import (
     FLAT,
     coins_at,
     contest_rounds,
+    holds_contest,
     next_reward,
     rounds_in_turn,
     shows_one,
@@ -137,7 +138,7 @@ def _most_rounds(job: Job) -> int:
 
 def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
     """Return the plan of a job whose mechanism is on slots: of all agents side by side, or before a contest."""
-    family, rule, agent, judge = job.market.family, mechanism.arm, mechanism.agent, rank_of(mechanism.arm)
+    family, agent, rule, judge = job.market.family, mechanism.rules[0], mechanism.arm, rank_of(mechanism.arm)
     most, origin = _most_rounds(job), divmod(judge.origin, 1 << TICK_BITS)
     return SlotPlan(
         agents=len(job.market.agents),
@@ -152,11 +153,11 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         origin_low=origin[1],
         steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
         raw=not rule.binarise,
-        contest=FLAT if agent is None else CONTESTS[agent.index],
-        contest_raw=agent is not None and not agent.binarise,
-        after=0 if agent is None else min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
-        turns=0 if agent is None else min(agent.explore, most),
-        width=0.0 if agent is None else float(agent.parameters[0]),
+        contest=FLAT if mechanism.flat else CONTESTS[agent.index],
+        contest_raw=not agent.binarise,
+        after=min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
+        turns=min(mechanism.agent_rounds, most),
+        width=0.0 if mechanism.flat else float(agent.parameters[0]),
         quantile=Function.of(FAMILIES, family.quantile, family.parameters),
         blocks=blocks,
     )
@@ -375,14 +376,12 @@ def _with_numbers(judge: Rank, contest: int) -> tuple[Any, tuple[Any, ...]]:
 
 def slots_apply(job: Job) -> bool:
     """Whether the job's mechanism tests slots, flat or before a contest of champions, on rewards the kernel knows."""
-    mechanism, rule, agent, family = job.mechanism, job.mechanism.arm, job.mechanism.agent, job.market.family
+    mechanism, agent, rule, family = job.mechanism, job.mechanism.rules[0], job.mechanism.arm, job.market.family
     tests = rule.draws > 0 and rule.commits and rule.index == "mean" and family.law != "own"
     if not tests or mechanism.in_epochs or mechanism.fallback is not None:
         return False
-    if agent is not None:
-        contest = agent.index in CONTESTS and not agent.commits and agent.order == "round-robin"
-        if not (contest and type(mechanism.scoring) is Champions):
-            return False
+    if not mechanism.flat and not (holds_contest(agent) and type(mechanism.scoring) is Champions):
+        return False
     if family.law != "normal":
         return True
     coins = any(level.binarise for level in mechanism.rules)

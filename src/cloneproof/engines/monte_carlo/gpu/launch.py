@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -53,33 +52,15 @@ _STREAMS: Final = {
 OPTIONS: Final = ("--std=c++17", "--fmad=false", "--device-int128")
 WIDTHS: Final = (256, 128, 96, 64, 32)  # threads of a block
 INSTALL: Final = "install cloneproof[gpu] on a machine with an NVIDIA card, or use device='cpu'"
-
-
-@dataclass(frozen=True)
-class KeptRuns:
-    """Runs that are drawn ahead for jobs that are compared run by run."""
-
-    first: int = 256  # of every candidate, in the first launch
-    least: int = 4096  # of a launch after it
-    most: int = 1 << 16  # of a job; later ones are drawn as they are asked for
-
-
-KEPT: Final = KeptRuns()
-
-
-@dataclass(frozen=True)
-class KernelMemory:
-    """Memory and threads of a launch, as CUDA gives them."""
-
-    wide: int = 128  # threads of a block where runs are in global memory; twice as many a processor are not few
-    most_blocks: int = 32  # on a processor
-    block_bytes: int = 1024  # of shared memory that CUDA keeps for each
-    slot_bytes: int = 8  # of a slot of a run
-    ziggurat_bytes: int = 772 * 8  # of the ziggurat's table
-    global_bytes: int = 1 << 33  # of memory for runs that do not fit into shared memory, at most
-
-
-MEMORY: Final = KernelMemory()
+FIRST_KEPT = 256  # runs that are drawn ahead of every candidate, in the first launch
+LEAST_KEPT = 4096  # runs of a launch after it
+MOST_KEPT = 1 << 16  # runs of a job; later ones are drawn as they are asked for
+WIDE_BLOCK = 128  # threads of a block where runs are in global memory; twice as many a processor are not few
+MOST_BLOCKS = 32  # on a processor
+BLOCK_BYTES = 1024  # of shared memory that CUDA keeps for each block
+SLOT_BYTES = 8  # of a slot of a run
+ZIGGURAT_BYTES = 772 * 8  # of the ziggurat's table
+GLOBAL_BYTES = 1 << 33  # of memory for runs that do not fit into shared memory, at most
 
 
 @cache
@@ -169,7 +150,7 @@ class Card:
             blocks = min(-(-runs // shape.threads), resident * self.processors)
             memory = self.cupy.empty(1, "u8")
             if not shape.shared:
-                room = MEMORY.global_bytes // (MEMORY.slot_bytes * choice.slots * shape.threads)
+                room = GLOBAL_BYTES // (SLOT_BYTES * choice.slots * shape.threads)
                 blocks = max(1, min(blocks, room))
                 memory = self.cupy.empty(blocks * shape.threads * choice.slots, "u8")
             plans = self.cupy.asarray(records.view(np.uint8))
@@ -181,12 +162,12 @@ class Card:
 
         Global memory if not even four narrow ones fit.
         """
-        base = MEMORY.ziggurat_bytes if choice.kernel == THOMPSON else 0
-        few = runs < 2 * MEMORY.wide * self.processors
-        sizes = {threads: base + MEMORY.slot_bytes * choice.slots * threads for threads in WIDTHS}
+        base = ZIGGURAT_BYTES if choice.kernel == THOMPSON else 0
+        few = runs < 2 * WIDE_BLOCK * self.processors
+        sizes = {threads: base + SLOT_BYTES * choice.slots * threads for threads in WIDTHS}
         narrow = WIDTHS[-1]
         if choice.kernel not in (FLAT_UCB, TREE_UCB) and 4 * sizes[narrow] > self.most_shared:
-            return KernelShape(narrow if few else MEMORY.wide, base, False)
+            return KernelShape(narrow if few else WIDE_BLOCK, base, False)
         if few:
             return KernelShape(narrow, sizes[narrow], True)
         threads = max(WIDTHS, key=lambda width: self.resident(sizes[width]) * width)
@@ -194,7 +175,7 @@ class Card:
 
     def resident(self, size: int) -> int:
         """Return how many blocks with `size` bytes of shared memory a processor holds at a time."""
-        return 0 if size > self.most_shared else min(MEMORY.most_blocks, self.all_shared // (size + MEMORY.block_bytes))
+        return 0 if size > self.most_shared else min(MOST_BLOCKS, self.all_shared // (size + BLOCK_BYTES))
 
     def function(self, choice: KernelChoice, shape: KernelShape) -> tuple[Any, int]:
         """Return the compiled kernel, and how many of its blocks a processor holds at a time."""
@@ -230,7 +211,7 @@ def batches(ranges: Sequence[RunRange]) -> list[tuple[KernelChoice, list[int]]]:
         choice = choice_of(runs.job)
         key = choice.kernel, choice.arms if choice.kernel == FLAT_UCB else 0
         before, members = found.get(key, (choice, []))
-        found[key] = before.with_room_for(choice), [*members, number]
+        found[key] = KernelChoice(*map(max, before, choice)), [*members, number]  # of one kernel, with room for both
     return list(found.values())
 
 
@@ -329,7 +310,7 @@ class ReadAheadRuns:
         """Draw the first runs of jobs, in one launch for each kernel."""
         new = {_key(job): job for job in jobs if refusal(job) is None}
         with self.lock:
-            self._draw([RunRange(job, 0, KEPT.first) for key, job in new.items() if key not in self.drawn])
+            self._draw([RunRange(job, 0, FIRST_KEPT) for key, job in new.items() if key not in self.drawn])
 
     def __call__(self, job: Job, first: int, count: int) -> Outcomes:
         if refusal(job) is not None:
@@ -337,10 +318,10 @@ class ReadAheadRuns:
         key, end = _key(job), first + count
         with self.lock:
             there = len(self.drawn[key][0]) if key in self.drawn else 0
-            if there < end and end > KEPT.most:
+            if there < end and end > MOST_KEPT:
                 return gpu_outcomes(job, first, count)
             if there < end:
-                more = max(end, min(4 * there, KEPT.most), KEPT.least) - there
+                more = max(end, min(4 * there, MOST_KEPT), LEAST_KEPT) - there
                 self._draw([RunRange(job, there, more)])
             rows = self.drawn[key][0][first:end]
         agents = len(job.market.agents)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray, IntArray
 from cloneproof._randomness import substream
-from cloneproof.engines.monte_carlo.blocks.contest import CONTESTS, KL
+from cloneproof.engines.monte_carlo.blocks.contest import CONTESTS, KL, holds_contest
 from cloneproof.engines.monte_carlo.job import Job, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
@@ -48,17 +47,10 @@ PLAN: Final = np.dtype(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class CardWorth:
-    """When a job is worth a launch: estimates of a usual core and card."""
-
-    unknown_runs: int = 10_000  # where a precision or a verdict says when to stop
-    seconds: float = 4.0  # of the cores, twice what a card needs for CUDA and a kernel that is compiled
-    quick: float = 5e7  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy
-    slow: float = 1e6  # and the others
-
-
-WORTH: Final = CardWorth()
+UNKNOWN_RUNS = 10_000  # where a precision or a verdict says when to stop
+WORTH_SECONDS = 4.0  # of the cores, twice what a card needs for CUDA and a kernel that is compiled
+QUICK_ROUNDS = 5e7  # rounds a second of a core, ten or twenty arms: UCB and epsilon-greedy
+SLOW_ROUNDS = 1e6  # and the others
 
 
 class KernelChoice(NamedTuple):
@@ -68,10 +60,6 @@ class KernelChoice(NamedTuple):
     arms: int
     levels: int
     slots: int
-
-    def with_room_for(self, other: KernelChoice) -> KernelChoice:
-        """Return the choice of the same kernel that takes the jobs of both."""
-        return KernelChoice(self.kernel, *map(max, self[1:], other[1:]))
 
 
 def refusal(job: Job) -> str | None:
@@ -90,15 +78,14 @@ def refusal(job: Job) -> str | None:
 
 def _stepped(job: Job) -> int | None:
     """Return the kernel of KL-UCB or of a hold-out contest with Bernoulli rewards; None for other stepped jobs."""
-    mechanism, agent, arm = job.mechanism, job.mechanism.agent, job.mechanism.arm
+    mechanism, agent, arm = job.mechanism, job.mechanism.rules[0], job.mechanism.arm
     if job.market.family.law != "coin" or usual_bandit(job) is not None:
         return None
     if not mechanism.unchanging or mechanism.fallback is not None:
         return None
-    if agent is None:
+    if mechanism.flat:
         return KL_UCB if arm.index == "kl-ucb" and not arm.commits and arm.explore == 1 else None
-    steady = agent.index in CONTESTS and not agent.commits and agent.order == "round-robin"
-    return CONTEST if steady and arm.index == "mean" and arm.commits else None
+    return CONTEST if holds_contest(agent) and arm.index == "mean" and arm.commits else None
 
 
 def _level_ends(job: Job) -> tuple[IntArray, IntArray, int]:
@@ -192,7 +179,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
     elif mechanism.arm.index == "kl-ucb":
         numbers |= {"c": float(mechanism.arm.parameters[0]), "logarithms": upload(logarithm_table(job.market.horizon))}
         numbers |= {"arm_shift": int(mechanism.arm.clock == "completed")}
-    elif mechanism.agent is not None and mechanism.agent.steady:
+    elif mechanism.rules[0].steady:
         numbers |= _contest_numbers(job, np.diff(first), upload)
     for field, number in numbers.items():
         record[field] = number
@@ -201,8 +188,7 @@ def record_of(runs: RunRange, begin: int, upload: Upload, means: MeansTable) -> 
 
 def _contest_numbers(job: Job, registered: IntArray, upload: Upload) -> dict[str, Any]:
     """Return the further numbers of a hold-out contest; rounds are cut at T + 1, which changes no run."""
-    arm, agent, score = job.mechanism.arm, job.mechanism.agent, job.mechanism.scoring
-    assert agent is not None
+    (agent, arm), score = job.mechanism.rules, job.mechanism.scoring
     most = job.market.horizon + 1
     skipped = [min(score.skipped_rounds(int(size), arm.explore, agent.commits), most) for size in registered]
     return {
@@ -267,6 +253,6 @@ def card_pays(jobs: Sequence[Job], runs: int | None, cores: int) -> bool:
         choice = choice_of(job)
         if choice.kernel == ANY_UCB and choice.slots > MOST_TREE_SLOTS:
             return False  # thousands of arms are quicker on the cores
-        rate = WORTH.quick if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else WORTH.slow
-        seconds += job.market.horizon * (runs or WORTH.unknown_runs) / (cores * rate)
-    return seconds > WORTH.seconds
+        rate = QUICK_ROUNDS if choice.kernel in (FLAT_UCB, TREE_UCB, ANY_UCB, GREEDY) else SLOW_ROUNDS
+        seconds += job.market.horizon * (runs or UNKNOWN_RUNS) / (cores * rate)
+    return seconds > WORTH_SECONDS

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from threading import RLock
 from types import CellType, FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numba as nb
 import numpy as np
@@ -26,6 +26,7 @@ from cloneproof.market.rewards import RewardFamily, bernoulli, beta, determinist
 from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs, Rule
 
 to_fixed_tuple: Any = ndarray.to_fixed_tuple
+Made = TypeVar("Made")
 _lock = RLock()  # one thread compiles, the others wait for its result
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 _OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
@@ -39,11 +40,11 @@ MOST_FLOATS: Final = 4  # parameters of a rule that are given as numbers
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 
-def once(make: Callable[..., Any]) -> Callable[..., Any]:
+def once(make: Callable[..., Made]) -> Callable[..., Made]:
     """Make a thing once for the same arguments, by one thread."""
     known = lru_cache(maxsize=256)(make)
 
-    def made(*arguments: Any) -> Any:
+    def made(*arguments: Any) -> Made:
         with _lock:
             return known(*arguments)
 
@@ -198,8 +199,7 @@ priority_at: Any = intrinsic(_priority_at)
 
 def compiled_priority(rule: Rule) -> NativeFunction:
     """Compile a built-in rule's priority for `priority_at`."""
-    made: NativeFunction = _priority(RuleFunctions.of(rule))
-    return made
+    return _priority(RuleFunctions.of(rule))
 
 
 class Function(NamedTuple):

@@ -332,8 +332,7 @@ def _native_pick(functions: RuleFunctions) -> NativeFunction:
 
 def native_pick(rule: Rule) -> NativeFunction:
     """Compile the picks of a rule for `pick_at`."""
-    made: NativeFunction = _native_pick(RuleFunctions.of(rule))
-    return made
+    return _native_pick(RuleFunctions.of(rule))
 
 
 def _pick_at(typing, address, level, rows, clock, log_clock):

@@ -40,7 +40,7 @@ def usual_bandit(job: Job) -> Bandit | None:
     mechanism, rule, family = job.mechanism, job.mechanism.arm, job.market.family
     if not mechanism.never_clears or not mechanism.scoring.counts_all or mechanism.fallback is not None:
         return None
-    if _has_table(rule) and (mechanism.agent is None or _has_table(mechanism.agent, or_slow=True)):
+    if _has_table(rule) and (mechanism.flat or _has_table(mechanism.rules[0], or_slow=True)):
         known = family.law in ("coin", "point")
         within = job.market.horizon <= LONGEST and sum(map(sum, job.copies.values())) <= MOST_LEADING
         return "ucb" if known and within else None
