@@ -207,7 +207,8 @@ class PairedSampling:
         return mean - width > 0 or mean + width <= 0
 
 
-def _job(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:  # noqa: ANN401 (two kinds of jobs)
+def job_of(market: Market, mechanism: Mechanism | BlackBox, *world: Any) -> Any:  # noqa: ANN401 (two kinds of jobs)
+    """Return the job of a mechanism or a black box: everybody's copies, the seed and the strata."""
     return (
         BlackBoxJob(market, mechanism, *world)
         if isinstance(mechanism, BlackBox)
@@ -231,7 +232,7 @@ def draw_pairs(
     own = honesty(market, agent).copies if against is None else against
     honest, caught = replace(deviation, copies=own), deviation.caught
     jobs = [
-        _job(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
+        job_of(market, mechanism, registered.sampled(market).copies, sampling.seed, strata.means)
         for registered in (honest, deviation)
     ]
     served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
@@ -239,7 +240,7 @@ def draw_pairs(
     drawn = identity(jobs[1], agent, *([caught] if caught else []))
     estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
-    with _source(jobs, sampling) as source:
+    with source_of_runs(jobs, sampling) as source:
         played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes
         rows = partial(_pair_rows, played, jobs[0], jobs[1], names.index(agent))
         plan = RunPlan(
@@ -257,7 +258,7 @@ def draw_pairs(
 
 
 @contextmanager
-def _source(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
+def source_of_runs(jobs: Sequence[Any], sampling: PairedSampling) -> Iterator[RunSource]:
     """Yield the source of runs: a store that has them, processes for a black box, or the kernels."""
     box = isinstance(jobs[0], BlackBoxJob)
     if sampling.outcomes is not None:
@@ -501,7 +502,7 @@ def gain(
     if drawn.stopped == "interrupted":
         raise KeyboardInterrupt  # before there was anything to tell
     honest = full | {agent: (1,) * len(full[agent])}
-    raise nothing_sampled([_job(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
+    raise nothing_sampled([job_of(market, mechanism, world) for world in (honest, full)], Deadline(search.seconds))
 
 
 def checked_caught(caught: object) -> float:

@@ -23,17 +23,27 @@ from cloneproof.cli.options import (
     KnownFile,
     Seconds,
     Settings,
+    Thorough,
     check_files,
     chosen_mechanism,
     option,
     policy_box,
 )
-from cloneproof.cli.output import code_with_known, command_progress, deliver, print_json, print_result, working
+from cloneproof.cli.output import (
+    code_with_known,
+    command_progress,
+    deliver,
+    print_json,
+    print_result,
+    print_sections,
+    working,
+)
 from cloneproof.cli.serve import service_package
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError
 
 if TYPE_CHECKING:
+    from cloneproof.logs.originals import Lookalikes
     from cloneproof.logs.study import LogStudy, StudiedPolicy
     from cloneproof.serve.offline import LedgerRows
 
@@ -98,6 +108,7 @@ def log(
     ] = None,
     tolerance: Annotated[float, option("PART", "Ignore relative gains up to this.")] = 0.005,
     seconds: Seconds = None,
+    thorough: Thorough = False,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
     statistics: Annotated[bool, option(None, "Only read the log and show its items.", "--statistics")] = False,
     known: KnownFile = None,
@@ -122,7 +133,7 @@ def log(
         raise LogError("expected --set with the name of a mechanism as --policy, got it without; leave it out")
     from cloneproof.logs.reading import read_log
 
-    clock = Deadline(None if seconds is None else Search(seconds=seconds).seconds)
+    clock = Deadline(Search(seconds=seconds, thorough=thorough).seconds)
     ledger = read_ledger(files, market, season, clock)
     columns: dict[str, Any] = {
         "agent": agent, "arm": arm, "reward": reward, "time": time, "propensity": propensity, "count": count,
@@ -140,25 +151,27 @@ def log(
         )  # fmt: skip
     if ledger is not None:
         logged = replace(logged, notes=(ledger.words, *logged.notes), places=(ledger.place,))
-    if not as_json:
-        print_result(logged)
-    elif statistics:
-        print_json(logged.to_dict())
     if statistics:
+        print_json(logged.to_dict()) if as_json else print_result(logged)
         return
     from cloneproof.logs.study import study_log
+    from cloneproof.report.log_study import first_look
+
+    def first(alike: Sequence[Lookalikes]) -> None:
+        """Print what is known before anything takes long."""
+        if not as_json:
+            print_sections(first_look(logged, alike))
+            print(flush=True)
 
     left = None if clock.left is None else max(clock.left, HURRIED)
     with working("looking") as tell:
         study = study_log(
             logged, *_policy(policy, settings, ledger), level=level, spread=spread, levels=levels, tolerance=tolerance,
-            seconds=left,
+            seconds=left, thorough=thorough,
             **_terms(horizon, share, ledger),
-            seed=seed, progress=tell,
+            seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
-    if not as_json:
-        print()
     deliver(study, study.to_dict(), as_json, json_file, html)
     if toml is not None:
         write_terms(study.recommendation, toml)

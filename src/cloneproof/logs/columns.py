@@ -69,7 +69,8 @@ MOST_LISTED: Final = 12  # columns named in an error
 class LogColumns:
     """Columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
 
-    A cost counts as minus a reward. Columns of segments are crossed. `notes` says what was guessed.
+    A cost counts as minus a reward. Columns of segments are crossed. `notes` says what was guessed, and
+    `doubts` which guesses had other columns with usual names.
     """
 
     arm: str
@@ -83,6 +84,7 @@ class LogColumns:
     position: str | None = None
     same: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def aggregated(self) -> bool:
@@ -127,12 +129,18 @@ def chosen_columns(
     chosen = _named(names, given)
     _refuse_positions(names, chosen.get("arm"))
     notes: list[str] = []
+    doubts: list[str] = []
     free = [name for name in names if name not in chosen.values()]
 
     def guess(role: str) -> str | None:
         column = guessed_column(GUESSES[role], free)
         if column is not None:
             chosen[role] = column
+            others = [name for name in free if name != column and guessed_column(GUESSES[role], [name])]
+            if others and role in ("agent", "arm", "reward"):
+                doubts.append(
+                    f"`{column}` is taken for {ROLES[role]}, and {_listed(others)}: name it by --{role} COLUMN"
+                )
             free.remove(column)
             notes.append(f"using `{column}` as {ROLES[role]}" + (", with its sign turned" if column in COSTS else ""))
         return column
@@ -161,7 +169,9 @@ def chosen_columns(
         named_column(names, "what is compared", name)
     if owners:
         chosen.pop("agent", None)
-    return LogColumns(**chosen, segment=tuple(dict.fromkeys(segment)), same=tuple(same), notes=tuple(notes))
+    return LogColumns(
+        **chosen, segment=tuple(dict.fromkeys(segment)), same=tuple(same), notes=tuple(notes), doubts=tuple(doubts)
+    )
 
 
 def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:

@@ -2,39 +2,53 @@
 
 What copies earned is compared with registering each item once. Each original's prior is its posterior after the log;
 everybody registers what the log shows, and only the owner in question registers each original once instead, over the
-same rounds. Exact over the log's own rounds if the closed form applies. Else sampled in pairs with common random
-numbers, over as many of these rounds as time allows, and over fewer, to see how the difference moves with the horizon.
+same rounds. Exact over the log's own rounds if the closed form applies. Else sampled with common random numbers: over
+the log's rounds, Thompson sampling by blocks of them (`posterior_blocks`); or over as many as time allows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
+import numpy as np
+
+from cloneproof._arrays import FloatArray
 from cloneproof._data import fields_of, to_data
+from cloneproof.analysis.audit.result import Witness
 from cloneproof.analysis.copying.priors import FittedPriors, condense
 from cloneproof.analysis.evaluate import evaluate
-from cloneproof.analysis.gain import compared, gain, payoff_of
-from cloneproof.analysis.search import Search
+from cloneproof.analysis.gain import PairedSampling, compared, gain_columns, job_of, payoff_of, source_of_runs
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.posterior_blocks import (
+    ERROR,
+    posterior_block_outcomes,
+    posterior_blocks_apply,
+    posterior_seconds,
+)
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, RunPlan, drive, run_cost
+from cloneproof.engines.monte_carlo.statistics import Bounds, Estimands, RunTotals, in_groups, served_bounds, with_sum
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.originals import LogOwner, by_segment
-from cloneproof.logs.policy_audit import affordable_horizon
+from cloneproof.logs.policy_audit import PolicyAudit, affordable_horizon
 from cloneproof.market import Agent, Market
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
 
-RUNS: Final = 200  # pairs of runs in a batch
-LEAST_RUNS: Final = 30  # pairs of runs below which no bounds are stated
+MOST_RUNS: Final = 200  # of each world
+LEAST_RUNS: Final = 30  # of each world, below which no bounds are stated
 PAIRS: Final = 60  # pairs of runs for which the horizon is chosen
+CONFIDENCE: Final = 0.99  # of expectations, in the limit of many runs
 LEVELS: Final = 3  # values of an original's posterior
 MOST_VALUED: Final = 5  # owners whose copies are valued, those with the most arms too many first
-SHORTER: Final = (0.1, 0.01)  # parts of the longest horizon, over which copies are valued too
-LONGEST_PART: Final = 0.75  # share of an owner's time for the longest horizon
-LEAST_ROUNDS: Final = 100  # of a horizon
+LONGEST_PART: Final = 0.75  # share of the time for which a horizon is chosen
 
 
 @dataclass(frozen=True)
@@ -44,7 +58,8 @@ class CopyWorth:
     horizon     rounds of both worlds
     remark      why numbers are missing
     by_segment  the difference in each segment of the market
-    shorter     the same over fewer rounds, the most first
+    spread      standard deviation of the difference from one log to the next; 0 where expectations are computed
+    in_blocks   whether rounds were played in blocks, whose error is part of the difference's
     """
 
     owner: LogOwner
@@ -54,15 +69,29 @@ class CopyWorth:
     gain: Estimate | None = None
     remark: str = ""
     by_segment: Mapping[str, Estimate] = field(default_factory=dict)
-    shorter: tuple[CopyWorth, ...] = ()
+    spread: float = 0.0
+    in_blocks: bool = False
 
     @property
-    def times(self) -> tuple[float, float, float] | None:
-        """How many times as much was earned with copies, and its bounds; None where that is not known."""
-        if self.once is None or self.gain is None or self.once.low <= 0:
+    def earned(self) -> float:
+        """What the owner earned in the log, in rewards in [0, 1]."""
+        return float(sum((arm.total for arm in self.owner.arms), Fraction(0)))
+
+    @property
+    def part(self) -> tuple[float, float, float] | None:
+        """Part of what was earned with the copies that came with them, on average over such logs, and its bounds."""
+        if self.gain is None or self.copied is None or self.copied.value <= 0:
             return None
-        ends = [1 + end / by for end in (self.gain.low, self.gain.high) for by in (self.once.low, self.once.high)]
-        return 1 + self.gain.value / self.once.value, max(min(ends), 0.0), max(ends)
+        value, low, high = self.gain.value, self.gain.low, min(self.gain.high, self.copied.value)
+        return value / self.copied.value, low / self.copied.value, high / self.copied.value
+
+    @property
+    def of_log(self) -> tuple[float, float, float] | None:
+        """The same part of what the owner earned in the log, in rewards in [0, 1]."""
+        if self.part is None:
+            return None
+        value, low, high = self.part
+        return value * self.earned, low * self.earned, high * self.earned
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -70,9 +99,8 @@ class CopyWorth:
             **fields_of(self.owner, "accounts", "copies"),
             "originals": [[list(arm.place) for arm in group] for group in self.owner.originals],
             "with_copies": to_data(self.copied),
-            **fields_of(self, "once", "gain", "times", "horizon", "remark"),
+            **fields_of(self, "once", "gain", "part", "earned", "of_log", "spread", "horizon", "in_blocks", "remark"),
             **(fields_of(self, "by_segment") if self.by_segment else {}),
-            "shorter": [fields_of(worth, "horizon", "copied", "once", "gain", "times") for worth in self.shorter],
         }
 
 
@@ -100,15 +128,30 @@ def worth_of_copies(
     A pair of runs is timed over `short` rounds.
     """
     copiers = sorted((owner for owner in owners if owner.copied), key=lambda owner: len(owner.copies) - len(owner.arms))
-    valued, clock = copiers[:MOST_VALUED], Deadline(seconds)
+    valued = copiers[:MOST_VALUED]
     try:
         return list(_exact(market, policy, owners, valued))
     except CloneproofError:
-        worths = []
-    for number, owner in enumerate(valued):
-        left = clock.share(len(valued) - number).left or 0.0
-        worths.append(_sampled(market, policy, owner, owners, left, seed, min(short, market.horizon)))
-    return worths
+        pass
+    try:
+        return _sampled(market, policy, owners, valued, seconds, seed, min(short, market.horizon))
+    except CloneproofError as refusal:
+        return [CopyWorth(owner, market.horizon, remark=str(refusal)) for owner in valued]
+
+
+def by_copies_of_log(
+    worths: Sequence[CopyWorth], owners: Sequence[LogOwner], market: Market, tolerance: float
+) -> PolicyAudit | None:
+    """Return the verdict if what some owner lists in the log surely pays it; None if that is open."""
+    registered = {owner.name: owner.copies for owner in owners}
+    for worth in worths:
+        once, copied, gained = worth.once, worth.copied, worth.gain
+        if once is not None and copied is not None and gained is not None and gained.low > tolerance * once.high:
+            played, name = market.with_horizon(worth.horizon), worth.owner.name
+            paying = Witness(once, copied, gained, name, worth.owner.copies, played, registered)
+            scope = "what the log shows registered, against each item once; other copies may gain more"
+            return PolicyAudit(None, paying, scope, worth.by_segment)
+    return None
 
 
 def _exact(
@@ -133,38 +176,65 @@ def _exact(
 def _sampled(
     market: Market,
     policy: BlackBox | Callable[[Market], Mechanism],
-    owner: LogOwner,
     owners: Sequence[LogOwner],
+    valued: Sequence[LogOwner],
     seconds: float,
     seed: int,
     short: int,
-) -> CopyWorth:
-    """Sample the worth over as many rounds as time allows, and over fewer."""
-    registered, clock = {other.name: other.copies for other in owners}, Deadline(seconds)
-
-    def over(horizon: int, budget: float) -> CopyWorth:
-        played = market.with_horizon(horizon)
-        mechanism = policy if isinstance(policy, BlackBox) else policy(played)
-        search = Search(seconds=max(budget, 1e-3), runs=RUNS, seed=seed, bounds="asymptotic")
-        # Means are nearly known, and passes over their values would cost runs.
-        options: dict[str, Any] = {"stratify": False, "stop_when_decided": False}
-        paid = gain(played, mechanism, owner.name, registered, **options, search=search)
-        if paid.runs < LEAST_RUNS:
-            remark = f"{paid.runs} pairs of runs in {budget:.2g} s are too few for bounds; give more --seconds"
-            return CopyWorth(owner, horizon, remark=remark)
-        parts = (paid.copied, paid.honest, paid.estimate)
-        return CopyWorth(owner, horizon, *parts, by_segment=paid.by_segment)
-
-    try:
+) -> list[CopyWorth]:
+    """Sample the worlds of all owners together, over the market's rounds if blocks apply, or as many as time allows."""
+    registered, clock, wanted = {owner.name: owner.copies for owner in owners}, Deadline(seconds), market.horizon
+    in_blocks = not isinstance(policy, BlackBox) and posterior_blocks_apply(Job(market, policy(market), registered))
+    if not in_blocks:
         timed = market.with_horizon(short)
         mechanism = policy if isinstance(policy, BlackBox) else policy(timed)
-        longest = affordable_horizon(
-            timed, mechanism, market.horizon, seconds * LONGEST_PART, seed, owner.name, registered, PAIRS
-        )  # fmt: skip
-        worth = over(longest, (clock.left or 0.0) * LONGEST_PART)
-        rounds = [int(longest * share) for share in SHORTER]
-        fewer = [horizon for horizon in rounds if horizon >= LEAST_ROUNDS]
-        shorter = [over(horizon, clock.share(len(fewer) - k).left or 0.0) for k, horizon in enumerate(fewer)]
-    except CloneproofError as refusal:
-        return CopyWorth(owner, market.horizon, remark=str(refusal))
-    return replace(worth, shorter=tuple(one for one in shorter if one.gain is not None))
+        each = 2 * seconds * LONGEST_PART / (1 + len(valued))  # a pair is two worlds
+        first = valued[0].name
+        wanted = affordable_horizon(timed, mechanism, market.horizon, each, seed, first, registered, PAIRS)
+    played = market.with_horizon(wanted)
+    mechanism = policy if isinstance(policy, BlackBox) else policy(played)
+    worlds = [registered, *(registered | {owner.name: (1,) * len(owner.copies)} for owner in valued)]
+    jobs = [job_of(played, mechanism, world, seed) for world in worlds]
+    places = [[agent.name for agent in played.agents].index(owner.name) for owner in valued]
+    bounds: list[Bounds] = []
+    for owner in valued:
+        for most in with_sum([served_bounds(part.market, owner.name) for part in jobs[0].parts]):
+            bounds += [Bounds(-most.high, most.high), most, most]
+    budget = max(clock.left or 0.0, 1e-3)
+    sampling = PairedSampling(seed=seed, seconds=budget, outcomes=posterior_block_outcomes if in_blocks else None)
+    with source_of_runs(jobs, sampling) as source:
+        cost = sum(map(posterior_seconds if in_blocks else run_cost, jobs))
+        plan = RunPlan(MOST_RUNS, seconds=budget, parallel=source.parallel, largest=source.largest, cost=cost)
+        rows = partial(_rows, source.outcomes, jobs, places)
+        totals, _ = drive(rows, RunTotals.empty(Estimands(tuple(bounds))), plan)
+    if totals.runs < LEAST_RUNS:
+        remark = f"{totals.runs} runs of {wanted:,} rounds in {clock.words} are too few for bounds; give more time"
+        return [CopyWorth(owner, wanted, remark=remark) for owner in valued]
+    method = f"{totals.runs} runs of each world with common random numbers, seed {seed}"
+    method += ", in blocks of rounds" if in_blocks else ""
+    threes = list(in_groups(totals.estimates(CONFIDENCE, method, "asymptotic"), 3))
+    parts, size = list(played.segments), len(threes) // len(valued)
+    worths = []
+    for k, owner in enumerate(valued):
+        (gained, once, copied), *segments = threes[k * size : (k + 1) * size]
+        spread = math.sqrt(float(totals.variances[3 * k * size]))
+        if in_blocks:
+            gained = replace(gained, error=gained.error + ERROR * copied.value)
+        by_parts = {name: three[0] for name, three in zip(parts, segments, strict=True)}
+        worths.append(
+            CopyWorth(owner, wanted, copied, once, gained, by_segment=by_parts, spread=spread, in_blocks=in_blocks)
+        )
+    return worths
+
+
+def _rows(
+    outcomes: ChunkOutcomes[Any], jobs: Sequence[Any], places: Sequence[int], first: int, count: int
+) -> FloatArray:
+    """One row per run: of each owner what its copies changed, without and with them; by segment as well."""
+    copied, *others = [[outcomes(part, first, count).served for part in job.parts] for job in jobs]
+    columns: list[FloatArray] = []
+    for place, once in zip(places, others, strict=True):
+        before, after = (with_sum([part[:, place] for part in world]) for world in (once, copied))
+        for old, new in zip(before, after, strict=True):
+            columns += gain_columns(old, new)
+    return np.column_stack(columns)

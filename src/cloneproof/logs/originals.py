@@ -25,12 +25,13 @@ from cloneproof.analysis.copying.alike import MOST_SHARING
 from cloneproof.analysis.copying.catalogue import is_code_text
 from cloneproof.analysis.copying.judging import joined, matching
 from cloneproof.analysis.copying.priors import FittedPriors, believed, binomial_evidence, fit_priors
-from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, CopyGroup
+from cloneproof.analysis.copying.records import ArmRecord, CopyGroup, Duplicates
 from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.same import account_candidates, item_links
 from cloneproof.market.priors import Beta, Discrete, Point, Prior
 
 MOST_ORIGINALS_STUDIED: Final = 300  # originals in the market fitted to a log
+MOST_ORIGINALS_FITTED: Final = 2_000  # originals to which priors are fitted, besides those
 MOST_OF_ONE: Final = 20  # originals of one owner in it
 POINTS: Final = 801  # points of the grid of rates
 STEPS: Final = 400  # steps of EM
@@ -119,15 +120,17 @@ class Lookalikes:
         return sum(len(item) - 1 for item in self.items)
 
 
-def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
+def lookalikes(
+    log: Log, listed: Sequence[Duplicates], found: Sequence[CopyGroup] = (), same: Sequence[str] = ()
+) -> tuple[Lookalikes, ...]:
     """Return all that looks like one item, by agents; what has the most arms too many first, as a person would look.
 
     What several shops may sell comes last. Names of arms count within an agent only, and a text only if at most
-    MOST_SHARING agents have it.
+    MOST_SHARING agents have it. Titles in `same` are compared for second accounts too.
     """
     arms = {arm.place: arm for arm in log.arms}
     links: dict[tuple[str, ...], list[tuple[str, Sequence[ArmPlace]]]] = defaultdict(list)
-    for one in (one for one in findings.duplicates if len(one.agents) <= MOST_SHARING):
+    for one in (one for one in listed if len(one.agents) <= MOST_SHARING):
         owned: dict[str, list[ArmPlace]] = defaultdict(list)
         for place in one.arms:
             owned[place[0]].append(place)
@@ -137,11 +140,11 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
                 links[agent,].append((reason, own))
         if one.feature != "arm" and len(owned) > 1:
             links[tuple(sorted(owned))].append((reason, one.arms))
-    by_texts = [agents for agents in links if len(agents) > 1]
-    accounts = _accounts(log)
+    sharing = Counter(agent for agents in links if len(agents) > 1 for agent in agents)
+    accounts = _accounts(log, same) if same else {}
     for agents, both in accounts.items():
         links[agents] += [("titles one to one", match) for match in both]
-    for group in findings.found:
+    for group in found:
         links[tuple(sorted(group.agents))] += [("rewards", pair) for pair in _matched(group, arms)]
     groups = []
     for agents, matches in links.items():
@@ -150,7 +153,7 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
         pairs = [(number[one], number[other]) for _, some in matches for one, other in pairwise(some)]
         items = [tuple(places[row] for row in rows) for rows in joined(len(places), pairs)]
         items.sort(key=lambda item: (-len(item), -sum(arms[place].rounds for place in item)))
-        alone = len(agents) == 2 and not any(set(agents) & set(other) for other in by_texts if other != agents)
+        alone = len(agents) == 2 and all(sharing[agent] <= 1 for agent in agents)
         reasons = tuple(dict.fromkeys(reason for reason, *_ in matches))
         texts = [text for place in items[0] for text in arms[place].features.values() if isinstance(text, str)]
         text = min(texts, key=lambda text: (is_code_text(text), len(text)), default="")
@@ -159,10 +162,10 @@ def lookalikes(log: Log, findings: CopyFindings) -> tuple[Lookalikes, ...]:
     return tuple(sorted(groups, key=lambda one: (one.many_shops, -one.surplus, -_rounds(one, arms), one.agents)))
 
 
-def _accounts(log: Log) -> dict[tuple[str, ...], list[tuple[ArmPlace, ArmPlace]]]:
+def _accounts(log: Log, same: Sequence[str]) -> dict[tuple[str, ...], list[tuple[ArmPlace, ArmPlace]]]:
     """Return the arms of two agents whose titles match one to one, of agents who match nobody else so."""
     owners = [arm.agent for arm in log.arms]
-    found = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, log.columns.same))
+    found = account_candidates(owners, *item_links([arm.features for arm in log.arms], owners, same))
     partners = Counter(owner for one in found for owner in one.owners)
     return {
         one.owners: [(log.arms[first].place, log.arms[second].place) for first, second in one.pairs]
@@ -177,7 +180,8 @@ def _rounds(one: Lookalikes, arms: Mapping[ArmPlace, LoggedArm]) -> int:
 
 def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
     """Return the owners, in the order of the log."""
-    agents = {name: number for number, name in enumerate(log.agents)}
+    known = log.agents
+    agents = {name: number for number, name in enumerate(known)}
     places = {arm.place: number for number, arm in enumerate(log.arms)}
     alike = [one for one in alike if not one.many_shops]
     same_owner = [(agents[one.agents[0]], agents[other]) for one in alike for other in one.agents[1:]]
@@ -188,7 +192,7 @@ def log_owners(log: Log, alike: Sequence[Lookalikes]) -> tuple[LogOwner, ...]:
         items[group[0].agent].append(group)
     owners = []
     for accounts in joined(len(agents), same_owner):
-        names = tuple(log.agents[number] for number in accounts)
+        names = tuple(known[number] for number in accounts)
         originals = [group for name in names for group in items[name]]
         originals.sort(key=lambda group: (-len(group), -sum(arm.rounds for arm in group)))
         owners.append(LogOwner(" + ".join(names), names, tuple(originals)))
@@ -232,6 +236,13 @@ def studied_owners(owners: Sequence[LogOwner]) -> tuple[LogOwner, ...]:
             originals += len(owner.originals)
             kept.append(owner.name)
     return tuple(owner for owner in limited if owner.name in set(kept))
+
+
+def fitted_owners(owners: Sequence[LogOwner], studied: Sequence[LogOwner]) -> list[LogOwner]:
+    """Return the owners to whom priors are fitted: those studied and, of very many others, every so many."""
+    originals = sum(len(owner.originals) for owner in owners)
+    kept, every = {owner.name for owner in studied}, -(-originals // MOST_ORIGINALS_FITTED)
+    return [owner for number, owner in enumerate(owners) if owner.name in kept or number % every == 0]
 
 
 def studied_words(studied: Sequence[LogOwner], owners: Sequence[LogOwner]) -> list[str]:

@@ -46,21 +46,24 @@ AuditedPolicy = Mechanism | BlackBox | Callable[[Market], Mechanism]
 
 @dataclass(frozen=True)
 class PolicyAudit(Data):
-    """Audit of a policy in the fitted market, the deviation with its figures (gain by segment too), and the scope."""
+    """Audit of a policy in the fitted market, the deviation with its figures (gain by segment too), and the scope.
+
+    Without an audit it rests on what the copies in the log earned (`copy_worth.by_copies_of_log`).
+    """
 
     keys_of_data = (
         "verdict", "scope", "horizon=worst.horizon", "agent=worst.agent", "copies=worst.copies",
         "honest=worst.honest", "copied=worst.copied", "gain=worst.gain", "by_segment?", "audit",
     )  # fmt: skip
 
-    audit: Audit
+    audit: Audit | None
     worst: Witness
     scope: str
     by_segment: Mapping[str, Estimate] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
-        return self.audit.verdict
+        return "exploitable" if self.audit is None else self.audit.verdict
 
 
 def audit_policy(

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -23,18 +24,26 @@ from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.comparison import Comparison, compare
 from cloneproof.advice.recommend import recommend
 from cloneproof.advice.recommendation import Recommendation
+from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.caught import CaughtShare, caught_share
 from cloneproof.analysis.copying.find_copies import find_copies
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD, FittedPriors
-from cloneproof.analysis.copying.records import CopyFindings
+from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
 from cloneproof.analysis.evaluate import evaluate
 from cloneproof.analysis.search import Search
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline, interrupts_raised
 from cloneproof.engines.estimate import Estimate
-from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.posterior_blocks import (
+    posterior_block_outcomes,
+    posterior_blocks_apply,
+    posterior_seconds,
+)
+from cloneproof.engines.monte_carlo.sampler import sample
+from cloneproof.errors import CloneproofError, EngineError, MarketError, MechanismError, OutOfTimeError
 from cloneproof.logs.backtest import Backtest, backtest
-from cloneproof.logs.copy_worth import CopyWorth, posterior_market, worth_of_copies
+from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.drift import Drift, fitted_drift
 from cloneproof.logs.log import Log
 from cloneproof.logs.originals import (
@@ -44,6 +53,7 @@ from cloneproof.logs.originals import (
     by_segment,
     common_levels,
     fit_rates,
+    fitted_owners,
     log_owners,
     lookalikes,
     pooled,
@@ -54,18 +64,20 @@ from cloneproof.logs.originals import (
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
 from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
-from cloneproof.market.market import Ends, check_no_positions
+from cloneproof.market.market import Ends, check_no_positions, full_copies
 from cloneproof.mechanisms import Mechanism
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.mechanisms.online.slate import check_takes_positions
 
 StudiedPolicy = BlackBox | Callable[[Market], Mechanism] | None
-SECONDS: Final = 40.0  # seconds of counted work, if no limit is given
+QUICK, THOROUGH = 10.0, 40.0  # seconds of counted work, if no limit is given
 LONGEST: Final = 1000  # rounds over which a policy is audited, if no horizon is given: sampling needs many runs
 LEVELS: Final = 4  # values of a fitted prior
 MOST_ITEMS: Final = 5  # items of an owner in the market for which a mechanism is recommended
 COPIES, WORTH, ADVISED, AUDITED, TRAFFIC = 0.25, 0.4, 0.3, 0.2, 0.1  # largest share of the time for each question
 PLANTED: Final = 40  # items of which copies are planted, to say how often these would be found
+LISTED, JUDGED = 4.0, 2.0  # of so many parts of the time left, titles and rewards are compared within one at most
+RUNS: Final = 60  # of the policy over the log's traffic, in blocks
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -189,8 +201,10 @@ def study_log(
     ends: Ends = "at-horizon",
     tolerance: float = 0.005,
     seconds: float | None = None,
+    thorough: bool = False,
     seed: int = 0,
     progress: Callable[[int, int, str], None] | None = None,
+    first: Callable[[Sequence[Lookalikes]], None] | None = None,
 ) -> LogStudy:
     """Find copies in a log, audit the policy, and recommend what to run; `left` says what there was no time for.
 
@@ -203,10 +217,11 @@ def study_log(
     if seconds is not None:
         number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
     with budget_clock(seconds), interrupts_raised():
-        clock = Deadline(SECONDS if seconds is None else seconds)
+        clock = Deadline((THOROUGH if thorough else QUICK) if seconds is None else seconds)
         return _studied(
-            log, policy, name, level, spread, levels, horizon, share, traffic, ends, tolerance, seed, clock, progress
-        )
+            log, policy, name, level, spread, levels, horizon, share, traffic, ends, tolerance, thorough, seed, clock,
+            progress, first,
+        )  # fmt: skip
 
 
 def _studied(
@@ -221,24 +236,19 @@ def _studied(
     traffic: int | None,
     ends: Ends,
     tolerance: float,
+    thorough: bool,
     seed: int,
     clock: Deadline,
     progress: Callable[[int, int, str], None] | None,
+    first: Callable[[Sequence[Lookalikes]], None] | None,
 ) -> LogStudy:
     tell = progress or (lambda done, total, what: None)
     atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
     tell(0, 5, "looking for copies")
-    segments = studied_segments(log)
+    segments, left = studied_segments(log), list[str]()
     parts = segments if log.segments else {}
-
-    def found_in(rows: Log) -> CopyFindings:
-        seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
-        planted = PLANTED if rows is log else 0
-        return find_copies(arm_records(rows), level, log.columns.same, seconds, planted, spread)
-
-    findings, in_segments = found_in(log), {name: found_in(own) for name, own in parts.items()}
-    alike = lookalikes(log, findings)
-    caught = _caught(log)  # the default of `caught=` where a mechanism is judged beside the matcher: caught.low
+    findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
+    caught = _caught(log, same, clock)  # default of `caught=` where a mechanism is judged beside the matcher: its low
     everybody = log_owners(log, alike)
     owners = studied_owners(everybody)
     drift = fitted_drift(log, owners)
@@ -248,7 +258,8 @@ def _studied(
     rounds = traffic or max(round(served), len(owners))
     chosen = min(rounds, LONGEST) if horizon is None else horizon
     tell(1, 5, "fitting priors")
-    groups = {name: segment_originals(everybody, own) for name, own in segments.items()}
+    rated = fitted_owners(everybody, owners)
+    groups = {name: segment_originals(rated, own) for name, own in segments.items()}
     fits = {
         name: fit_rates({owner: [pooled(group) for group in originals] for owner, originals in own.items()})
         for name, own in groups.items()
@@ -269,9 +280,7 @@ def _studied(
     market = Market(agents, chosen, share, **terms, positions=positions)
     if not _takes(policy, market, notes):
         market = Market(agents, chosen, share, **terms)
-    asked = _Asked(market, policy, owners, tolerance, seed, clock, notes, [], tell)
-    if findings.late:
-        asked.left.append("some questions about copies")
+    asked = _Asked(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
     if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
         notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
     few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
@@ -284,7 +293,7 @@ def _studied(
         interrupted = True
         notes.append("interrupted: this is what was found by then")
     verdict = answers.verdict
-    if verdict is not None and verdict.worst.horizon < rounds:
+    if verdict is not None and verdict.audit is not None and verdict.worst.horizon < rounds:
         notes.append(f"the policy is audited over {verdict.worst.horizon:,} rounds; the log has {rounds:,} (--horizon)")
     tell(5, 5, "done")
     return LogStudy(
@@ -294,15 +303,56 @@ def _studied(
     )  # fmt: skip
 
 
-def _caught(log: Log) -> CaughtShare | None:
-    """Return the share of planted copies that the matcher catches by the first of the columns of texts."""
+def _looked(
+    log: Log,
+    parts: Mapping[str, Log],
+    level: float,
+    spread: float,
+    thorough: bool,
+    clock: Deadline,
+    left: list[str],
+    first: Callable[[Sequence[Lookalikes]], None] | None,
+) -> tuple[CopyFindings, dict[str, CopyFindings], tuple[Lookalikes, ...], tuple[str, ...]]:
+    """Return what is found by texts and rewards, in all and in each segment, and the texts that were compared.
+
+    `first` is told what equal texts and ids say, before anything takes long.
+    """
+    records, same = arm_records(log), log.columns.same
+    listed = duplicates(records, same, near=False)
+    if first is not None:
+        first(lookalikes(log, listed))
+    try:
+        with clock.share(LISTED).for_engines():
+            listed = duplicates(records, same)
+    except OutOfTimeError:
+        same = ()
+        left.append("titles that are not equal")
+
+    def found_in(
+        own: Sequence[ArmRecord], planted: int = 0, known: tuple[Duplicates, ...] | None = None
+    ) -> CopyFindings:
+        seconds = clock.within(COPIES / (1 + len(parts)) * (clock.budget or 0.0))
+        with clock.share(JUDGED).for_engines():
+            return find_copies(own, level, same, seconds, planted, spread, known)
+
+    findings = found_in(records, PLANTED if thorough else 0, listed)
+    in_segments = {name: found_in(arm_records(own)) for name, own in parts.items()}
+    if any(found.late for found in (findings, *in_segments.values())):
+        left.append("some questions about copies")
+    return findings, in_segments, lookalikes(log, listed, findings.found, same), same
+
+
+def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | None:
+    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is."""
     texts = {
         number: text
         for number, arm in enumerate(log.arms)
-        for text in [next((arm.features[name] for name in log.columns.same if name in arm.features), None)]
+        for text in [next((arm.features[name] for name in same if name in arm.features), None)]
         if isinstance(text, str)
     }
-    return caught_share(texts, [arm.agent for arm in log.arms])
+    with suppress(OutOfTimeError), clock.share(LISTED).for_engines():
+        return caught_share(texts, [arm.agent for arm in log.arms])
+    return None
 
 
 def _page(log: Log, notes: list[str]) -> tuple[float, ...] | None:
@@ -374,7 +424,9 @@ def _answer(
     if mechanism is None:
         answers.comparison = _compared(asked)
     else:
-        answers.verdict = _audited(asked, longest)
+        answers.verdict = by_copies_of_log(answers.worth, asked.owners, asked.market, asked.tolerance)
+        if answers.verdict is None or asked.thorough:
+            answers.verdict = _audited(asked, longest) or answers.verdict
     answers.traffic = _own_traffic(asked, answers.recommendation)
     if (log.segments or log.attention) and log.propensities:
         what = "segment" if log.segments else "position"
@@ -393,6 +445,7 @@ class _Asked:
     policy: StudiedPolicy
     owners: Sequence[LogOwner]
     tolerance: float
+    thorough: bool
     seed: int
     clock: Deadline
     notes: list[str]
@@ -439,7 +492,7 @@ def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
     except EngineError as refusal:
         asked.notes.append(f"the policy was not audited: {refusal}")
         return None
-    if verdict.audit.interrupted:
+    if verdict.audit is not None and verdict.audit.interrupted:
         raise KeyboardInterrupt
     return verdict
 
@@ -482,7 +535,14 @@ def _own_traffic(asked: _Asked, advised: Recommendation | None) -> OwnTraffic | 
     try:
         mechanism = asked.policy(market)
         for copies in cases:
-            regrets.append(evaluate(market, mechanism, copies, search=search).regret)
+            job = Job(market, mechanism, full_copies(market.agents, copies or {}), asked.seed)
+            if posterior_blocks_apply(job):
+                regrets.append(
+                    sample(job, RUNS, outcomes=posterior_block_outcomes, cost=posterior_seconds, bounds="asymptotic",
+                           seconds=search.seconds).regret
+                )  # fmt: skip
+            else:
+                regrets.append(evaluate(market, mechanism, copies, search=search).regret)
         if any(regret.error > regret.value / 2 for regret in regrets):
             raise EngineError("too few runs fit into the time; give more --seconds")
     except CloneproofError as refusal:

@@ -11,9 +11,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from cloneproof._sections import Facts, Paragraph, Points, Result, Section, SectionPart, Table
+from cloneproof._sections import Paragraph, Points, Result, Section, SectionPart, Table
 from cloneproof.analysis.copying.records import CopyGroup
 from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.backtest import Backtest
 from cloneproof.logs.copy_worth import CopyWorth
 from cloneproof.logs.drift import LEVEL, Drift
@@ -38,44 +39,53 @@ from cloneproof.report.words import (
 )
 
 MOST_GROUPS: Final = 12  # findings, and items that look alike
-MOST_IN_LEAD: Final = 4  # groups that the first lines name
 LASTING: Final = 10  # times the log's rounds, beyond which it cannot tell how long a rate lasts
-NOTHING: Final = 0.01  # part of what was earned that counts as nothing
+SHORT: Final = 0.99  # of the log's rounds; a worth over fewer says so
+MOST_AT_ONCE: Final = 3  # findings that are told before rewards are looked at
 MOST_NAMED: Final = 12  # arms of a finding
 LONGEST_TEXT: Final = 60  # letters of a title
 CLICKS: Final = ("click", "clicks", "clicked", "is_click")  # columns whose unit is a click
 
 
 def sections(study: LogStudy) -> Iterable[Section]:
-    """Return what the study says: first what was found and what it earned, at the end what could happen."""
-    answer: list[SectionPart] = [Paragraph(_sentence(study)), Facts(tuple(_tiles(study)), large=True)]
+    """Return what the study says: the answer, each finding with what to do, details, and how the log was read."""
+    doubts = [Paragraph(sentence(doubt), "Check this first") for doubt in study.log.columns.doubts]
+    answer = [Paragraph(words) for words in (_policy_words(study), _look(study)) if words]
     tone = "undecided" if study.verdict is None else study.verdict.verdict
-    yield Section(_title(study), tuple(answer), log_words(study.log), tone)
+    yield Section(_title(study), (*doubts, *answer), log_words(study.log), tone)
     if study.alike:
-        yield Section("What looks like one item", tuple(_alike(study)))
+        yield Section("What looks like one item, and what to do", tuple(_alike(study)))
     if study.worth:
         yield Section("What the copies earned", tuple(_worth(study)))
     if study.accounts:
         yield Section("What these accounts were paid", tuple(_accounts(study)))
-    if study.drift is not None:
-        yield Section("Rates over time", tuple(_drift(study.drift, study)))
-    if study.by_segment:
-        yield Section("By segment", tuple(_segments(study)))
-    yield Section("What the rewards say", tuple(_findings(study)))
     if study.comparison:
         yield from _within("Which mechanisms pay for copies", study.comparison)
     if study.recommendation is not None:
         yield from _within("What to run instead", study.recommendation, _cost(study))
+    if study.verdict is not None and study.verdict.audit is not None:
+        yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
+    if study.by_segment:
+        yield Section("By segment", tuple(_segments(study)))
+    if study.drift is not None:
+        yield Section("Rates over time", tuple(_drift(study.drift, study)))
     if study.backtest is not None:
         yield Section("On the log itself", tuple(_backtest(study.backtest, study)))
-    if study.verdict is not None:
-        yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
-    own = study.notes[len(study.log.notes) :]
+    yield Section("What the rewards say", tuple(_findings(study)))
+    own = [*study.notes[len(study.log.notes) :], *_more_work(study)]
     if own:
         yield Section("Notes", (Points(tuple(Paragraph(sentence(note)) for note in own)),))
     read, *parts = study.log.sections()
-    yield from (replace(section, background=True) for section in parts)
-    yield replace(read, title="What this rests on", background=True)
+    yield from parts
+    yield replace(read, title="How the log was read")
+
+
+def first_look(log: Log, alike: Sequence[Lookalikes]) -> Iterable[Section]:
+    """Say what equal texts and ids show, before titles and rewards are compared."""
+    found = Points(tuple(Paragraph(f"{seems(one)}.") for one in alike[:MOST_AT_ONCE]))
+    more = [Paragraph(f"And {left:,} more.")] if (left := len(alike) - MOST_AT_ONCE) > 0 else []
+    title = "First, what equal texts and names show" if alike else "No two arms have equal texts or names"
+    yield Section(f"{title} (rewards are looked at next)", [found, *more] if alike else (), log_words(log))
 
 
 def _within(title: str, result: Result, said: str = "") -> Iterator[Section]:
@@ -90,20 +100,16 @@ def _title(study: LogStudy) -> str:
     """Say what a person would look at first, and what it earned."""
     if not study.alike:
         return "Nothing in this log looks like copies"
-    first = study.alike[0]
-    worth = _worth_of(first, study)
-    short = worth is not None and worth.times is not None and worth.horizon < study.log.rounds
-    when = f" in the first {worth.horizon:,} rounds" if worth is not None and short else ""
-    return f"{_seems(first)}{_earned(first, study)}{when}"
+    return f"{seems(study.alike[0])}{_earned(study.alike[0], study)}"
 
 
-def _seems(one: Lookalikes) -> str:
+def seems(one: Lookalikes) -> str:
     """Describe who seems to list what how often.
 
     >>> lamp = (("ana", "a"), ("ana", "b"), ("ana", "c"))
-    >>> _seems(Lookalikes(("ana",), (lamp,), "Touch Lamp", ("near title",), False))
+    >>> seems(Lookalikes(("ana",), (lamp,), "Touch Lamp", ("near title",), False))
     'ana seems to list \u201cTouch Lamp\u201d 3 times'
-    >>> _seems(Lookalikes(("ana", "bo"), ((("ana", "a"), ("bo", "x")),), "", ("rewards",), True))
+    >>> seems(Lookalikes(("ana", "bo"), ((("ana", "a"), ("bo", "x")),), "", ("rewards",), True))
     'ana and bo seem to list one and the same item'
     """
     who, several = names_words(one.agents, 3, LONGEST_NAME), len(one.items)
@@ -127,65 +133,95 @@ def _worth_of(one: Lookalikes, study: LogStudy) -> CopyWorth | None:
 
 
 def _earned(one: Lookalikes, study: LogStudy) -> str:
-    """Say what these copies earned under the policy, as far as that is known."""
+    """Say which part of what was earned came with these copies, as far as that is known."""
     worth = _worth_of(one, study)
-    if worth is None or worth.times is None:
+    if worth is None or worth.part is None or worth.of_log is None:
         return ""
-    value, low, high = worth.times
-    who = "it" if len(one.agents) == 1 else "them"
-    if low > 1:
-        return f"; under {study.policy} that earned {who} about {value:.{1 if value < 10 else 0}f} times as much"
-    if high <= 1 + NOTHING:
-        return f"; under {study.policy} that earned {who} nothing"
-    return f"; whether that earned {who} anything under {study.policy} is open"
+    whose, low = "its" if len(one.agents) == 1 else "their", worth.part[1]
+    if worth.horizon < study.log.rounds * SHORT:
+        value, *ends = (f"{end:.0%}" for end in worth.part)
+        most = f"of what {'it' if len(one.agents) == 1 else 'they'} would earn in {worth.horizon:,} rounds of the log's"
+        earned = f"{most} {study.log.rounds:,}, {value} ({' to '.join(ends)})"
+    else:
+        width = float(study.log.high - study.log.low)
+        total, value, *ends = (rounded(width * end) for end in (worth.earned, *worth.of_log))
+        total = f"{width * worth.earned:,.0f}"
+        about = value if worth.gain is not None and not worth.gain.error else f"{value} ({' to '.join(ends)})"
+        earned = f"of {whose} {total} {_unit(study)} in your log about {about}"
+    return f"; {earned} came with the copies{'' if low > 0 else ', so it is open whether they paid'}"
 
 
-def _sentence(study: LogStudy) -> str:
-    """Name what else looks alike, and say what the policy does."""
-    others = [f"{_seems(one)}{_earned(one, study)}" for one in study.alike[1:MOST_IN_LEAD]]
-    more = len(study.alike) - MOST_IN_LEAD
-    also = f"Also: {'. '.join(others)}." if others else ""
-    further = f"{more:,} more are listed below." if more > 0 else ""
-    look = "These are reasons to look, not findings about anybody." if study.alike else ""
-    return " ".join(part for part in (also, further, look, _policy_words(study)) if part)
+def _look(study: LogStudy) -> str:
+    """Say how many findings there are, and what they are not."""
+    if not study.alike:
+        return ""
+    others = f"{len(study.alike) - 1:,} more are in the table. " if len(study.alike) > 1 else ""
+    return f"{others}These are reasons to look, not findings about anybody."
 
 
 def _policy_words(study: LogStudy) -> str:
+    """Say what the policy does, and what to run instead."""
+    advised = study.recommendation
+    instead = ""
+    if advised is not None and advised.ranked and not advised.unsettled:
+        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
+        loses = f"{rounded(_scaled(advised.cost, study).value)} {_unit(study)} in {rounds:,} rounds"
+        instead = f" To run instead: {advised.choice.name}, which loses {loses}."
     if study.verdict is None and study.policy:
-        return f"Whether {study.policy} pays for copies was not decided; the notes say why."
+        return f"Whether {study.policy} pays for copies was not decided; the notes say why.{instead}"
     if study.verdict is None:
-        return "No policy was named, so all mechanisms are compared below; which of them made the log is not claimed."
+        return f"No policy was named (--policy), so all mechanisms are compared below.{instead}"
     words = {
         "exploitable": "pays for copies",
         "clone-proof": "does not pay for copies",
-        "undecided": "could not be decided",
-    }
-    return f"In the market fitted to this log {study.policy} {words[study.verdict.verdict]}: {study.verdict.verdict}."
+        "undecided": "may pay for copies; that was not decided",
+    }[study.verdict.verdict]
+    return f"In the market fitted to this log {study.policy} {words}.{instead}"
+
+
+def _more_work(study: LogStudy) -> list[str]:
+    """Say what more work would settle."""
+    open_ = [f"{what} (not begun or not ended)" for what in study.left]
+    open_ += [f"whether {study.policy} pays" for _ in (1,) if study.verdict and study.verdict.verdict == "undecided"]
+    if study.findings.power is None:
+        open_.append("how often rewards alone would show copies")
+    return [f"more work, by --thorough or more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
+
+
+def _what_to_do(one: Lookalikes) -> str:
+    if one.many_shops:
+        return "look whether one owner has these shops; several may sell one product"
+    if len(one.agents) > 1:
+        return "ask whether these accounts have one owner; then count them as one"
+    return "if it is one item, keep one listing of it"
 
 
 def _alike(study: LogStudy) -> Iterator[SectionPart]:
     """Return a row for each item that seems to be listed several times."""
-    yield Paragraph(
-        "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
-        "(below). Different items may have one title, and several shops may sell one product: a reason to look."
-    )
-    if study.caught is not None:
-        yield Paragraph(study.caught.words, role="note")
     arms = {arm.place: arm for arm in study.log.arms}
     rows = []
     for one in study.alike:
-        for item in one.items:
+        worth = _worth_of(one, study)
+        part = "" if worth is None or worth.part is None else "{:.0%} ({:.0%} to {:.0%})".format(*worth.part)
+        for number_of, item in enumerate(one.items):
             own = [arms[place] for place in item]
-            rounds, text = sum(arm.rounds for arm in own), min(_texts_of(own, study), key=len, default="")
-            mean = float(sum((arm.total for arm in own), Fraction(0))) / max(rounds, 1)
+            text = min(_texts_of(own, study), key=len, default="")
+            paid = float(sum((arm.total for arm in own), Fraction(0)) * (study.log.high - study.log.low))
             rows.append((
                 names_words(list(dict.fromkeys(agent for agent, _ in item)), 3, 30), shorten(text, LONGEST_TEXT),
-                f"{len(item)}", names_words([arm for _, arm in item], 4, 30), ", ".join(one.reasons),
-                f"{rounds:,}", f"{study.log.unscaled(mean):.4g}", study.label("item", *item),
+                f"{len(item)}", f"{paid:,.6g}", "" if number_of else part, "" if number_of else _what_to_do(one),
+                ", ".join(one.reasons), names_words([arm for _, arm in item], 4, 30), study.label("item", *item),
             ))  # fmt: skip
-    columns = ("who", "what", "times", "arms", "alike in", "rounds", "mean", "id")
-    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "arms", "alike in", "id"])
+    columns = ("who", "what", "times", _unit(study), "came with copies", "what to do", "alike in", "arms", "id")
+    yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "what to do", "alike in", "arms", "id"])
     yield from _further(len(rows) - MOST_GROUPS, "items")
+    yield Paragraph(
+        "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
+        "(below). Different items may have one title, and several shops may sell one product.",
+        role="note",
+    )
+    if study.caught is not None:
+        yield Paragraph(study.caught.words, role="note")
 
 
 def _texts_of(arms: Sequence[LoggedArm], study: LogStudy) -> Iterator[str]:
@@ -211,18 +247,6 @@ def _amount(value: Estimate | None, study: LogStudy, sign: bool = False) -> str:
     scaled = _scaled(value, study)
     error = f" {error_words(scaled)}" if scaled.error > 1e-6 * abs(scaled.value) else ""
     return number(scaled, sign=sign) + error
-
-
-def _tiles(study: LogStudy) -> Iterator[tuple[str, str, str]]:
-    log, unit = study.log, _unit(study)
-    yield "Mean reward a round", f"{log.unscaled(log.mean):.4g}", f"over {log.rounds:,} rounds"
-    if study.worth and (first := study.worth[0]).gain is not None:
-        earned = number(_scaled(first.gain, study), sign=True)
-        yield f"Earned by copies: {shorten(first.owner.name, 30)}", earned, f"{unit} in {first.horizon:,} rounds"
-    if study.recommendation is not None and study.recommendation.ranked and not study.recommendation.unsettled:
-        advised = study.recommendation
-        rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
-        yield f"{advised.choice.name} costs", number(_scaled(advised.cost, study)), f"{unit} in {rounds:,} rounds"
 
 
 def _segments(study: LogStudy) -> Iterator[SectionPart]:
@@ -264,22 +288,28 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
 
 
 def _worth(study: LogStudy) -> Iterator[SectionPart]:
-    horizons, rounds = {worth.horizon for worth in study.worth}, study.log.rounds
-    over = f"{max(horizons):,} rounds" if len(horizons) == 1 else "as many rounds as time allowed"
+    horizon, rounds = study.worth[0].horizon, study.log.rounds
+    unit = _unit(study)
     yield Paragraph(
-        f"Under {study.policy} over {over}, in {_unit(study)}: with what the log shows registered, and with each item "
-        "once while everybody else stays as in the log."
+        f"Two worlds under {study.policy}, over {horizon:,} rounds each: everybody registers what the log shows; or "
+        "the owner registers each item once, while everybody else stays. Averages over logs that these rates and this "
+        "policy make, at 99 %, as parts of what the owner earned in the log."
     )
-    columns = ("owner", "registered", "rounds", "with copies", "each once", "difference", "times")
+    columns = ("owner", "registered", f"{unit} in the log", "came with the copies", "one log may differ by")
     yield Table.of(columns, [_worth_row(worth, study) for worth in study.worth], left=["registered"])
     yield from (Paragraph(sentence(worth.remark), worth.owner.name) for worth in study.worth if worth.remark)
-    if max(horizons) < rounds:
+    if horizon < rounds * SHORT:
         yield Paragraph(
             f"The log has {rounds:,} rounds, of which sampling enough runs takes longer than there was. More --seconds "
-            "allow more rounds, --horizon asks for a number of them. How many times as much copies earn over fewer:",
+            "allow more rounds, --horizon asks for a number of them.",
             role="note",
         )
-        yield _by_horizon(study.worth)
+    if any(worth.in_blocks for worth in study.worth):
+        yield Paragraph(
+            f"Rounds were played in blocks, in which {study.policy} does not learn. What that changes is below "
+            f"{ERROR:.0%} of the {unit} on ten tested logs, and is part of the bounds.",
+            role="note",
+        )
     yield Paragraph(
         "If these are copies. An item's mean is drawn from what the log says of it; two accounts that share "
         "an item count as one owner, who registers each item once in all instead; a policy that compares agents is run "
@@ -288,22 +318,16 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
     )
 
 
-def _by_horizon(worth: Sequence[CopyWorth]) -> Table:
-    """Return how many times as much copies earn over each horizon."""
-    times = {one.owner.name: {own.horizon: _times(own) for own in (one, *one.shorter)} for one in worth}
-    horizons = sorted({horizon for own in times.values() for horizon in own})
-    rows = [(shorten(name, LONGEST_TEXT), *(own.get(rounds, "") for rounds in horizons)) for name, own in times.items()]
-    return Table.of(("owner", *(f"{horizon:,} rounds" for horizon in horizons)), rows)
-
-
-def _times(worth: CopyWorth) -> str:
-    return "" if worth.times is None else "{:.2g} ({:.2g} to {:.2g})".format(*worth.times)
-
-
 def _worth_row(worth: CopyWorth, study: LogStudy) -> tuple[str, ...]:
+    width = float(study.log.high - study.log.low)
+    came = spread = ""
+    if worth.of_log is not None and worth.copied is not None:
+        value, low, high = (rounded(width * end) for end in worth.of_log)
+        came = f"{value} ({low} to {high})"
+        one_log = 2 * width * worth.spread / worth.copied.value * worth.earned
+        spread = f"{FIXED}±{FIXED}{rounded(one_log)}" if one_log else ""
     name, copies = shorten(worth.owner.name, LONGEST_TEXT), copies_words(worth.owner.copies)
-    numbers = ("" if value is None else number(_scaled(value, study)) for value in (worth.copied, worth.once))
-    return name, copies, f"{worth.horizon:,}", *numbers, _amount(worth.gain, study, sign=True), _times(worth)
+    return name, copies, f"{width * worth.earned:,.6g}", came, spread
 
 
 def _further(number_left: int, what: str) -> list[SectionPart]:

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._clock import remembered
 from cloneproof.analysis.copying.catalogue import read_words
 from cloneproof.analysis.copying.judging import joined
-from cloneproof.analysis.copying.matching import THRESHOLD, Matcher, TitleLink
+from cloneproof.analysis.copying.matching import TEXTS, THRESHOLD, Matcher, TitleLink
 from cloneproof.analysis.copying.records import ArmRecord, Duplicates
 
 NEAR_TEXT: Final = 0.8  # score from which on texts are nearly equal
@@ -126,7 +126,7 @@ def different_texts(texts: Mapping[int, str], agents: Sequence[str], threshold: 
     return Texts(tuple(written.values()), [dict(owned[plain]) for plain in written], threshold)
 
 
-@lru_cache(maxsize=4)  # the texts of a feature are listed first and compared again where rewards are judged
+@remembered(4, TEXTS)  # the texts of a feature are listed first and compared again where rewards are judged
 def _linked(texts: tuple[str, ...], owners: tuple[tuple[str, ...], ...], threshold: float) -> tuple[TitleLink, ...]:
     return tuple(Matcher(texts, owners, threshold).links()) if len(texts) > 1 else ()
 
@@ -148,8 +148,8 @@ def _texts_alike(texts: Mapping[int, str], agents: Sequence[str]) -> Links:
     return links
 
 
-def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Duplicates, ...]:
-    """Return the arms whose texts are equal, or name one item, under each name, also across agents.
+def duplicates(records: Sequence[ArmRecord], same: Sequence[str], near: bool = True) -> tuple[Duplicates, ...]:
+    """Return the arms whose texts are equal, or (near) name one item, under each name, also across agents.
 
     Names of arms count if they are equal up to case, marks and the word "copy".
 
@@ -167,7 +167,7 @@ def duplicates(records: Sequence[ArmRecord], same: Sequence[str]) -> tuple[Dupli
         different = different_texts(texts, agents)
         arms = [sorted(arm for own in owned.values() for arm in own) for owned in different.owned]
         groups = [(True, own) for own in arms if len(own) > 1]
-        if name != "arm":
+        if near and name != "arm":
             pairs = [(link.one, link.other) for link in different.links() if link.same]
             groups += [
                 (False, [arm for one in joint for arm in arms[one]])

@@ -34,9 +34,9 @@ from cloneproof.analysis.copying.findings import GUARANTEE, findings_of, notes_o
 from cloneproof.analysis.copying.judging import TRUST, log_e_value
 from cloneproof.analysis.copying.power import COPIES, copy_power
 from cloneproof.analysis.copying.priors import ONE_ITEM_SPREAD
-from cloneproof.analysis.copying.records import ArmRecord, CopyFindings
+from cloneproof.analysis.copying.records import ArmRecord, CopyFindings, Duplicates
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import CloneproofError, brief
+from cloneproof.errors import CloneproofError, OutOfTimeError, brief
 
 LEVEL: Final = 0.05  # false discovery rate
 ODDS: Final = 0.1  # prior odds that two arms of an agent are one item
@@ -54,14 +54,17 @@ def find_copies(
     seconds: float | None = None,
     planted: int = 0,
     spread: float = ONE_ITEM_SPREAD,
+    listed: tuple[Duplicates, ...] | None = None,
 ) -> CopyFindings:
     """Search for arms that look like copies of one item.
 
     level     the false discovery rate that is aimed at
     same      the features whose equality or nearness makes two arms likelier to be one item
-    seconds   about how long to take; `late` counts the questions that were left
+    seconds   about how long to take; `late` counts the questions that were left. Where the time of engines is over
+              (`Deadline.for_engines`) the search ends at once
     spread    standard deviation of the log-odds of arms of one item, by which the rates of real copies differ; 0 for
               one rate
+    listed    what `duplicates` returns, if that is known
     planted   how many items to plant copies of, if time is left, to say how often these would have been found (`power`)
 
     >>> honest = [ArmRecord(f"p{k}", "only", 10_000, 250.0 * k, 250.0 * k) for k in range(1, 30)]
@@ -73,11 +76,16 @@ def find_copies(
     clock = Deadline(seconds)
     wanted = number_in(level, "the level of false discoveries", 0, 1, low_open=True)
     _check(records, same)
-    listed = duplicates(records, same)
+    listed = duplicates(records, same) if listed is None else listed
     seen = [record for record in records if record.rounds]
     if len(seen) < 2:
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, ("Fewer than two arms have rewards.",), listed)
-    log = searched_log(seen, same, number_in(spread, "the spread of one item's log-odds", 0, 2))
+    wide = number_in(spread, "the spread of one item's log-odds", 0, 2)
+    try:
+        log = searched_log(seen, same, wide)
+    except OutOfTimeError:
+        note = "Time was out before rewards were compared."
+        return CopyFindings((), wanted, ODDS, 0, GUARANTEE, (note,), listed, 1)
     questions = _one_agent(log) + _two_agents(log)
     if not questions:
         return CopyFindings((), wanted, ODDS, 0, GUARANTEE, notes_of(log, len(records), same), listed)
@@ -90,7 +98,10 @@ def find_copies(
         if place >= ASKED_ANYWAY and half.spent:
             late += 1
         else:
-            questions[number] = _judged(log, questions[number], float(own[number]))
+            try:
+                questions[number] = _judged(log, questions[number], float(own[number]))
+            except OutOfTimeError:
+                late += 1
             count_work((ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)) * len(questions[number].arms))
     log_e = boosted_e_values(log, questions, ratios, weights, wanted, clock)
     discovered = set(discoveries(log_e, weights, len(questions), wanted))
@@ -98,7 +109,10 @@ def find_copies(
     if late:
         notes += (f"Time was out: {late:,} of {len(questions):,} questions were not asked of the rewards.",)
     groups = findings_of(log, questions, weights, discovered, ODDS)
-    power = copy_power(log, questions, wanted, 0 if clock.spent else planted)
+    try:
+        power = copy_power(log, questions, wanted, 0 if clock.spent else planted)
+    except OutOfTimeError:
+        power = None
     if power is not None:
         count_work(planted * COPIES * (ARM_SECONDS + CELL_SECONDS * len(log.prints.tables)))
         notes = (power.words, *notes)

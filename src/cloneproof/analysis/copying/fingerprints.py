@@ -26,6 +26,8 @@ from scipy.interpolate import CubicSpline
 from scipy.special import expit, gammaln, logit
 
 from cloneproof._arrays import FloatArray
+from cloneproof._clock import check_time
+from cloneproof.analysis.copying.priors import REWARDS
 from cloneproof.analysis.copying.records import ArmRecord
 
 VARIANCES: Final = np.array([0.0, 0.004, 0.02, 0.1])  # of deviations, in log-odds
@@ -44,6 +46,7 @@ LEAST_CELLS: Final = 2
 MOST_CELLS: Final = 60  # of a table; further ones are pooled, the smallest
 LEAST_SPREAD: Final = 0.1  # of levels, in log-odds
 MOST_ARMS: Final = 20  # of an agent, those with the most rewards
+FIT_SECONDS: Final = 5e-3  # rough time for the evidence of two arms
 MOST_FITTED: Final = 100  # agents that the law of deviations is fitted to, those with the most rewards
 MOST_SOLD: Final = 30  # pairs of arms of two agents that are alike, which the law of those is fitted to as well
 EVEN: Final = 0.1  # agents for which the even law counts in that fit
@@ -74,7 +77,10 @@ class CellTable:
             owned[agent].append(number)
         self.sold: dict[tuple[int, int], FloatArray] = {}
         most = sorted(owned.values(), key=lambda arms: -totals[arms].sum())[:MOST_FITTED]
-        self.fitted = {agents[arms[0]]: self._evidence(*blunted(*self.counts(self.largest(arms, 2)))) for arms in most}
+        self.fitted: dict[str, FloatArray] = {}
+        for arms in most:
+            check_time(REWARDS, FIT_SECONDS)
+            self.fitted[agents[arms[0]]] = self._evidence(*blunted(*self.counts(self.largest(arms, 2))))
 
     def largest(self, arms: Sequence[int], most: int) -> list[int]:
         """Return the arms with the most rewards."""
@@ -145,6 +151,7 @@ class CellTable:
 
         own   what `_log_one` returns for each arm
         """
+        check_time(REWARDS, 0.0)  # what asks counts its work
         if own is None:
             own = np.stack([self._log_one(rounds[[arm]], totals[[arm]]) for arm in range(len(rounds))])
         grid, counts = self._on_grid(rounds, totals)

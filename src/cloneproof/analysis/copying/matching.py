@@ -29,6 +29,7 @@ import numpy as np
 from scipy import sparse
 
 from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._clock import check_time
 from cloneproof.analysis.copying.catalogue import CODE, Catalogue, has_digit, is_code, is_number, is_numbering
 from cloneproof.errors import CloneproofError
 
@@ -48,6 +49,8 @@ MOST_SPELT: Final = 50  # words that are compared with each other by spelling, o
 NEAREST: Final = 8  # candidates of a title among its owner's, and among others'
 MOST_COMPARED: Final = 3_000  # titles with one of the words by which a title's candidates are found
 AT_ONCE: Final = 1_000  # titles whose candidates are found at once
+TITLE_SECONDS, PAIR_SECONDS = 2e-4, 2e-5  # rough time for the candidates of a title, and to compare two
+TEXTS: Final = "comparison of texts"
 MOST_NAMED: Final = 4  # words that a reason names
 Near = Mapping[int, Sequence[tuple[float, int]]]  # of each title the scores and numbers of those compared with it
 
@@ -96,6 +99,7 @@ class Matcher:
         """Return the texts that are one item, and those that are near, in the order of the texts."""
         compared = {}
         for one, other in self._candidates():
+            check_time(TEXTS, PAIR_SECONDS)
             if not (self.catalogue.is_code(one) or self.catalogue.is_code(other)):
                 pair = self.compare(one, other)
                 if pair.score >= (1 - AMBIGUOUS) * self.threshold or not (pair.left and pair.right):
@@ -270,6 +274,7 @@ class Matcher:
         for begin in range(0, texts, AT_ONCE):
             products = blocks[begin : begin + AT_ONCE] @ transposed
             for row in range(products.shape[0]):
+                check_time(TEXTS, TITLE_SECONDS)
                 place, text = slice(*products.indptr[row : row + 2]), begin + row
                 like, score = products.indices[place].astype(np.int64), products.data[place]
                 own = owner[like] == owner[text]

@@ -39,6 +39,7 @@ from scipy.fft import dct, idct
 from scipy.special import expit, logit, logsumexp, xlog1py, xlogy
 
 from cloneproof._arrays import FloatArray, IntArray
+from cloneproof._clock import check_time
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.market.priors import Discrete, Point, Prior
 
@@ -51,6 +52,8 @@ MOST_BLENDED: Final = 400  # arms by which the share of the raw fit is chosen
 PSEUDO: Final = 1.0  # pseudo-arms spread evenly over the grid
 POOLING: Final = 2.0  # pseudo-arms spread like the market's prior, in the prior of an agent
 STEPS, SMALL = 60, 1e-4  # EM ends after this many steps, or once a prior changes by less in total
+AT_ONCE: Final = 500  # arms in one product of matrices
+REWARDS, PRODUCT = "comparison of rewards", 3e-10  # what has no time to go on; seconds of a usual core
 NOTHING: Final = 1e-100  # likelihood that counts as 0
 SPREADS: Final = (0.5, 0.2, 0.1, 0.05)  # standard deviations of log-odds around a common level
 BELIEVED: Final = {  # prior chances of no common level, of these spreads, and of one item
@@ -129,8 +132,12 @@ def spread_out(likelihood: FloatArray, means: FloatArray, spread: float) -> Floa
     places = logit(np.clip(means, 1e-9, 1 - 1e-9))
     weights = np.exp(-0.5 * ((places - places[:, None]) / spread) ** 2) * np.gradient(places)
     weights /= weights.sum(axis=1, keepdims=True)
-    wide = likelihood @ weights.T
-    return np.asarray(wide / wide.max(axis=1, keepdims=True))
+    wide = np.empty_like(likelihood)
+    for begin in range(0, len(likelihood), AT_ONCE):
+        some = likelihood[begin : begin + AT_ONCE] @ weights.T
+        wide[begin : begin + AT_ONCE] = some / some.max(axis=1, keepdims=True)
+        check_time(REWARDS, some.size * len(means) * PRODUCT)
+    return wide
 
 
 def arm_evidence(records: Sequence[ArmRecord], spread: float = 0.0) -> ArmEvidence:
@@ -249,6 +256,7 @@ def em_fit(
     total = kept.sum(axis=-1, keepdims=True) + PSEUDO
     gains = None if widths is None else _gains(widths, points)
     for _ in range(steps):
+        check_time(REWARDS, 2 * prior.size * len(likelihood) * PRODUCT)
         step = prior * ((kept / (prior @ likelihood.T)) @ likelihood)
         if gains is not None:  # reflected at the ends
             step = _from_waves(dct(step, axis=1, norm="ortho") * gains)
@@ -272,6 +280,7 @@ def raw_shares(
     waves = dct(table, axis=1, norm="ortho")
     shares = np.empty(len(kept))
     for row, gains in enumerate(_gains(widths, points)):
+        check_time(REWARDS, 4 * likelihood.size * PRODUCT)
         arms = kept[row, used] > 0
         own = table[arms]
         by_others = []

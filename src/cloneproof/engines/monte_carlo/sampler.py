@@ -360,6 +360,7 @@ def sample(
     chunk: int | None = None,
     bounds: BoundsName = FREE,
     largest: int = LARGEST_CHUNK,
+    cost: Callable[[J], float] = run_cost,
 ) -> Evaluation:
     """Sample payoffs and regret with anytime-valid intervals, each at that confidence by itself.
 
@@ -379,7 +380,7 @@ def sample(
         report=progress,
         parallel=parallel,
         largest=largest,
-        cost=run_cost(job),
+        cost=cost(job),
     )
     clock = Deadline(seconds)
     totals, stopped = drive(partial(_rows, outcomes, job), RunTotals.empty(Estimands(ranges)), plan)
