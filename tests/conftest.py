@@ -61,14 +61,6 @@ def fewer_seeds(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def fewer_plants():
-    """A study says from eight planted items, and not from forty, how often copies are found: half of its time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloneproof.logs.study.PLANTED", 8)
-        yield
-
-
-@pytest.fixture(scope="module")
 def browser():
     """Chromium, for the tests of one module (see browser.py)."""
     from support.browser import launched

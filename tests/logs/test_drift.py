@@ -69,7 +69,7 @@ def test_the_lifetime_of_a_rate_is_found(drift_of, lifetime):
     assert sum(low < lifetime < high for _, low, high in found) >= 3
 
 
-def test_a_study_takes_the_drift_of_its_log_into_the_advice(fewer_plants):
+def test_a_study_takes_the_drift_of_its_log_into_the_advice():
     log = read(clicks_by_week(0, 1e6, together=0.1), agents=6)
     with budget_clock(None):
         study = study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", levels=2, seconds=2.5)
@@ -77,7 +77,7 @@ def test_a_study_takes_the_drift_of_its_log_into_the_advice(fewer_plants):
     assert seasons.lifetime == study.drift.lifetime[0]
     words = " ".join(str(study).split())
     assert "From week to week rates move together, between " in words
-    assert f"The advice below takes that: seasons of {seasons.length:,} rounds, after each of which" in words
+    assert f"The advice above takes that: seasons of {seasons.length:,} rounds, after each of which" in words
 
 
 def test_with_segments_the_advice_is_for_rates_that_stay_and_says_so(drift_of):

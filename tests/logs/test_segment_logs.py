@@ -182,7 +182,7 @@ def study_of_two_devices(policy, n=10_000, **options):
     return study_log(log, policy, "etc", horizon=60, seconds=1.5, **options)
 
 
-def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total(fewer_plants):
+def test_a_study_has_rates_findings_gains_and_advice_by_segment_and_in_total():
     with budget_clock(None):
         study = study_of_two_devices(lambda market: cp.mechanism("etc", arm_rounds=2))
     assert study.market.segments == pytest.approx({"phone": 0.75, "desk": 0.25}, abs=0.02)

@@ -61,7 +61,7 @@ def shown(result):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, fewer_plants):
+def made(tmp_path_factory):
     return results(tmp_path_factory.mktemp("results"))
 
 

@@ -144,7 +144,7 @@ def planted(tmp_path_factory):
     return path
 
 
-def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path, fewer_plants):
+def test_copies_in_a_served_market_are_found_and_what_it_runs_is_judged(planted, tmp_path):
     """The terms of the market say what is judged, over how many rounds and at which share."""
     target = tmp_path / "feed.html"
     with ticking(0.001):

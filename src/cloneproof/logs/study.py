@@ -218,89 +218,76 @@ def study_log(
         number_in(seconds, "the budget in seconds", 0, error=EngineError, low_open=True)
     with budget_clock(seconds), interrupts_raised():
         clock = Deadline((THOROUGH if thorough else QUICK) if seconds is None else seconds)
-        return _studied(
-            log, policy, name, level, spread, levels, horizon, share, traffic, ends, tolerance, thorough, seed, clock,
-            progress, first,
+        tell = progress or (lambda done, total, what: None)
+        atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
+        tell(0, 5, "looking for copies")
+        segments, left = studied_segments(log), list[str]()
+        parts = segments if log.segments else {}
+        findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
+        caught = _caught(
+            log, same, clock
+        )  # default of `caught=` where a mechanism is judged beside the matcher: its low
+        everybody = log_owners(log, alike)
+        owners = studied_owners(everybody)
+        drift = fitted_drift(log, owners)
+        notes = [*log.notes, *studied_words(owners, everybody)]
+        positions = _page(log, notes)
+        served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
+        rounds = traffic or max(round(served), len(owners))
+        chosen = min(rounds, LONGEST) if horizon is None else horizon
+        tell(1, 5, "fitting priors")
+        rated = fitted_owners(everybody, owners)
+        groups = {name: segment_originals(rated, own) for name, own in segments.items()}
+        fits = {
+            name: fit_rates({owner: [pooled(group) for group in originals] for owner, originals in own.items()})
+            for name, own in groups.items()
+        }
+        levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
+        if merged := max(merged for _, _, merged in levels_of.values()):
+            notes.append(
+                f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart"
+            )
+        common = by_segment({name: prior for name, (_, prior, _) in levels_of.items()})
+        agents = [
+            Agent(
+                owner.name,
+                len(owner.originals),
+                by_segment({name: own[owner.name] for name, (own, *_) in levels_of.items()}),
+            )
+            for owner in owners
+        ]
+        terms: dict[str, Any] = {
+            "ends": ends,
+            "segments": {name: own.rounds / log.rounds for name, own in parts.items()},
+        }
+        market = Market(agents, chosen, share, **terms, positions=positions)
+        if not _takes(policy, market, notes):
+            market = Market(agents, chosen, share, **terms)
+        asked = _Asked(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
+        if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
+            notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
+        few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
+        answers = _Answers()
+        try:
+            whole = Market(few, rounds, share, **terms, positions=positions)
+            _answer(
+                asked, answers, log, whole, rounds if horizon is None else chosen, fits, _lifetime(drift, whole, notes)
+            )
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+            notes.append("interrupted: this is what was found by then")
+        verdict = answers.verdict
+        if verdict is not None and verdict.audit is not None and verdict.worst.horizon < rounds:
+            notes.append(
+                f"the policy is audited over {verdict.worst.horizon:,} rounds; the log has {rounds:,} (--horizon)"
+            )
+        tell(5, 5, "done")
+        return LogStudy(
+            log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
+            answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
+            interrupted, in_segments, drift, caught,
         )  # fmt: skip
-
-
-def _studied(
-    log: Log,
-    policy: StudiedPolicy,
-    name: str,
-    level: float,
-    spread: float,
-    levels: int,
-    horizon: int | None,
-    share: float,
-    traffic: int | None,
-    ends: Ends,
-    tolerance: float,
-    thorough: bool,
-    seed: int,
-    clock: Deadline,
-    progress: Callable[[int, int, str], None] | None,
-    first: Callable[[Sequence[Lookalikes]], None] | None,
-) -> LogStudy:
-    tell = progress or (lambda done, total, what: None)
-    atoms = count(levels, "the levels of a fitted prior", 1, 12, EngineError)
-    tell(0, 5, "looking for copies")
-    segments, left = studied_segments(log), list[str]()
-    parts = segments if log.segments else {}
-    findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
-    caught = _caught(log, same, clock)  # default of `caught=` where a mechanism is judged beside the matcher: its low
-    everybody = log_owners(log, alike)
-    owners = studied_owners(everybody)
-    drift = fitted_drift(log, owners)
-    notes = [*log.notes, *studied_words(owners, everybody)]
-    positions = _page(log, notes)
-    served = sum(owner.rounds for owner in owners) / (sum(positions or ()) or 1.0)
-    rounds = traffic or max(round(served), len(owners))
-    chosen = min(rounds, LONGEST) if horizon is None else horizon
-    tell(1, 5, "fitting priors")
-    rated = fitted_owners(everybody, owners)
-    groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-    fits = {
-        name: fit_rates({owner: [pooled(group) for group in originals] for owner, originals in own.items()})
-        for name, own in groups.items()
-    }
-    levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
-    if merged := max(merged for _, _, merged in levels_of.values()):
-        notes.append(f"{merged} of {atoms} levels of the fitted prior merged: these rates are too near to tell apart")
-    common = by_segment({name: prior for name, (_, prior, _) in levels_of.items()})
-    agents = [
-        Agent(
-            owner.name,
-            len(owner.originals),
-            by_segment({name: own[owner.name] for name, (own, *_) in levels_of.items()}),
-        )
-        for owner in owners
-    ]
-    terms: dict[str, Any] = {"ends": ends, "segments": {name: own.rounds / log.rounds for name, own in parts.items()}}
-    market = Market(agents, chosen, share, **terms, positions=positions)
-    if not _takes(policy, market, notes):
-        market = Market(agents, chosen, share, **terms)
-    asked = _Asked(market, policy, owners, tolerance, thorough, seed, clock, notes, left, tell)
-    if max(len(owner.originals) for owner in owners) > MOST_ITEMS:
-        notes.append(f"what to run is asked for up to {MOST_ITEMS} items of an owner; some have more here")
-    few = [Agent(owner.name, min(len(owner.originals), MOST_ITEMS), common) for owner in owners]
-    answers = _Answers()
-    try:
-        whole = Market(few, rounds, share, **terms, positions=positions)
-        _answer(asked, answers, log, whole, rounds if horizon is None else chosen, fits, _lifetime(drift, whole, notes))
-        interrupted = False
-    except KeyboardInterrupt:
-        interrupted = True
-        notes.append("interrupted: this is what was found by then")
-    verdict = answers.verdict
-    if verdict is not None and verdict.audit is not None and verdict.worst.horizon < rounds:
-        notes.append(f"the policy is audited over {verdict.worst.horizon:,} rounds; the log has {rounds:,} (--horizon)")
-    tell(5, 5, "done")
-    return LogStudy(
-        log, findings, alike, owners, market, name, tuple(answers.worth), verdict, answers.comparison,
-        answers.recommendation, answers.traffic, answers.backtest, tuple(notes), tuple(asked.left), clock.elapsed,
-        interrupted, in_segments, drift, caught,
-    )  # fmt: skip
 
 
 def _looked(

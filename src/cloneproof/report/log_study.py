@@ -281,7 +281,7 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
     columns = ("segment", "rounds", "mean", "groups of copies", copier, "best copies found", "advice costs")
     yield Table.of(columns, [*rows, row("all", study.log, len(study.findings.found), *total)])
     yield Paragraph(
-        f"Columns of copies and of the advice are in {_unit(study)}; what each covers is said below. Groups are found "
+        f"Columns of copies and of the advice are in {_unit(study)}; what each covers is said in its section. Groups are found "
         "from the rewards of a segment alone, and in the last row from all; only the latter join arms and accounts.",
         role="note",
     )
@@ -414,7 +414,7 @@ def _drift(drift: Drift, study: LogStudy) -> Iterator[SectionPart]:
     if advised is not None and advised.seasons is not None:
         season = f"seasons of {advised.seasons.length:,} rounds, after each of which the mechanism restarts"
         one = advised.seasons.length >= advised.seasons.rounds
-        words.append(f"The advice below takes that: {'one season of all rounds' if one else season}.")
+        words.append(f"The advice above takes that: {'one season of all rounds' if one else season}.")
     words.append("What copies earned is computed with rates that stay.")
     yield Paragraph(" ".join(words))
     rows = zip(drift.names, drift.rounds, drift.factors, strict=True)

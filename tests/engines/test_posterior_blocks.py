@@ -1,0 +1,72 @@
+"""Thompson sampling in blocks of rounds, against the kernel that plays every round."""
+
+import numpy as np
+import pytest
+
+import cloneproof as cp
+from cloneproof.engines.monte_carlo import posterior_blocks
+from cloneproof.engines.monte_carlo.job import Job
+from cloneproof.engines.monte_carlo.posterior_blocks import (
+    ERROR,
+    blocks_of,
+    posterior_block_outcomes,
+    posterior_blocks_apply,
+)
+from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
+
+SURE = 5.2  # standard errors: one in a million
+
+
+def shop(number, rounds):
+    """A market at click rates, and how often its first owner lists each item: 2 to 6 times the first."""
+    dice = np.random.default_rng(number)
+    rates = np.exp(dice.uniform(np.log(0.02), np.log(0.08), 4))
+    agents = [cp.Agent(f"a{k}", 1, cp.Discrete([rate, 1.2 * rate], [0.5, 0.5])) for k, rate in enumerate(rates)]
+    return cp.Market(agents, rounds), {"a0": (2 + number % 5,), "a1": (1,), "a2": (1,), "a3": (1,)}
+
+
+def gains(play, number, runs, rounds=1500):
+    """What copies gain in each run, as parts of the payoff with them."""
+    market, copies = shop(number, rounds)
+    worlds = [Job(market, cp.mechanism("thompson"), own, 7) for own in (copies, copies | {"a0": (1,)})]
+    copied, once = (play(job, 0, runs).served[:, 0] for job in worlds)
+    return (copied - once) / copied.mean()
+
+
+def apart(runs=60):
+    """By how much blocks move the gain on average over ten logs, and the standard error of that."""
+    both = [[gains(play, number, runs) for play in (posterior_block_outcomes, kernel_outcomes)] for number in range(10)]
+    moved = np.mean([blocks.mean() - rounds.mean() for blocks, rounds in both])
+    variance = np.mean([[own.var(ddof=1) for own in pair] for pair in both]) * 2 / (10 * runs)
+    return moved, variance**0.5
+
+
+def test_blocks_move_gains_by_less_than_is_stated_on_ten_logs():
+    moved, error = apart()
+    assert abs(moved) <= ERROR + SURE * error
+
+
+def test_blocks_that_learn_too_seldom_are_told_apart(monkeypatch):
+    monkeypatch.setattr(posterior_blocks, "PART", 50.0)
+    moved, error = apart(40)
+    assert abs(moved) > ERROR + SURE * error
+
+
+def test_runs_do_not_depend_on_chunks_and_rounds_add_up():
+    market, copies = shop(0, 1500)
+    job = Job(market, cp.mechanism("thompson"), copies, 3)
+    whole, part = posterior_block_outcomes(job, 0, 4), posterior_block_outcomes(job, 2, 2)
+    assert (whole.payoff[2:] == part.payoff).all()
+    assert (whole.served[2:] == part.served).all()
+    assert sum(blocks_of(1500, 5)) == 1500
+    alone = Job(cp.Market([cp.Agent("a", 1, cp.Point(0.3))], 1500), cp.mechanism("thompson"), {"a": (3,)}, 3)
+    played = posterior_block_outcomes(alone, 0, 2)
+    assert played.served[:, 0] == pytest.approx([450.0, 450.0])
+    assert played.regret == pytest.approx([0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", ["ucb1", "epsilon-greedy", "h-ucb"])
+def test_other_mechanisms_are_played_round_by_round(name):
+    market, copies = shop(0, 1500)
+    assert posterior_blocks_apply(Job(market, cp.mechanism("thompson"), copies))
+    assert not posterior_blocks_apply(Job(market, cp.mechanism(name), copies))
