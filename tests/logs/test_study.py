@@ -70,7 +70,7 @@ pytestmark = pytest.mark.usefixtures("ticking_clock")
 @pytest.fixture(scope="module")
 def study(ticking_clock):
     log = cp.read_log(planted(("ana", "bo", "<script>alert(1)</script>")), same=["title"])
-    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=6, levels=2)
+    return study_log(log, lambda market: cp.mechanism("etc", arm_rounds=5), "etc", seconds=4, levels=2)
 
 
 def test_the_planted_copies_are_found_and_nobody_else(study):
@@ -237,7 +237,7 @@ def test_accounts_that_share_items_are_told_what_they_were_paid():
     for row in [k for k, name in enumerate(rows["agent"]) if name == "ana"]:
         for key in rows:
             rows[key].append("ana 2" if key == "agent" else f"2-{rows[key][row]}" if key == "arm" else rows[key][row])
-    with ticking(0.001):
+    with ticking(0.0001):
         study = study_log(cp.read_log(rows, same=["title"]), seconds=0.25)
     pair = study.accounts
     assert [group.agents for group in study.findings.found] == [("ana", "ana 2")]

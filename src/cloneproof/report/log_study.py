@@ -281,8 +281,9 @@ def _segments(study: LogStudy) -> Iterator[SectionPart]:
     columns = ("segment", "rounds", "mean", "groups of copies", copier, "best copies found", "advice costs")
     yield Table.of(columns, [*rows, row("all", study.log, len(study.findings.found), *total)])
     yield Paragraph(
-        f"Columns of copies and of the advice are in {_unit(study)}; what each covers is said in its section. Groups are found "
-        "from the rewards of a segment alone, and in the last row from all; only the latter join arms and accounts.",
+        f"Columns of copies and of the advice are in {_unit(study)}; their sections say what each covers. Groups are "
+        "found from the rewards of a segment alone, and in the last row from all; only the latter join arms and "
+        "accounts.",
         role="note",
     )
 

@@ -34,6 +34,7 @@ from cloneproof.analysis.copying.priors import (
 )
 from cloneproof.analysis.copying.records import ArmRecord
 from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import OutOfTimeError
 
 SHARES: Final = {"one": 0.2, "alike": 0.8}  # of the level, for single agents and for arms that are alike
 DRAWS: Final = 299  # worlds drawn for a p-value
@@ -297,8 +298,11 @@ def boosted_e_values(
         by_laws = np.array([log.observed_ratio(questions[other], folds) for other in others])
         target = np.exp(targets[number]) / (1 + len(discoveries(by_laws, weights[others], hypotheses, level)))
         p_value = 0.0
-        for laws in reversed(log.matched_laws(question, folds)):
-            by_law = 1.0 if p_value == 1 else matched_p_value(log.evidence, question, laws, TRUST / float(target))
-            p_value = max(p_value, by_law)
+        try:
+            for laws in reversed(log.matched_laws(question, folds)):
+                by_law = 1.0 if p_value == 1 else matched_p_value(log.evidence, question, laws, TRUST / float(target))
+                p_value = max(p_value, by_law)
+        except OutOfTimeError:
+            break
         log_e[number] = boosted(float(log_e[number]), p_value, float(target), TRUST)
     return log_e
