@@ -19,11 +19,10 @@
 >>> cp.same_items(items, owner="shop").groups
 ((0, 1),)
 
-4. What should I run, and what does it cost?
+4. What should I run, and what does it cost? (Some ten seconds; by name: `cp.mechanism("reservoir", market=market)`.)
 
->>> advised = cp.recommend(agents=20, originals=3, horizon=10**8, values=(0.002, 0.004, 0.006), seconds=1)
->>> advised.choice.verdict, advised.cost.value < 200
-('clone-proof', True)
+>>> advised = cp.recommend(market)  # doctest: +SKIP
+>>> advised.choice, advised.cost  # doctest: +SKIP
 
 5. Do variants pay on my leaderboard? (`cloneproof board` has all of it.)
 
