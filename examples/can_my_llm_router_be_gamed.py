@@ -4,12 +4,12 @@ LiteLLM's own functions are played: Thompson sampling for each type of request. 
 pip install 'cloneproof[litellm]'. With 1.109 it prints, after two minutes:
 
     Ana's share of the requests under one name, and under 8 (at 95 %, 100 pairs of runs):
-      code_generation, 75 % of users pleased: 7 ± 3 %, 33 ± 6 % under LiteLLM's adaptive router
+      code_generation, 75 % of users pleased: 7 ± 3 %, 33 ± 6 % under LiteLLM 1.109.1's adaptive router
         and 6.4 %, 6.4 % under a reservoir for each type
-      writing, 80 % of users pleased: 25 ± 8 %, 70 ± 7 % under LiteLLM's adaptive router
+      writing, 80 % of users pleased: 25 ± 8 %, 70 ± 7 % under LiteLLM 1.109.1's adaptive router
         and 25.0 %, 25.0 % under a reservoir for each type
     Users of 8000 who could have been pleased and were not, if nobody knows the models beforehand:
-      106 ± 25 under LiteLLM's adaptive router
+      106 ± 25 under LiteLLM 1.109.1's adaptive router
       106 under reservoir
 """
 

@@ -255,7 +255,7 @@ class _LitellmPolicy:
             for segment in view.segments or (GENERAL,)
         }
         for (segment, name), counts in priors[0].items():
-            own = self.cells.get(segment, {})
+            own = self.cells[known(segment, self.cells, "type of request with evaluations", EngineError)]
             for arm in (arm for arm in own if view.owner[arm] == name):
                 own[arm] = self.bandit.apply_evaluation_prior(own[arm], *counts, priors[1])
         self.dice = random.Random(view.seed)

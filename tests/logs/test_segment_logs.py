@@ -106,6 +106,25 @@ def test_states_of_litellm_are_sums_of_signals_by_type_of_request():
     assert any("signal of LiteLLM" in note for note in log.notes)
 
 
+def test_states_of_a_router_are_a_log(tmp_path):
+    place, owners = tmp_path / "state.json", {"a": "ana", "b": "bo"}
+
+    def read(states):
+        place.write_text(json.dumps(states, indent=1))
+        log = cp.read_log(place, owners=owners)
+        return {arm.arm: (arm.rounds, arm.total) for arm in log.arms}, sorted(log.segments or ())
+
+    flat = {"a": {"alpha": 4, "beta": 3, "seen": "x"}, "b": {"alpha": 1, "beta": 2}}
+    assert read(flat) == ({"a": (5, 3), "b": (1, 0)}, [])
+    assert read(flat | {"b": {"alpha": 0, "beta": 2}}) == ({"a": (7, 4), "b": (2, 0)}, [])  # counts, without a prior
+    assert read({"code": flat, "writing": flat}) == ({"a": (10, 6), "b": (2, 0)}, ["code", "writing"])
+    cell = {"request_type": "general", "model": "a", "alpha": 9.0, "beta": 6.0, "samples": 5, "quality_mean": 0.6}
+    shown = {"router_name": "r", "cells": [cell, cell | {"model": "b", "alpha": 5.0, "beta": 8.0, "samples": 3}]}
+    assert read(shown) == ({"a": (5, 4), "b": (3, 0)}, ["general"])
+    with pytest.raises(LogError, match="expected one JSON object a line"):
+        read({"a": {"alpha": "many", "beta": 1}})
+
+
 @settings(max_examples=100 if LONG else 12)
 @given(
     st.lists(

@@ -352,7 +352,47 @@ def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Lo
     return replace(source, columns=_typed(source.query(f"DESCRIBE SELECT * FROM {rows}")))
 
 
+def router_states(file: Path) -> dict[str, list[Any]] | None:
+    """Return a router's states as LiteLLM's table has them, beyond the prior; None if the file holds no such object.
+
+    A state is an object with `alpha` and `beta` under its arm's name, inside objects by segment if there are some; or
+    one of the `cells` that LiteLLM's endpoint shows. The prior is what `samples` leaves, half of it successes, else
+    Beta(1, 1); states with less had none.
+    """
+    try:
+        whole = json.loads(_first_bytes(file, LONGEST_HEADER).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    found: list[tuple[str, str, float, float, float]] = []
+
+    def look(value: object, path: tuple[str, ...]) -> None:
+        if isinstance(value, dict) and {"alpha", "beta"} <= value.keys() and (path or "model" in value):
+            alpha, beta = (float(value[name]) for name in ("alpha", "beta"))
+            *segment, arm = (str(value.get("request_type", "")), str(value["model"])) if "model" in value else path
+            mass = alpha + beta - float(value["samples"]) if "samples" in value else 2.0
+            found.append((" / ".join(segment), arm, alpha, beta, mass / 2))
+        elif isinstance(value, dict):
+            for key, inner in value.items():
+                look(inner, path if key == "cells" else (*path, key))
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner, ())
+
+    with suppress(TypeError, ValueError):
+        look(whole, ())
+    if not found:
+        return None
+    segments, arms, alphas, betas, priors = map(list, zip(*found, strict=True))
+    if min(alphas + betas) < 1:
+        priors = [0.0] * len(found)
+    less = {name: [max(0.0, n - m) for n, m in zip(own, priors, strict=True)] for name, own in
+            (("alpha", alphas), ("beta", betas))}  # fmt: skip
+    return {**({"request_type": segments} if any(segments) else {}), "model_name": arms, **less}
+
+
 def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+    if len(files) == 1 and (states := router_states(files[0])) is not None:
+        return _from_table(states, connection)
     keys = json_keys(files)
     if len(keys) > MOST_COLUMNS:
         raise LogError(f"expected at most {MOST_COLUMNS:,} keys, got {len(keys):,}; keep those that are needed")
