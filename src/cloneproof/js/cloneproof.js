@@ -432,7 +432,7 @@ export class Session {
     if (joined) refuse("a session without agents that joined", joined, "go on in Python");
     whole(horizon, "horizon"); positive(terms.share, "share", 1); oneOf(terms.rewards, [null, "bernoulli"], "rewards"); oneOf(ends, ["at-horizon", "at-random"], "ends");
     whole(terms.window ?? 1, "window"); whole(positions ?? 1, "positions", 1000);
-    const declared = new Map(entries(weights)), pools = arm_keys.map((keys, agent) => poolOf(keys, declared.get(names[agent])));
+    const declared = new Map(entries(weights)), pools = arm_keys.map((keys, agent) => poolOf(keys, declared.get(`${names[agent]}`)));
     this.segments = new Map(parts.map(([name, part], k) => {
       const own = mechanism.segments ? known(name, mechanism.segments, "a segment") : mechanism, mean = Math.max(1, even(part * horizon));
       checked(own, weights, positions);
