@@ -38,8 +38,10 @@ from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.slate import check_takes_positions
 
 EACH = 5  # copies of each item
-LOOKS = ((64, 6), (16, 6), (0, 3), (0, 0))  # copies of one item, and who name theirs: the most there is time for
-FEWEST, ENOUGH, AGAIN_RUNS = 8, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
+LOOKS = ((64, 6, 1), (16, 6, 1), (0, 3, 1), (0, 0, 1), (0, 0, 0))  # the most there is time for: copies of one item,
+# who name theirs, and lists with an item left out
+FEWEST, ENOUGH, AGAIN_RUNS = 6, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
+LEAST_WORLDS = 3.0  # honest runs that one of the smallest look takes, with a list of copies beside honesty
 DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
 AGAIN, DOUBTED = 0.3, 1  # part of the time for rows that are played again, and how many at most
 SURE, PATIENCE = 0.99, 1.6  # the smallest look may take this many times as long as there is
@@ -70,20 +72,23 @@ def frontier(
     clock, work = Deadline(seconds), 0.0
 
     def budget(kept: float = 0.0) -> float:
-        """Return the work for which there is time, less where what was done so far took longer than it usually does."""
+        """Return the work for which there is time: less where what was done so far took longer than it usually does."""
         pace = 1.0 if is_counted() else max(1.0, clock.seconds / work) if work else 1.0
         return max(0.0, (clock.left or 0.0) - kept * seconds) / pace
 
+    kinds = min(KINDS, len({agent.laws for agent in market.agents}))
+    least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
     for place, (_, mechanism) in enumerate(costed):
-        look = _Look(market, mechanism, seed, caught)
-        row, spent = look.row(most, budget(AGAIN) * weights[place] / sum(weights[place:]))
+        look, left_over = _Look(market, mechanism, seed, caught), budget(AGAIN)
+        share = least[place] + max(0.0, left_over - sum(least[place:])) * weights[place] / sum(weights[place:])
+        row, spent = look.row(most, min(share, left_over))
         work += spent
         rows += [] if row is None else [row]
         slow += [mechanism.name] if row is None else []
     doubted = [row for row in sorted(rows, key=lambda row: row.lost.value) if row.found and not row.pays][:DOUBTED]
     for place, row in enumerate(doubted):
         look = _Look(market, row.mechanism or left[0], seed + 1, caught)
-        again, spent = look.row(most, budget() / (len(doubted) - place), row.copies)
+        again, spent = look.row(most, min(budget(), AGAIN * seconds) / (len(doubted) - place), row.copies)
         work += spent
         if again is not None:
             rows[rows.index(row)] = replace(row, found=again.found, lost=min(row.lost, again.lost, key=_error))
@@ -158,12 +163,11 @@ class _Look:
     ) -> tuple[list[Estimate], list[CopyVector], float] | None:
         """Return estimates of regret, pay and gains, of naming (unless flat) and of lists; the lists; the seconds."""
         rest, most = (1,) * (alike[0].count - 1), ENOUGH if only is None else AGAIN_RUNS
-        withheld = [(*rest, 0)] if rest else []
-        for many, namers in LOOKS:
-            lists = [(EACH, *(EACH for _ in rest)), *([(many, *rest)] if many else []), *withheld]
-            lists = lists if only is None else [only]
+        for many, namers, withheld in LOOKS:
+            lists = [(EACH, *(EACH for _ in rest)), *([(many, *rest)] if many else [])]
+            lists = [*lists, *([(*rest, 0)] if rest and withheld else [])] if only is None else [only]
             cost = sum(part.cost for part in self._parts(alike, namers, 1, lists))
-            if seconds * (PATIENCE if not namers else 1.0) < FEWEST * cost:
+            if seconds * (1.0 if namers or withheld else PATIENCE) < FEWEST * cost:
                 continue
             parts = self._parts(alike, namers, max(1, min(DEVIATORS, int(seconds // cost) // most)), lists)
             cost = sum(part.cost for part in parts)

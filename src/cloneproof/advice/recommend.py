@@ -72,7 +72,9 @@ NAMED = (
 DEARER = "it costs {:,.0f} where providers know their items, more than the first one"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
-FRONTIER = 0.5  # Part of the time for what is not clone-proof, beside the rest.
+FRONTIER = (
+    30.0  # Counted work, at most, for what is not clone-proof, beside that of the rest; of time, all that is left.
+)
 MEASURED = (
     "Not proven: of {} lists tried none surely pays; the most was {:+.0%} ± {:.0%} of the honest payoff, by {}. "
     "Measured for the rates and the horizon declared here."
@@ -306,7 +308,7 @@ def _judged_fit(advised: Recommendation, clock: Deadline) -> Recommendation:
     """Return the recommendation with whether it fits and, if not, with advice."""
     at_random = advised.cost_of(Estimate(advised.random_regret, 0.0, "estimated", "")).value
     fits = bool(advised.ranked) and advised.cost.value <= LEARNED * at_random
-    unknown = not advised.ranked and advised.candidates
+    unknown = not advised.ranked and (advised.candidates or advised.left)
     advice = "" if fits or unknown else _advice(advised.market, advised.ranked, advised.random_regret, clock)
     return replace(advised, fits=fits, advice=advice, seconds=clock.elapsed)
 
@@ -318,7 +320,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     """
     if question.informed or (clock.spent and not is_counted()) or advised.interrupted:
         return replace(advised, promise=promise)
-    seconds = FRONTIER * ((clock.budget if is_counted() else clock.left) or 0.0)
+    seconds = min(FRONTIER, clock.budget or 0.0) if is_counted() else clock.left or 0.0
     clock.tell(100, 100, "what honesty costs")
     try:
         with interrupts_raised():

@@ -42,7 +42,7 @@ def starts_words(assessment: AssessedMechanism) -> str:
 def choice_sentence(advice: Recommendation) -> str:
     """Describe what to run in a sentence."""
     if not advice.ranked and not advice.unsettled:
-        return "Nothing clone-proof was found for this market."
+        return "No mechanism was judged by then." if advice.left else "Nothing clone-proof was found for this market."
     if not advice.settled:
         return unsettled_sentence(advice)
     verb = "Run" if advice.fits else "The least bad is"

@@ -40,7 +40,7 @@ def sections(advice: Recommendation) -> Iterable[Section]:
     choice = advice.choice if advice.ranked else None
     tone = "clone-proof" if advice.fits and advice.settled else "undecided"
     yield Section(_title(advice), [Paragraph(_answer(advice))], tone=tone)
-    if findings := [*finding_rows(advice), *price_rows(advice.frontier, choice.name if choice else "")]:
+    if findings := [*price_rows(advice.frontier, choice.name if choice else ""), *finding_rows(advice)]:
         yield Section("What to do", [Table.of(FINDINGS, findings, left=FINDINGS)])
     if choice is not None:
         title = f"{choice.name}, the cheapest as far as is known" if advice.unsettled else f"What {choice.name} does"
@@ -73,7 +73,8 @@ def sections(advice: Recommendation) -> Iterable[Section]:
 def _title(advice: Recommendation) -> str:
     if advice.unsettled:
         return f"Not settled: {' or '.join(advice.candidates)}"
-    return f"Run {advice.choice.name}" if advice.ranked and advice.fits else "Nothing clone-proof fits"
+    nothing = "There was no time for an answer" if advice.left and not advice.ranked else "Nothing clone-proof fits"
+    return f"Run {advice.choice.name}" if advice.ranked and advice.fits else nothing
 
 
 def _answer(advice: Recommendation) -> str:
