@@ -400,7 +400,11 @@ def test_an_unsettled_answer_names_candidates_and_crowns_none(creators):
     assert "Run " not in words
     assert "what mine costs is not known" in words
     assert open_question.to_dict()["settled"] is False
-    first, second, *_ = open_question.sections()
+    first, findings, second, *_ = open_question.sections()
+    assert (
+        "reservoir, mine may cost over 5 % less",
+        "give more time (`--thorough`), or run the first: it is as safe",
+    ) in (findings.parts[0].rows)
     assert str(open_question).startswith("Not settled: reservoir-contest or reservoir or mine\n")
     assert not any(isinstance(part, Facts) for part in first.parts)  # what the choice costs in large type
     assert second.title == "reservoir-contest, the cheapest as far as is known"
