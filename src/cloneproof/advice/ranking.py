@@ -7,6 +7,7 @@ all numbers of runs together, so that sampling may stop as soon as they decide.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_seconds,
 )
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Bounds, Estimands, RunTotals, regret_bounds
+from cloneproof.errors import OutOfTimeError
 from cloneproof.market.market import Market, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -65,7 +67,7 @@ def rank(
     """
     computed = [computed_or_none(market, mechanism) for mechanism in mechanisms]
     jobs = [Job(market, mechanism, full_copies(market.agents, None), seed) for mechanism in mechanisms]
-    costs = [0.0 if exact is not None else run_seconds(job) for exact, job in zip(computed, jobs, strict=True)]
+    costs = [0.0 if exact is not None else _cost(job) for exact, job in zip(computed, jobs, strict=True)]
     patience = PATIENCE if is_counted() else float(available_threads())
     played = [k for k, cost in enumerate(costs) if FIRST_TIME * cost <= patience * seconds]
     sampled = [k for k in played if computed[k] is None]
@@ -95,6 +97,14 @@ def rank(
     excess = compared.excess(totals)
     pairs = {(played[i], played[j]) for i, j in np.argwhere(excess > 0.0) if i != j}
     return Ranking(tuple(known_regrets), frozenset(pairs))
+
+
+def _cost(job: Job) -> float:
+    """Return the seconds of a run; infinite if there is no time left even to load the kernels."""
+    try:
+        return run_seconds(job)
+    except OutOfTimeError:
+        return math.inf
 
 
 def _open(played: Sequence[int], regrets: Sequence[Estimate | None]) -> frozenset[tuple[int, int]]:

@@ -87,7 +87,8 @@ class PayoffTable:
         answers = Answers[CopyVector, Estimate](gain)
         run_search(answers, others)
         if others and not answers.evaluated:
-            raise EngineError(f"no other copies of {name} could be evaluated: {answers.left_out[others[0]]}")
+            why = answers.left_out.get(others[0], "time was over")
+            raise EngineError(f"no other copies of {name} could be evaluated: {why}")
         self.left_out |= answers.left_out.keys()
         return answers.evaluated
 
