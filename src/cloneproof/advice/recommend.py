@@ -297,7 +297,7 @@ def _recommended(market: Market, question: _Question, clock: Deadline) -> Recomm
 
 def _no_longer_than(seconds: float | None) -> AbstractContextManager[None]:
     """Let nothing of a question go on beyond these seconds of wall-clock time."""
-    return nullcontext() if seconds is None else Deadline(seconds + FIRST_PATIENCE).for_engines()
+    return nullcontext() if seconds is None or is_counted() else Deadline(seconds + FIRST_PATIENCE).for_engines()
 
 
 def _over(clock: Deadline) -> str:
