@@ -8,7 +8,7 @@ import pytest
 
 from cloneproof.engines.estimate import Estimate
 from cloneproof.reproduce.evidence import above, agrees, at_most
-from cloneproof.reproduce.findings import Check, Evidence, Findings, FindingsTable, Row, rows, verdict
+from cloneproof.reproduce.findings import Check, CheckedNumber, Findings, FindingsTable, Row, rows, verdict
 
 HALF = Estimate(0.5, 0.1, "confidence", "by hand")
 
@@ -69,7 +69,10 @@ def test_answers_follow_the_interval():
 def test_findings_survive_being_stored():
     table = FindingsTable("t", ("a", "b", "c", "d"), (("x", 1, 1 / 3, HALF),), "note")
     found = Findings(
-        "c", (Check("s", "claim", None, (Evidence("e", HALF), Evidence("n", 3))),), (table,), {"k": {"v": [1]}}
+        "c",
+        (Check("s", "claim", None, (CheckedNumber("e", HALF), CheckedNumber("n", 3))),),
+        (table,),
+        {"k": {"v": [1]}},
     )
     assert Findings.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False))) == found
     assert found.to_dict()["verdict"] == found.verdict == "undecided"

@@ -24,7 +24,7 @@ TableCell = str | int | float | Estimate
 ROWS_PACKAGE = f"{__package__}.rows"  # not quoted whole: a row does not depend on the others (`_sources`)
 
 
-class Evidence(NamedTuple):
+class CheckedNumber(NamedTuple):
     """What was computed, and how much it is."""
 
     what: str
@@ -46,12 +46,12 @@ class Check:
     statement: str
     role: CheckRole
     holds: bool | None
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CheckedNumber, ...] = ()
 
 
 def _checks(role: CheckRole) -> Callable[..., Check]:
     def check(statement: str, holds: bool | None, *evidence: tuple[str, TableCell]) -> Check:
-        return Check(statement, role, holds, tuple(starmap(Evidence, evidence)))
+        return Check(statement, role, holds, tuple(starmap(CheckedNumber, evidence)))
 
     return check
 
@@ -94,7 +94,7 @@ class Findings(Data):
         """Invert `to_dict`; the verdict is computed again."""
         checks, tables = [], []
         for check in data["checks"]:
-            evidence = tuple(Evidence(pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
+            evidence = tuple(CheckedNumber(pair["what"], _from_json(pair["value"])) for pair in check["evidence"])
             checks.append(Check(**check | {"evidence": evidence}))
         for table in data["tables"]:
             rows = tuple(tuple(map(_from_json, row)) for row in table["rows"])

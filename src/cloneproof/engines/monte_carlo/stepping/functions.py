@@ -26,7 +26,7 @@ from cloneproof.market.rewards import RewardFamily, bernoulli, beta, determinist
 from cloneproof.mechanisms.rule import RULES_PACKAGE, PriorityInputs, Rule
 
 to_fixed_tuple: Any = ndarray.to_fixed_tuple
-Made = TypeVar("Made")
+OnceMade = TypeVar("OnceMade")
 _lock = RLock()  # one thread compiles, the others wait for its result
 _QUANTILE = nb.float64(nb.float64, nb.float64)
 _OURS: dict[Any, Any] = {_randomness.uniform: uniform, _randomness.word: word}
@@ -40,11 +40,11 @@ MOST_FLOATS: Final = 4  # parameters of a rule that are given as numbers
 FAMILIES: Final = (bernoulli.quantile, deterministic.quantile, gaussian.quantile, beta.quantile)
 
 
-def once(make: Callable[..., Made]) -> Callable[..., Made]:
+def once(make: Callable[..., OnceMade]) -> Callable[..., OnceMade]:
     """Make a thing once for the same arguments, by one thread."""
     known = lru_cache(maxsize=256)(make)
 
-    def made(*arguments: Any) -> Made:
+    def made(*arguments: Any) -> OnceMade:
         with _lock:
             return known(*arguments)
 
