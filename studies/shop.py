@@ -5,8 +5,8 @@
 
 Eight sellers have six listings each, of rates Beta(3, 97) on each device. Three of ten visitors come by phone. Pages of
 ten places are filled through `POST /slates`, clicks come back before the next page, and the ledger is replayed at the
-end. The same sellers have one place a page beside it. What is lost is exact: the attention times the rate of all that was
-shown, against the best slate of different sellers on each device.
+end. The same sellers have one place a page beside it. What is lost is exact: the attention times the rate of all that
+was shown, against the best slate of different sellers on each device.
 """
 
 from __future__ import annotations
