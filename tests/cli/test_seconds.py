@@ -1,17 +1,15 @@
 """--seconds is kept: where each look at the clock takes long, commands end soon after, and say what is missing."""
 
 from itertools import count
-from pathlib import Path
 
 import pytest
 
+from cloneproof import examples
 from cloneproof._clock import wall_clock
 from support.clocks import one_thread
 from support.command import run
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-BATTLES, OWNERS = (EXAMPLES / "board" / name for name in ("battles.csv", "owners.csv"))
-CREATORS, PAGE = EXAMPLES / "creators.toml", EXAMPLES / "page.toml"
+BATTLES, CREATORS, PAGE = "board", "market", "page"  # examples, written where a test runs
 RATES = ("--agents", 3, "--originals", 2, "--rates", "LogOdds(.03, .5, .35)", "--rounds", 5000)
 SEGMENTS = (*RATES, "--segments", "phone=.7,desk=.3")
 TICK, SECONDS = 0.02, 4
@@ -26,11 +24,14 @@ TICK, SECONDS = 0.02, 4
         (("recommend", *SEGMENTS), "before everything was looked at"),
         (("compare", PAGE, "-m", "thompson"), "undecided"),
         (("compare", PAGE, "-m", "reservoir-streams"), ""),
-        (("board", BATTLES, "--owners", OWNERS), "not answered"),
+        (("board", BATTLES, "--owners", "first-word"), "not answered"),
         (("evaluate", CREATORS, "-m", "thompson"), "partial"),
     ],
 )
-def test_a_command_ends_soon_after_its_seconds(arguments, missing):
+def test_a_command_ends_soon_after_its_seconds(arguments, missing, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if arguments[1] in (BATTLES, CREATORS, PAGE):
+        examples.write(arguments[1], arguments[1])
     looks = count()
     with wall_clock(lambda: TICK * next(looks)), one_thread():
         done = run(*arguments, "--seconds", SECONDS)
