@@ -190,10 +190,10 @@ def _more_work(study: LogStudy) -> list[str]:
 
 def _what_to_do(one: Lookalikes) -> str:
     if one.many_shops:
-        return "look whether one owner has these shops; several may sell one product"
+        return "leave them, unless one owner has these shops"
     if len(one.agents) > 1:
-        return "ask whether these accounts have one owner; then count them as one"
-    return "if it is one item, keep one listing of it"
+        return "if these accounts have one owner, count them as one"
+    return "keep one listing, if it is one item"
 
 
 def _alike(study: LogStudy) -> Iterator[SectionPart]:
