@@ -43,7 +43,7 @@ from cloneproof.market.priors import Prior
 from cloneproof.mechanisms import Mechanism
 
 MOST_RUNS: Final = 200  # of each world
-LEAST_RUNS: Final = 30  # of each world, below which no bounds are stated
+LEAST_RUNS: Final = 20  # of each world, below which no bounds are stated
 PAIRS: Final = 60  # pairs of runs for which the horizon is chosen
 CONFIDENCE: Final = 0.99  # of expectations, in the limit of many runs
 LEVELS: Final = 3  # values of an original's posterior
