@@ -18,7 +18,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
 from multiprocessing import active_children
 
-from cloneproof._clock import LOADED
+from cloneproof._clock import process_began
 from cloneproof.errors import CloneproofError, OutOfTimeError
 
 PATIENCE = 0.8  # seconds that a command has after Ctrl-C to say what there is
@@ -29,7 +29,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 def command() -> None:
     """Run the command line as a process of its own, whose --seconds begin with it and end it."""
     try:
-        main(LOADED)
+        main(process_began())
     except SystemExit as end:
         sys.stdout.flush()
         if any(thread.name == WORKER for thread in threading.enumerate()):  # for what there was no time
