@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.question import Auditable
-from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.result import Audit, pays
+from cloneproof.analysis.audit.smallest import attack_in
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, Policy
-from cloneproof.market.market import Market
+from cloneproof.engines.deadline import Deadline
+from cloneproof.errors import EngineError
+from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 
 __all__ = ["assert_clone_proof"]
 
@@ -23,6 +29,7 @@ def assert_clone_proof(
     *,
     tolerance: float = 0.0,
     allow_undecided: bool = False,
+    attack: Mapping[str, Sequence[int]] | None = None,
     search: Search = SEARCH,
     **question: Any,  # noqa: ANN401 (the other arguments of `audit`)
 ) -> None:
@@ -41,6 +48,9 @@ def assert_clone_proof(
         Whether "undecided" passes too, if none of the deviations tried gains more than the tolerance: surely, or all of
         them together at 99 % if they were sampled. That is what an audit can say of most policies that it only knows by
         their answers. A search that ends before it knows that much fails.
+    attack : mapping of str to sequence of int, optional
+        An agent's copies. Then only these are tried, exactly or in `search.runs` pairs of runs, and the test passes if
+        they do not surely pay: for an attack that was found once, as `cloneproof audit --write-test` writes it.
     search : Search, optional
         How far deviations are searched and how they are sampled. Work is counted, so that one seed gives one answer on
         every machine; `seconds` would make it depend on the machine.
@@ -63,12 +73,31 @@ def assert_clone_proof(
     ...
     """
     __tracebackhide__ = True  # pytest shows the test and the message
+    asked = load_market(market) if isinstance(market, str | Path) else market
+    if attack is not None:
+        _check_attack(_auditable(policy), asked, attack, tolerance, search)
+        return
     question |= {"tolerance": tolerance, "search": search}
-    found = audit(load_market(market) if isinstance(market, str | Path) else market, _auditable(policy), **question)
+    found = audit(asked, _auditable(policy), **question)
     if found.interrupted:
         raise KeyboardInterrupt
     if not found.passes(allow_undecided):
         raise AssertionError(_message(found, question))
+
+
+def _check_attack(
+    policy: Auditable, market: Market, attack: Mapping[str, Sequence[int]], tolerance: float, search: Search
+) -> None:
+    """Raise an AssertionError if these copies surely pay."""
+    ((agent, copies),) = attack.items()
+    played: Any = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
+    deviation = CopiesOf(agent, full_copies(market.agents, {agent: copies})[agent])
+    try:
+        found = attack_in(market, played, deviation, search, Deadline(), exactly=True)
+    except EngineError:  # no exact engine
+        found = attack_in(market, played, deviation, search, Deadline(), exactly=False)
+    if pays(found, tolerance):
+        raise AssertionError(f"expected copies {deviation.copies} of {agent} not to pay, got {found!r}")
 
 
 def _auditable(policy: Auditable | str | type[Policy]) -> Auditable:

@@ -24,7 +24,9 @@ def test_exploitable_exits_1_with_a_table_that_fits():
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines()[:2] == ["Audit of h-etc-r", "Exploitable"]
     assert "Scope\nReplications by ana" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
+    *lines, repeat = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert repeat.endswith("--mechanism h-etc-r --agent ana --max-copies 2 --agent ana --max-copies 2")
 
 
 def test_a_deduplicator_is_declared_and_told(tmp_path):

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 import cloneproof as cp
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit, AuditScope, Reason, TriedVectors, Witness
 from cloneproof.market.market import full_copies
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,9 +41,13 @@ def creators_audit():
         market=market,
         verdict="exploitable",
         worst=witness(market, mechanism, "ana", (256, 1), arithmetic="ball"),
-        scope=(
-            "Copies of ana's originals from 1 to 4 each, and the ladder 2, 4, 8, .. 256 for one original and for all; "
-            "the others honest, with their priors; one horizon, 4,000 rounds."
+        scope=AuditScope(
+            "market",
+            tuple(agent.name for agent in market.agents),
+            (4000,),
+            0.0,
+            engines=("closed-form",),
+            tried=(TriedVectors(("ana",), 12, 256), TriedVectors(("cy",), 3, 256), TriedVectors(("bo",), 1, 2)),
         ),
         tolerance=0.0,
         tried=tuple(tried),
@@ -60,9 +64,17 @@ def clone_proof_audit():
     market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5]))], horizon=1000)
     mechanism = cp.mechanism("etc", market=market)
     tried = tuple(witness(market, mechanism, "ana", copies) for copies in ((2, 1), (2, 2), (3, 1)))
-    return Audit(
-        mechanism, market, "clone-proof", tried[0], "Every vector of copies: more arms only explore longer.", 0.0, tried
+    why = Reason(("ana",), "more arms only explore longer", True, 1)
+    scope = AuditScope(
+        "market",
+        ("ana",),
+        (1000,),
+        0.0,
+        engines=("closed-form",),
+        tried=(TriedVectors(("ana",), 3, 3),),
+        reasons=(why,),
     )
+    return Audit(mechanism, market, "clone-proof", tried[0], scope, 0.0, tried)
 
 
 def undecided_audit():
@@ -77,7 +89,11 @@ def undecided_audit():
         return Witness(low, high, gain, odd, copies, market, {odd: copies, "$x_1$": (1,)})
 
     tried = tuple(sampled((k, 1), 210.0, 208 + 2.5 * k, 4.0 + k) for k in range(2, 6))
+    why = Reason((odd,), "400 paired runs <each>", False, 1, 14.0, 500)
+    scope = AuditScope(
+        "market", (odd,), (500,), 0.005, engines=("sampled",), tried=(TriedVectors((odd,), 4, 5),), reasons=(why,)
+    )
     return Audit(
-        mechanism, market, "undecided", tried[-1], "Copies (2..5, 1); 400 paired runs <each>.", 0.005, tried,
+        mechanism, market, "undecided", tried[-1], scope, 0.005, tried,
         thresholds=(), by_horizon={500: tried[0]},
     )  # fmt: skip

@@ -17,6 +17,7 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
+    FREE,
     ChunkOutcomes,
     SamplingStatus,
     check_sampling,
@@ -195,7 +196,7 @@ def evaluate(
         check_fixed_end(market, "a black box")
         with black_box_runs(threads, search.seconds) as outcomes:
             box_job = BlackBoxJob(market, mechanism, full, search.seed)
-            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds)
+            return sample(box_job, *options, outcomes=outcomes, parallel=False, bounds=search.bounds or FREE)
     notes: list[str] = []
     clock, engines = Deadline(search.seconds), _candidates(engine, arithmetic)
     for name in engines:
@@ -221,7 +222,12 @@ def _sampled(job: Job, options: tuple[Any, ...], search: Search) -> Evaluation:
     runs, _, seconds, *_ = options
     source = run_source(search.device, [job], limit_of(runs, seconds, 1))
     sampled = sample(
-        job, *options, outcomes=source.outcomes, parallel=source.parallel, largest=source.largest, bounds=search.bounds
+        job,
+        *options,
+        outcomes=source.outcomes,
+        parallel=source.parallel,
+        largest=source.largest,
+        bounds=search.bounds or FREE,
     )
     return replace(sampled, notes=(*sampled.notes, *source.notes))
 

@@ -65,6 +65,7 @@ from cloneproof.engines.monte_carlo.statistics import (
     Estimands,
     RunTotals,
     in_groups,
+    likely_part,
     reach_of,
     served_bounds,
     with_sum,
@@ -198,7 +199,7 @@ class PairedSampling:
     resume: RunTotals | None = None
     outcomes: ChunkOutcomes[Any] | None = None
     chunk: int | None = None
-    bounds: BoundsName = "distribution-free"
+    bounds: BoundsName = "asymptotic"
     device: DeviceName = "cpu"
 
     def is_decided(self, totals: RunTotals) -> bool:
@@ -237,8 +238,9 @@ def draw_pairs(
     ]
     served = with_sum([served_bounds(part.market, agent) for part in jobs[0].parts])
     bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
+    likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
     drawn = identity(jobs[1], agent, *([caught] if caught else []))
-    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD)
+    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with source_of_runs(jobs, sampling) as source:
         played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes
@@ -494,7 +496,7 @@ def gain(
     caught, search = checked_caught(caught), search.within(seconds)
     sampling = PairedSampling(
         search.runs, confidence, search.seed, stratify, stop_when_decided, search.seconds, whole(threads),
-        progress, bounds=search.bounds, device=search.device,
+        progress, bounds=search.bounds or "asymptotic", device=search.device,
     )  # fmt: skip
     drawn = sampled_gain(market, mechanism, CopiesOf(agent, full[agent], full, caught), sampling)
     if drawn.runs:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import MechanismOrFactory
@@ -29,6 +29,7 @@ from cloneproof.analysis.certificate.writer import (
 from cloneproof.analysis.gain import PassLength, gain
 from cloneproof.analysis.search import Search
 from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.estimate import BoundsName
 from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.sampler import kernels_installed
 from cloneproof.errors import CertificateError, CloneproofError, brief
@@ -36,7 +37,7 @@ from cloneproof.market.market import Market
 from cloneproof.market.toml import market_from_toml, market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism, mechanism_from_dict
 
-FORMAT, VERSION = "cloneproof replay record", 3
+FORMAT, VERSION = "cloneproof replay record", 4
 KEYS = ("verdict", "tolerance", "market", "mechanisms", "worst", "deviations")
 MOST_ROUNDS = 10**11  # in all; a record of more is refused, not replayed
 PACKAGES = ("cloneproof", "numpy", "scipy", "numba")
@@ -98,12 +99,13 @@ def _instead(audit: Audit) -> str:
 
 def _deviation(sample: SampledDeviation) -> dict[str, Any]:
     """Return the counts and sums of one deviation, and the intervals that follow from them."""
-    difference, honest, *_ = sample.progress.estimates(sample.confidence, "")
+    difference, honest, *_ = sample.progress.estimates(sample.confidence, "", sample.bounds)
     return {
         **_name(sample.agent, sample.copies, sample.market.horizon),
         "pairs": sample.progress.runs,
         "seed": sample.seed,
         "confidence": sample.confidence,
+        "bounds": sample.bounds,
         "honest": interval(honest),
         "gain": interval(difference),
         "sums": sample.progress.to_dict(),
@@ -188,11 +190,14 @@ def _replay(data: dict[str, Any], seconds: float | None) -> str:
         at_horizon = market.with_horizon(horizon)
         if clock.spent:
             raise _time_over(clock, done, rounds, len(witnesses), len(listed))
+        bounds = deviation["bounds"]
+        require(bounds in get_args(BoundsName), f"its bounds are {brief(bounds)}")
         left = None if clock.left is None else max(clock.left, 1e-3)
         drawn = gain(
             at_horizon, mechanisms[horizon], agent, copies,
             confidence=confidence, stratify=_passes(at_horizon, len(deviation["sums"]["weights"])),
-            stop_when_decided=False, search=Search(seconds=left, runs=deviation["pairs"], seed=deviation["seed"]),
+            stop_when_decided=False,
+            search=Search(seconds=left, runs=deviation["pairs"], seed=deviation["seed"], bounds=bounds),
         )  # fmt: skip
         done += 2 * drawn.runs * horizon
         if drawn.stopped == "interrupted":

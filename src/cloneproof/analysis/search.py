@@ -44,9 +44,10 @@ class Search:
         The most runs, or pairs of runs for a deviation.
     seed : int, default 0
         One seed, the same bits.
-    bounds : {"distribution-free", "asymptotic"}, default "distribution-free"
+    bounds : {"distribution-free", "asymptotic"}, optional
         "distribution-free" intervals hold at their confidence for any number of runs; "asymptotic" ones in the limit
-        of many runs only, and are several times narrower while runs are few. Estimates say which they are.
+        of many runs only, and are several times narrower. Left out: asymptotic ones for gains (with room for what few
+        pairs may have missed), distribution-free ones for payoffs and regret. Estimates say which they are.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where runs are drawn, with the same bits. "auto" takes a GPU that is there where that pays.
     variants : int, default 5
@@ -68,7 +69,7 @@ class Search:
     seconds: float | None = None
     runs: int | None = None
     seed: int = 0
-    bounds: BoundsName = "distribution-free"
+    bounds: BoundsName | None = None
     device: DeviceName = "auto"
     variants: int = 5
     spread: float | None = None
@@ -76,7 +77,7 @@ class Search:
     thorough: bool = False
 
     def __post_init__(self) -> None:
-        check_sampling(bounds=self.bounds)
+        check_sampling(bounds=self.bounds or "asymptotic")
         checked: dict[str, Any] = {
             "copies": count(self.copies, "copies", 1, MOST_COPIES, EngineError),
             "runs": None if self.runs is None else count(self.runs, "runs", 1, MOST_RUNS, EngineError),

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from cloneproof._files import write_whole
 from cloneproof.analysis.audit.audit import audit as run_audit
-from cloneproof.analysis.audit.result import Audit, Verdict
+from cloneproof.analysis.audit.result import Audit, Verdict, Witness
 from cloneproof.analysis.search import Search
 from cloneproof.cli.options import (
     UNANSWERED,
@@ -30,7 +35,54 @@ from cloneproof.cli.options import (
 )
 from cloneproof.cli.output import deliver, note, working
 from cloneproof.errors import CloneproofError
-from cloneproof.market.toml import load_market
+from cloneproof.market.toml import load_market, market_to_toml
+
+
+def shell_words(audit: Audit, smallest: Witness, arguments: Sequence[str]) -> str:
+    """Return one line of shell that finds the attack again, among as few copies and rounds as it has."""
+    arguments = [one for k, one in enumerate(arguments) if "--write-test" not in arguments[max(0, k - 1) : k + 1]]
+    kept = ["--agent", smallest.agent, "--max-copies", str(max(smallest.copies))]
+    if len(smallest.market.agents) == len(audit.market.agents):
+        kept += ["--horizons", str(smallest.horizon)]
+    return shlex.join(["cloneproof", *arguments, *kept])
+
+
+def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -> str:
+    """Return a pytest file in which the smallest attack is tried again."""
+    smallest = audit.smallest or audit.worst
+    place, _, name = (policy or "").rpartition(":")
+    folder, module = os.path.split(os.path.abspath(place).removesuffix(".py") if place.endswith(".py") else place)
+    if policy is None:
+        options = "".join(f", {key}={value!r}" for key, value in audit.mechanism.parameters.items())
+        name = f"cp.mechanism({audit.mechanism.name!r}{options})"
+        name = name if rule is None else f"cp.Mechanism(arm=cp.rule({rule!r}{options}))"
+    runs = [
+        f"runs={one.progress.runs}, seed={one.seed}"
+        for one in audit.samples
+        if one.market is smallest.market and (one.agent, one.copies) == (smallest.agent, smallest.copies)
+    ]
+    drawn = smallest.gain.kind in ("confidence", "asymptotic")
+    search = f", search=cp.Search({(runs or [f'seed={seed}'])[0]})" if drawn else ""
+    lines = [
+        f'"""Copies {smallest.copies} of {smallest.agent} paid in {smallest.horizon:,} rounds."""',
+        *(["", "import sys"] if folder else []),
+        "",
+        "import cloneproof as cp",
+        "from cloneproof.testing import assert_clone_proof",
+        *(["", f"sys.path.insert(0, {folder!r})"] if folder else []),
+        *([f"from {module} import {name}"] if policy else []),
+        "",
+        f"MARKET = {chr(34) * 3}",
+        f"{market_to_toml(smallest.market).strip()}{chr(34) * 3}",
+        "",
+        "",
+        "def test_these_copies_do_not_pay(tmp_path):",
+        '    (tmp_path / "market.toml").write_text(MARKET)',
+        f"    attack = {{{smallest.agent!r}: {smallest.copies}}}",
+        f'    assert_clone_proof({name}, tmp_path / "market.toml", attack=attack{search})',
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def write_evidence(audit: Audit, path: str) -> None:
@@ -86,11 +138,14 @@ def audit(
     thorough: Thorough = False,
     runs: Annotated[int | None, option("N", "When sampling: pairs of runs for each candidate.")] = None,
     seed: Annotated[int, option("N", "When sampling: the seed.")] = 0,
-    bounds: BoundsOption = "distribution-free",
+    bounds: BoundsOption = "asymptotic",
     device: Device = "auto",
     html: HtmlFile = None,
     json_file: JsonFile = None,
     certificate: Annotated[str | None, option("FILE", "Write a certificate (or replay record) for `verify`.")] = None,
+    test: Annotated[
+        str | None, option("FILE", "Write a pytest file that fails while the smallest attack pays.", "--write-test")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Try to game a mechanism by registering copies.
@@ -99,7 +154,7 @@ def audit(
 
     Exit codes: 0 clone-proof (or undecided, if allowed), 1 exploitable, 3 undecided, 2 bad input.
     """
-    check_files(html, json_file, certificate)  # before the work, not after it
+    check_files(html, json_file, certificate, test)  # before the work, not after it
     if certificate is not None and caught:
         raise CloneproofError("expected --certificate or --caught, got both; a certificate holds lists that are played")
     search = Search(max_copies, seconds, runs, seed, bounds, device, variants, spread, new, thorough)  # type: ignore[arg-type]
@@ -116,8 +171,14 @@ def audit(
             also=also or (), caught=caught, search=search, progress=tell,  # type: ignore[arg-type]
         )  # fmt: skip
     deliver(result, result.to_dict(), as_json, json_file, html)
+    if result.smallest is not None and not as_json and sys.argv[1:2] == ["audit"]:
+        print(f"In the shell: {shell_words(result, result.smallest, sys.argv[1:])}")
     if seconds is not None and not as_json:
         print(f"The search took {result.seconds:.1f} s and had {seconds:g} s (--seconds).")
     if certificate is not None:
         write_evidence(result, certificate)
+    if test is not None and result.smallest is None:
+        note(f"{test} is not written: no attack on honest others was found")
+    elif test is not None:
+        write_whole(test, pytest_file(result, policy, rule, seed))
     raise typer.Exit(130 if result.interrupted else 0 if result.passes(allow_undecided) else EXIT[result.verdict])

@@ -202,20 +202,22 @@ class CallTimeout(BaseException):
 class CallLimit(AbstractContextManager["CallLimit"]):
     """Makes calls, each within `seconds`; as a context manager it restores the process's alarm.
 
-    In the main thread of a POSIX process an interval timer interrupts a call that runs too long, unless it is in
-    compiled code that never returns to the interpreter. Elsewhere such a call is reported when it returns.
+    In the main thread of a POSIX process a timer looks twice in that time whether a call has run too long, and then
+    interrupts it, unless it is in compiled code that never returns to the interpreter. Elsewhere such a call is
+    reported when it returns.
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds, self.begun = seconds, math.inf
         self.timed = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-        self.armed = False
 
     def __enter__(self) -> CallLimit:
         if self.timed:
             self.entered = monotonic()
             self.alarm = signal.getitimer(signal.ITIMER_REAL)
             self.handler: Any = signal.signal(signal.SIGALRM, self._ring)
+            # Again and again: a policy with a bare `except:` may swallow the first.
+            signal.setitimer(signal.ITIMER_REAL, self.seconds / 2, self.seconds / 2)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -227,24 +229,17 @@ class CallLimit(AbstractContextManager["CallLimit"]):
                 signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
 
     def __call__(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        start = monotonic()
-        if not self.timed:
+        self.begun = start = monotonic()
+        try:
             result = function(*arguments)
-        else:
-            self.armed = True
-            # Again and again: a policy with a bare `except:` may swallow the first.
-            signal.setitimer(signal.ITIMER_REAL, self.seconds, self.seconds)
-            try:
-                result = function(*arguments)
-            finally:
-                self.armed = False
-                signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:
+            self.begun = math.inf  # no call is under way: an alarm that rings now means nothing
         if monotonic() - start > self.seconds:
             raise CallTimeout
         return result
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
-        if self.armed:  # else it rang just after the call had returned
+        if monotonic() - self.begun > self.seconds:
             raise CallTimeout
 
 
@@ -256,7 +251,7 @@ class Player:
         self.deadline = deadline or Deadline()
         self.limit = CallLimit(self.box.call_limit)
         self.previous: object = None
-        self.place = CallPlace(0, 0, "factory(view)")
+        self.number, self.round, self.call = 0, 0, "factory(view)"
 
     def run(self, run: int) -> Run:
         """Play that run with the means, tapes and seed of `engines.reference`; may raise a `BlackBoxError`."""
@@ -265,7 +260,7 @@ class Player:
         registered = {name: len(of_agent) for name, of_agent in worlds[0].items()}
         seed = substream(0, job.seed, run, SESSION_STREAM) >> 1
         view = View(registered, market.horizon, seed, tuple(market.segments))
-        self.place = CallPlace(run, 0, "factory(view)")
+        self.number, self.round, self.call = run, 0, "factory(view)"
         with self.limit, _seeded_generators(view.seed):
             sums = self._play_rounds(view, [[arm for own in arms.values() for arm in own] for arms in worlds])
         payoff = {agent.name: market.share * (total / ONE) for agent, total in zip(market.agents, sums, strict=True)}
@@ -293,22 +288,23 @@ class Player:
             raise self._broken("an answer", exception_text(error), "its traceback says where") from error
 
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
-        return BlackBoxError(f"black box {self.box.name!r}, {self.place}: expected {expected}, got {got}; {advice}")
+        place = CallPlace(self.number, self.round, self.call)
+        return BlackBoxError(f"black box {self.box.name!r}, {place}: expected {expected}, got {got}; {advice}")
 
     def _play_rounds(self, view: View, worlds: list[list[TapedArm]]) -> list[int]:
         """Return the rewards of each agent, summed exactly in ticks like a session's ledger."""
         select, update = self._methods(self.ask(self.box.factory, view))
-        sample, run = self.job.market.family.sample, self.place.run
+        sample, run = self.job.market.family.sample, self.number
         sums = [0] * len(self.job.market.agents)
         cuts = list(accumulate(self.job.market.segments.values()))[:-1]
         arrivals = substream(0, self.job.seed, run, ARRIVALS_STREAM)
         select_takes, update_takes = (bool(view.segments) and _takes_segment(method) for method in (select, update))
         choosing = f"select({'segment' if select_takes else ''})"
         learning = f"update(arm, reward{', segment' if update_takes else ''})"
-        arms, segment = worlds[0], view.segments[:1]
+        arms, segment, limited = worlds[0], view.segments[:1], self.deadline.limit is not None
         for round_ in range(1, view.horizon + 1):
-            self.place = CallPlace(run, round_, choosing)
-            if self.deadline.spent:
+            self.round, self.call = round_, choosing
+            if limited and self.deadline.spent:
                 raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
             if cuts:
                 number = bisect(cuts, uniform(arrivals, round_))
@@ -317,7 +313,7 @@ class Player:
             arm = arms[label]
             reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
-            self.place = CallPlace(run, round_, learning)
+            self.call = learning
             self.ask(update, label, reward, *(segment if update_takes else ()))
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
         return sums
@@ -336,6 +332,8 @@ class Player:
 
     def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
         """Return the arm as a Python integer; NumPy integers are accepted."""
+        if type(label) is int and 0 <= label < count:
+            return label
         try:
             arm = -1 if isinstance(label, bool) else operator.index(label)
         except TypeError:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from cloneproof._sections import Facts, Paragraph, Points, Section, SectionPart, Table, Verbatim
 from cloneproof.analysis.audit.gained import CopyLimit, InformedGain, NearCopyGain
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit, AuditScope, Witness
 from cloneproof.market.market import Agent
 from cloneproof.market.toml import market_to_toml
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -17,12 +17,17 @@ from cloneproof.report.words import (
     agent_words,
     copies_sentence,
     copies_words,
+    drawn,
+    engine_words,
     error_number,
     error_words,
     kind_words,
+    names_words,
     number,
     percent,
     regret_words,
+    related,
+    scope_sentences,
     seen,
     sentence,
     verdict_sentence,
@@ -44,7 +49,8 @@ STEPS_TITLES = {
 def sections(audit: Audit) -> Iterable[Section]:
     """Return what the audit says."""
     tiles = Facts(tuple(_tiles(audit)), large=True)
-    answer: list[SectionPart] = [Paragraph(verdict_sentence(audit)), tiles, *_ceiling(audit), *_knowledge(audit)]
+    lines = [Paragraph(verdict_sentence(audit)), *_smallest(audit), *([Paragraph(audit.more)] if audit.more else [])]
+    answer: list[SectionPart] = [*lines, tiles, *_ceiling(audit), *_knowledge(audit)]
     yield Section(audit.verdict.capitalize(), answer, f"Audit of {audit.mechanism.name}", audit.verdict)
     if audit.by_segment:
         yield Section("In each segment", _segments(audit))
@@ -56,6 +62,9 @@ def sections(audit: Audit) -> Iterable[Section]:
     yield Section("What was audited" if audit.worst.argued else STEPS_TITLES[audit.verdict], (steps,), background=True)
     if not audit.worst.argued and len(audit.tried) > 1:
         yield Section("The best deviations", _deviations(audit))
+    if audit.smallest is not None:
+        repeat = Facts((("In Python", python_words(audit, audit.smallest), ""),))
+        yield Section("To repeat the smallest attack", (repeat,))
     if audit.also or audit.informed or audit.variants or audit.limits or audit.not_computed:
         yield Section("Other deviations, reported apart", _apart(audit))
     yield Section("Scope", _scope(audit))
@@ -145,12 +154,42 @@ def why_it_pays(mechanism: Mechanism, worst: Witness) -> str:
     )
 
 
+def _smallest(audit: Audit) -> list[Paragraph]:
+    """Say with how few copies, rivals and rounds it still pays."""
+    found = audit.smallest
+    if found is None:
+        return []
+    rounds = f"{found.horizon:,} round{'s' if found.horizon > 1 else ''}"
+    without = len(audit.market.agents) - len(found.market.agents)
+    rivals = f", without {without} of its rivals" if without else ""
+    gain = f"{number(found.gain, sign=True)} ({error_words(found.gain)}{related(found)})"
+    return [
+        Paragraph(f"It still pays {found.agent} to register {copies_words(found.copies)} in {rounds}{rivals}: {gain}.")
+    ]
+
+
+def python_words(audit: Audit, found: Witness) -> str:
+    """Return one line of Python that repeats an attack, for whoever has the market and the mechanism."""
+    names, market = [agent.name for agent in found.market.agents], "market"
+    if len(names) < len(audit.market.agents):
+        market += f".with_agents([own for own in market.agents if own.name in {names}])"
+    market += "" if found.horizon == audit.market.horizon else f".with_horizon({found.horizon})"
+    if drawn(found):
+        return f"cp.gain({market}, mechanism, {found.agent!r}, {found.copies})"
+    search = f"search=cp.Search(copies={max(found.copies)})"
+    return f"cp.audit({market}, mechanism, agent={found.agent!r}, {search})"
+
+
 def _tiles(audit: Audit) -> list[tuple[str, str, str]]:
     """Return the numbers in large type: what, how much, how sure."""
     worst = audit.worst
     if worst.argued:
         most = f"at most {number(worst.gain.high)}" if worst.gain.high > 0 else "none"
         return [("Gain", most, "by an argument, not computed")]
+    if drawn(worst):
+        return [
+            (f"Gain by copies {copies_words(worst.copies)}", number(worst.gain, sign=True), error_words(worst.gain))
+        ]
     return [
         ("Honest payoff", number(worst.honest), error_words(worst.honest)),
         (f"With copies {copies_words(worst.copies)}", number(worst.copied), error_words(worst.copied)),
@@ -213,10 +252,16 @@ def _deviations(audit: Audit) -> list[SectionPart]:
     named = sorted(of_agents.values(), key=lambda witness: (witness is not audit.worst, -witness.relative_gain))
     every = list(dict.fromkeys(_row(audit, witness.agent, witness) for witness in [*named, *ranked]))
     shown = max(MOST_ROWS, len(of_agents))
-    words = "The first row is what the verdict rests on." + (
-        f" {len(every) - shown:,} further deviations are not shown." if len(every) > shown else ""
+    words = (
+        "The first row is what the verdict rests on." if audit.verdict != "undecided" else "The most open comes first."
     )
-    return [Table.of(("agent", *COLUMNS), every[:shown], left=["copies"], first=True), Paragraph(words, role="note")]
+    words += f" {len(every) - shown:,} further deviations are not shown." if len(every) > shown else ""
+    todo = (
+        "What to do: `cloneproof recommend MARKET.toml` names mechanisms under which no copies pay, and what they cost."
+    )
+    advice = [Paragraph(todo)] if audit.verdict == "exploitable" else []
+    table = Table.of(("agent", *COLUMNS), every[:shown], left=["copies"], first=True)
+    return [table, Paragraph(words, role="note"), *advice]
 
 
 def _segments(audit: Audit) -> list[SectionPart]:
@@ -289,6 +334,8 @@ def _row(audit: Audit, name: str, deviation: Apart) -> tuple[str, ...]:
         most = f"at most {number(max(0.0, deviation.gain.high))}"
         return name, copies_words(deviation.copies), horizon, "", "not computed", most, "", ""
     gain = (number(deviation.gain, sign=True), error_number(deviation.gain))
+    if isinstance(deviation, Witness) and drawn(deviation):  # the difference is what was measured
+        return name, _how(deviation), horizon, "", "", *gain, related(deviation).removeprefix(", ")
     payoffs = (number(deviation.honest), number(deviation.copied))
     return name, _how(deviation), horizon, *payoffs, *gain, percent(deviation)
 
@@ -306,10 +353,24 @@ def _how(deviation: Apart) -> str:
 
 def _scope(audit: Audit) -> list[SectionPart]:
     tolerance = f"{100 * audit.tolerance:g}{NARROW}%" if audit.tolerance else "none: any gain counts"
-    facts = Facts((("tolerance", tolerance, ""), ("certainty of the gain", kind_words(audit.worst.gain), "")))
+    sure = kind_words(audit.worst.gain).split(" (")[0]
+    facts = Facts((("tolerance", tolerance, ""), ("certainty of the gain", sure, "")))
     vain = tuple(audit.not_computed.values())  # said above
     notes = [Paragraph(sentence(note)) for note in audit.notes if not vain or not note.endswith(vain)]
-    return [Paragraph(sentence(str(audit.scope))), facts, *([Points(tuple(notes))] if notes else [])]
+    said = [Paragraph(" ".join(scope_sentences(audit.scope)))]
+    tried = [] if audit.scope.against != "market" else [_lists_tried(audit.scope)]
+    return [*said, *tried, facts, *([Points(tuple(notes))] if notes else [])]
+
+
+def _lists_tried(scope: AuditScope) -> Table:
+    """How many lists were tried of whom, and how many were not, and why."""
+    rows = [
+        (names_words(tried.agents), f"{tried.number:,} each" if len(tried.agents) > 1 else f"{tried.number:,}",
+         f"{tried.most:,}", engine_words(scope))
+        for tried in scope.tried
+    ]  # fmt: skip
+    rows += [("not tried", f"{count:,}", "", why) for why, count in scope.left_out]
+    return Table.of(("who registers", "lists", "most copies of one", "how"), rows, left=["how"])
 
 
 def _again(audit: Audit) -> list[SectionPart]:
@@ -321,6 +382,7 @@ def _again(audit: Audit) -> list[SectionPart]:
         *((key, _plain(value)) for key, value in mechanism.parameters.items()),
         *(("" if k else "claims", str(claim)) for k, claim in enumerate(mechanism.claims)),
         ("registered", registered),
+        ("the gain", worst.gain.method),
     ]
     market = Verbatim(_compact(market_to_toml(worst.market)))
     return [Facts(tuple((key, value, "") for key, value in facts)), Paragraph("The market, as a market file:"), market]

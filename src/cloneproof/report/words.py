@@ -143,6 +143,16 @@ def relative_words(relative: float) -> str:
     return f"{value:+,.{digits}f}{NARROW}%".replace("-", MINUS)
 
 
+def drawn(witness: Finding) -> bool:
+    """Return whether the gain is that of pairs of runs, which say less of both payoffs than of their difference."""
+    return witness.gain.kind in ("confidence", "asymptotic")
+
+
+def related(witness: Finding) -> str:
+    """Return the relative gain after a comma, or nothing where the honest payoff is hardly known."""
+    return "" if drawn(witness) and witness.honest.error > witness.honest.value / 2 else f", {percent(witness)}"
+
+
 def copies_words(copies: Sequence[int]) -> str:
     """Write a vector of copies.
 
@@ -208,10 +218,16 @@ def verdict_sentence(audit: Audit) -> str:
     beyond = f" by more than {100 * tolerance:g}{NARROW}%" if tolerance else ""
     name, rounds = printable(worst.agent), f"{worst.horizon:,} rounds"
     at = f", at 99{NARROW}%" if audit.sampled_proof else ""
-    if audit.verdict == "exploitable":
+    if audit.verdict == "exploitable" and not drawn(worst):
         return (
             f"Registering copies pays: {name} expects {number(worst.copied)} instead of {number(worst.honest)} in "
             f"{rounds} ({percent(worst)}) by registering {copies_sentence(worst.copies)}."
+        )
+    if audit.verdict == "exploitable":
+        least = "at least " if audit.scope.left_out else ""
+        return (
+            f"Registering copies pays: {name} gains {least}{number(worst.gain, sign=True)} "
+            f"({error_words(worst.gain)}{related(worst)}) in {rounds} by registering {copies_sentence(worst.copies)}."
         )
     if audit.verdict == "clone-proof":
         proven = f"Registering copies does not pay{beyond}{at}, within the scope stated below."
@@ -265,6 +281,31 @@ def scope_words(scope: AuditScope) -> str:
     )
 
 
+def scope_sentences(scope: AuditScope) -> list[str]:
+    """Return what was covered, why or what is open, and what late rewards change: at most three sentences.
+
+    What was tried, with which engine, stands in a table (`report.audit`), and all of it in `scope_words`.
+    """
+    if scope.against != "market":
+        wanted = {"scan": _scan_words, "any": _dominance_words}
+        listed = ["; ".join(wanted[scope.against](scope)), BY_SHARES if scope.by_shares else ""]
+    else:
+        reasons = [_reason_words(reason, len(scope.horizons)) for reason in scope.reasons]
+        open_ = ["larger gains, with copies that were not tried, are possible"] if scope.attack is not None else reasons
+        listed = [_covered_words(scope), "; ".join([*open_, *([BY_SHARES] if scope.by_shares else [])])]
+    return [sentence(words) for words in [*listed, "; ".join(_delay_words(scope))] if words]
+
+
+def _covered_words(scope: AuditScope) -> str:
+    """Say whose replications, against whom, at which horizons."""
+    first, last = scope.horizons[0], scope.horizons[-1]
+    when = f"horizon {first}" if first == last else f"{len(scope.horizons)} horizons from {first} to {last}"
+    slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
+    where = f" in {scope.segments} segments together, with one registration for all," if scope.segments else ""
+    whom = "against honest others with the market's priors"
+    return f"replications by {_names(scope.agents)}{where} {whom}, {when}{slack}"
+
+
 def _scan_words(scope: AuditScope) -> list[str]:
     when = "in a market that ends at random" if scope.at_random else "at every horizon"
     deviations = sum(tried.number * len(tried.agents) for tried in scope.tried)
@@ -286,17 +327,11 @@ def _dominance_words(scope: AuditScope) -> list[str]:
 
 
 def _search_words(scope: AuditScope) -> list[str]:
-    first, last = scope.horizons[0], scope.horizons[-1]
-    when = f"horizon {first}" if first == last else f"{len(scope.horizons)} horizons from {first} to {last}"
-    slack = f", gains of up to {scope.tolerance:.3g} of the honest payoff pass" if scope.tolerance else ""
-    where = f" in {scope.segments} segments together, with one registration for all," if scope.segments else ""
-    whom = "against honest others with the market's priors"
-    who = f"replications by {_names(scope.agents)}{where} {whom}, {when}{slack}"
     added = [f"{_listed([*map(str, vectors)])} of {agent}" for agent, vectors in scope.added.items()]
     words = [scope.about_tried] if scope.about_tried else []
     grid = f", up to {scope.copies} of each and ladders of 2, 4, 8, .." if scope.copies else ""
-    words += [who, f"tried: {_tried_words(scope)}{grid}"]
-    words += [f"by {_engine_words(scope)}"]
+    words += [_covered_words(scope), f"tried: {_tried_words(scope)}{grid}"]
+    words += [f"by {engine_words(scope)}"]
     words += [f"among them beyond these, where the gain rose: {_listed(added)}"] if added else []
     words += [f"not tried: {count} vectors ({why})" for why, count in scope.left_out]
     if scope.attack is not None:
@@ -319,7 +354,8 @@ def _tried_words(scope: AuditScope) -> str:
     )
 
 
-def _engine_words(scope: AuditScope) -> str:
+def engine_words(scope: AuditScope) -> str:
+    """Return what evaluated the lists."""
     engines = _listed(scope.engines)
     words = {
         "closed-form": f"closed form, {'the best and the doubtful ones in balls' if scope.enclosed else 'in floats'}",

@@ -34,9 +34,8 @@ def planted(chance):
 
 def raced(play, vectors, tolerance, seed=0, runs=4096, alpha=0.01, market=TWO):
     case = audit_case(market, cp.mechanism("ucb1"), "ana")
-    (found,) = race(
-        [RaceEntry(case, v) for v in vectors], tolerance, cp.Search(runs=runs, seed=seed), Deadline(), None, alpha, play
-    )
+    search = cp.Search(runs=runs, seed=seed, bounds="distribution-free")
+    (found,) = race([RaceEntry(case, v) for v in vectors], tolerance, search, Deadline(), None, alpha, play)
     return found
 
 

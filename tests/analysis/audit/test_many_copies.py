@@ -62,7 +62,7 @@ def test_every_number_of_copies_within_a_tolerance(tmp_path):
     assert "complete for ana: at most 5 arms of the agent come into play" in str(found.scope)
     assert "at 99 %" in str(found.scope)
     assert all(0 not in one.copies for one in found.tried)
-    assert found.worst.gain.kind == "confidence"
+    assert found.worst.gain.kind == "asymptotic"
     assert {sample.copies for sample in found.samples} >= set(
         worlds_that_suffice(audit_case(market, cp.mechanism("rh-ucb"), "ana"))
     )

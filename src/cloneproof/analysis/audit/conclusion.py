@@ -44,7 +44,7 @@ from cloneproof.analysis.audit.search_result import (
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
 from cloneproof.analysis.gain import Finding
-from cloneproof.engines.estimate import BoundsName, Estimate
+from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.monte_carlo.statistics import in_groups
 from cloneproof.errors import EngineError
 from cloneproof.market.priors import smallest_gap
@@ -189,6 +189,7 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
         sampled_proof=verdict == "clone-proof"
         and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
         gain_at_most=_ceiling(question, covered),
+        more=next((result.more for result in results if result.more), "") if verdict == "undecided" else "",
     )
     if deviations.by_scan and verdict != "exploitable":
         evaluated = _tried([result for result in deviations.results if isinstance(result, ExactResult)])
@@ -204,8 +205,7 @@ def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
         return {}
     sample = next((one for one in audit.samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
     if sample is not None:
-        kind: BoundsName = "asymptotic" if worst.gain.kind == "asymptotic" else "distribution-free"
-        _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", kind), 3)
+        _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", sample.bounds), 3)
         paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]
     else:
         paid = list(worst.by_segment.values())

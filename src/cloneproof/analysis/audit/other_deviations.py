@@ -159,7 +159,7 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
     for number, vector in enumerate(sorted(vectors, reverse=True)):
         seconds = None if clock.left is None else clock.left / (len(vectors) - number)
         sampling = PairedSampling(
-            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=seconds, bounds=search.bounds,
+            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=seconds, bounds=search.bounds or "asymptotic",
             device=search.device,
         )  # fmt: skip
         drawn = sampled_gain(case.market, case.played, CopiesOf(case.name, vector), sampling)

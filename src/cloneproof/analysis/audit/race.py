@@ -16,8 +16,8 @@ above the tolerance, every candidate surely is not, or runs or budget are spent.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
 from typing import Any
 
@@ -27,18 +27,20 @@ from cloneproof.analysis.audit.race_state import (
     ALPHA,
     FEW,
     Draw,
+    Draws,
     Race,
     RaceEntry,
     confirmation_level,
 )
-from cloneproof.analysis.audit.result import relative_gain_at_most
+from cloneproof.analysis.audit.result import pays, relative_gain_at_most
 from cloneproof.analysis.audit.search_result import SearchResult
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, Payoff, sampled_gain
 from cloneproof.analysis.search import Search, run_search, until_interrupted
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import Job, strata_of
-from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, kernel_outcomes
+from cloneproof.engines.monte_carlo.sampler import ChunkOutcomes, fitting_horizon, kernel_outcomes
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
 from cloneproof.market.market import MOST_ARMS, full_copies
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -48,6 +50,7 @@ MOST_GENERATIONS = 12  # It takes at most this many steps.
 
 # The order of first looks: rungs of ladders; then come the vectors of the fewest arms.
 RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
+FLOOD = 5.0  # times as many arms as all others have: more gain little more
 
 # Confirmations
 CLEAR = 2.0  # A candidate surely seems to pay if its excess is this many standard errors.
@@ -56,6 +59,7 @@ CAREFUL = 0.5  # While others wait, a confirmation may cost this part of what is
 # The race
 RUNS = 2048  # A candidate has at most this many pairs if neither runs nor a budget is given.
 NO_LIMIT = 1 << 30  # Under a budget its pairs are not counted.
+TOO_FEW = "too few pairs of runs were drawn of them to tell"
 AHEAD_ARMS = 64  # On a GPU first runs are drawn ahead for candidates of at most this many arms.
 
 
@@ -102,7 +106,7 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     # decides only how soon a race ends: levels are fixed by generation and rank, whatever is drawn.
     later: list[RaceEntry] = []
     postponed: list[RaceEntry] = []
-    for entry in in_order(state.planned):
+    for entry in state.planned:
         if state.is_expensive(entry):
             later.append(entry)
         else:
@@ -125,35 +129,51 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
 
 
 def in_order(candidates: Sequence[RaceEntry]) -> list[RaceEntry]:
-    """Order candidates for their first looks: cases in turn, each by its largest number of copies, then its arms."""
+    """Order candidates for their first looks: cases in turn, each by its largest number of copies, then its arms.
 
-    def rank(entry: RaceEntry) -> tuple[int, int, CopyVector]:
-        most = max(entry.copies)
-        return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), sum(entry.copies), entry.copies
+    Agents with the priors of an earlier one, who probably gain as much, come last. Of a black box, which is slow, the
+    first list is one that shows soon: the agent has about FLOOD times as many arms as all others.
+    """
+
+    def rank(entry: RaceEntry) -> tuple[float, int, CopyVector]:
+        own, most = sum(entry.copies), max(entry.copies)
+        if entry.case.box is not None:
+            return abs(math.log(own / (FLOOD * max(1, entry.arms - own)))), own, entry.copies
+        return (RUNGS.index(most) if most in RUNGS else len(RUNGS)), own, entry.copies
 
     by_case: dict[AuditCase, list[RaceEntry]] = {}
     for entry in sorted(candidates, key=rank):
         by_case.setdefault(entry.case, []).append(entry)
-    cases = dict.fromkeys(entry.case for entry in candidates)
-    turns = zip_longest(*(by_case[case] for case in cases))
+    tiers: tuple[list[AuditCase], list[AuditCase]] = ([], [])
+    first: dict[tuple[object, int], str] = {}
+    for case in dict.fromkeys(entry.case for entry in candidates):
+        tiers[first.setdefault((case.agent.laws, case.horizon), case.name) != case.name].append(case)
+    turns = chain(*(zip_longest(*(by_case[case] for case in tier)) for tier in tiers))
     return [entry for turn in turns for entry in turn if entry is not None]
 
 
 def confirmations(state: Race, of_budget: float = 1.0) -> Iterator[Draw]:
-    """Propose fresh pairs of what seems to pay, the cheapest to confirm first, while that is worth its cost.
+    """Propose pairs of what seems to pay, the cheapest to confirm first, while that is worth its cost.
 
-    Each time half of the fresh pairs still forecast are drawn, and at least a quarter more than there are.
+    They are fresh ones, or more of those that made it look good, whichever is forecast to cost less. Each time half of
+    the pairs still forecast are drawn, and at least a quarter more than there are.
     """
     while True:
-        costs = {entry: cost_of_confirmation(state, entry) for entry in state.looks if entry.attacks}
-        entry = min(costs, key=lambda candidate: costs[candidate], default=None)
-        if entry is None or costs[entry] > worth_confirming(state, entry, of_budget):
+        left = (entry for entry in state.looks if entry.attacks and not pays_surely(state, entry))
+        ways = {(entry, fresh): cost_of_confirmation(state, entry, fresh) for entry in left for fresh in (True, False)}
+        way = min(ways, key=lambda known: ways[known], default=None)
+        if way is None or ways[way] > worth_confirming(state, way[0], of_budget):
             return
-        fresh = state.confirmations.get(entry)
-        done = 0 if fresh is None else fresh.pairs
-        cost = (fresh or state.looks[entry]).cost
-        pairs = min(state.most, done + max(FEW, done // 4, math.ceil(costs[entry] / cost / 2)))
-        yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh=True)
+        entry, fresh = way
+        draws = state.confirmations.get(entry) if fresh else state.looks[entry]
+        done, cost = 0 if draws is None else draws.pairs, (draws or state.looks[entry]).cost
+        pairs = min(state.most, done + max(FEW, done // 4, math.ceil(ways[way] / cost / 2)))
+        yield Draw(entry, pairs, 2 * pairs >= state.strata[id(entry.case.market)], fresh)
+
+
+def pays_surely(state: Race, entry: RaceEntry) -> bool:
+    """Return whether nothing is left to confirm."""
+    return pays(state.most_precise(entry).witness, state.tolerance)
 
 
 def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
@@ -164,13 +184,14 @@ def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
     return max(state.work, of_budget * left) if clear else state.work
 
 
-def cost_of_confirmation(state: Race, entry: RaceEntry) -> float:
-    """Return the forecast cost, from the fresh pairs if there are any."""
-    fresh = state.confirmations.get(entry)
-    draws = fresh or state.looks[entry]
+def cost_of_confirmation(state: Race, entry: RaceEntry, fresh: bool) -> float:
+    """Return the forecast cost with fresh pairs, or with more of the first ones, whose level is mostly smaller."""
+    drawn = state.confirmations.get(entry) if fresh else state.looks[entry]
+    draws = drawn or state.looks[entry]
     excess = draws.excess(state.tolerance) - draws.error / 2
-    wanted = draws.pairs_until_known(excess, confirmation_level(state.alpha, 1) / 2, state.bounds)
-    done = 0 if fresh is None else fresh.pairs
+    level = confirmation_level(state.alpha, 1) if fresh else state.look_level(entry)
+    wanted = draws.pairs_until_known(excess, level / 2, state.bounds)
+    done = 0 if drawn is None else drawn.pairs
     if done >= state.most or wanted > 4 * state.most:
         return math.inf
     return draws.cost * max(wanted - done, done / 4, 1.0)
@@ -207,6 +228,26 @@ def draw_most_open(state: Race, postponed: list[RaceEntry]) -> Iterator[Draw]:
         yield from confirmations(state)
 
 
+def what_would_settle(state: Race) -> str:
+    """Say how many pairs of runs would show what seems to pay, and which horizon fits the budget; empty if none do."""
+    level = confirmation_level(state.alpha, 1) / 2
+    wanted = {
+        entry: draws.pairs_until_known(draws.excess(state.tolerance), level, state.bounds)
+        for entry, draws in state.looks.items()
+        if entry.attacks
+    }
+    entry = min(wanted, key=lambda one: wanted[one] * state.looks[one].cost, default=None)
+    if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
+        return ""
+    draws, pairs, rounds = state.most_precise(entry), math.ceil(wanted[entry]), entry.case.horizon
+    fits = fitting_horizon(rounds, draws.cost, state.budget, pairs)
+    shorter = f", and {fits:,} rounds would fit into {state.clock.words}" if fits < rounds else ""
+    return (
+        f"More work would settle it: if copies {entry.copies} gain {entry.case.name} as much as it seems, about "
+        f"{pairs:,} pairs of runs of {rounds:,} rounds show it ({draws.pairs:,} were drawn){shorter}."
+    )
+
+
 def race_results(state: Race) -> list[SearchResult]:
     """Return what was found, case by case."""
     bounding = set(state.bounding)
@@ -216,28 +257,32 @@ def race_results(state: Race) -> list[SearchResult]:
     if state.anybody_pays():
         why = "the search ended with one that pays"
     # the upper ends of a generation bound all of it without a union only if all of it was seen
-    missing = {state.numbers[entry] for entry in bounding if entry not in state.looks}
-    return [
-        _case_result(state, case, bounding, missing, why) for case in dict.fromkeys(e.case for e in state.candidates)
-    ]
+    precise = {entry: draws for entry, draws in state.looks.items() if state.most_precise(entry).count >= FIRST_TIME}
+    seen = precise or state.looks  # a few pairs say nothing beside many
+    missing = {state.numbers[entry] for entry in bounding if entry not in seen}
+    cases = dict.fromkeys(entry.case for entry in state.candidates)
+    more = what_would_settle(state)
+    return [replace(_case_result(state, case, seen, bounding, missing, why), more=more) for case in cases]
 
 
-def _case_result(state: Race, case: AuditCase, bounding: set[RaceEntry], missing: set[int], why: str) -> SearchResult:
+def _case_result(
+    state: Race, case: AuditCase, seen: Mapping[RaceEntry, Draws], bounding: set[RaceEntry], missing: set[int], why: str
+) -> SearchResult:
     """Return what was found of a case's candidates, with the most precise honest payoff."""
-    looked = {entry: state.most_precise(entry) for entry in state.looks if entry.case is case}
+    looked = {entry: state.most_precise(entry) for entry in seen if entry.case is case}
     planned, *added = ([entry for entry in of_all if entry.case is case] for of_all in state.generations)
-    unseen = [entry for entry in (*planned, *chain(*added)) if entry not in state.looks]
+    unseen = [entry for entry in (*planned, *chain(*added)) if entry not in seen]
     honest = min((draws.witness.honest for draws in looked.values()), key=lambda payoff: payoff.error, default=None)
     return SearchResult(
         case,
         "sampled",
         honest=None if honest is None else Payoff(honest),
         evaluated={entry.copies: draws.witness for entry, draws in looked.items() if entry.attacks},
-        left_out={entry.copies: why for entry in unseen},
+        left_out={entry.copies: TOO_FEW if entry in state.looks else why for entry in unseen},
         samples={entry.copies: draws.sample for entry, draws in looked.items()},
         at_most={
             entry.copies: relative_gain_at_most(draws.witness if state.numbers[entry] in missing else draws.one_sided)
-            for entry, draws in state.looks.items()
+            for entry, draws in seen.items()
             if entry.case is case and entry in bounding
         },
         worlds={entry.copies: draws.witness for entry, draws in looked.items() if not entry.attacks},
@@ -265,8 +310,9 @@ def race(
         if candidates[0].case.box is not None and clock.budget is not None and clock.left is not None:
             budget = max(clock.left, 1e-3)  # starting processes counts: nothing is compiled for good
     _draw_first_runs(candidates, search.seed, play)
-    most = search.runs if search.runs is not None else (RUNS if budget is None else NO_LIMIT)
-    state = Race(tolerance, search.seed, alpha, candidates, most, clock, budget, play, search.bounds, implied)
+    most = search.runs if search.runs is not None else (RUNS if clock.budget is None else NO_LIMIT)
+    bounds, planned = search.bounds or "asymptotic", in_order(candidates)
+    state = Race(tolerance, search.seed, alpha, planned, most, clock, budget, play, bounds, implied)
     with until_interrupted(clock):
         run_search(state, proposed_draws(state))
     return race_results(state)

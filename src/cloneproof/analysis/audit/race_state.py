@@ -2,7 +2,8 @@
 
 *Levels.* All statements of a race hold together at 1 - ALPHA:
 
-- LOOKS * ALPHA: the intervals of the search, over all candidates together.
+- LOOKS * ALPHA: the intervals of the search, over all candidates together. Half of it is shared equally, half by rank:
+  the first ones in the order in which they are planned have most, so that a slow race can decide without fresh pairs.
 - HALF * ALPHA: confirmations. A candidate that seems to pay is sampled again from its own seed. These pairs are
   independent of what made it look good, so no union over all candidates is needed: the j-th candidate to be confirmed
   has the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff.
@@ -24,8 +25,8 @@ alpha is about
 
     sqrt(2 L v / n) + c L / n,   L = ln(2 / alpha) + 1 (what its mixture of rates costs),
 
-wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. An asymptotic one lacks
-the second part.
+wide, so a gain that exceeds the tolerance by e shows after about 2 L v / e^2 + c L / e pairs. Of an asymptotic one
+the second part is the room for what few pairs may have missed: with 1 + sqrt(2 L) for L, and the likely part of c.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ LONGEST_PASS = 64  # Under a budget a look is stratified up to this many strata.
 GROWTH, MOST_GROWTH = 2, 8  # Pairs are multiplied by the first; by up to the second if none seem to pay.
 SPARE = 1.1  # This multiple of what a forecast says is drawn.
 AT_ONCE = 0.5  # Further pairs take at most this part of what is left of a budget.
+GO_ON = 2.0  # The search for better ones than the first that pays ends at this multiple of the work until then.
 RISES = 3.0  # A gain is clear if it is this many standard errors.
 NEAR = 0.1  # A gain below this part of the tolerance is not pursued.
 CONFIRMATIONS, GENERATIONS = 1, 2  # The streams of the seeds of confirmations and of generations.
@@ -129,6 +131,11 @@ class Draws:
     def pairs(self) -> int:
         return self.totals.runs
 
+    @property
+    def count(self) -> int:
+        """Pairs, or whole passes over the strata."""
+        return self.totals.count
+
     def excess(self, tolerance: float) -> float:
         """By how much the estimated gain exceeds the tolerance."""
         return self.witness.gain.value - tolerance * max(0.0, self.witness.honest.value)
@@ -151,7 +158,7 @@ class Draws:
         if excess <= 0:
             return math.inf
         log = math.log(2 / alpha) + MIXTURE
-        return 2 * log * self.variance / excess**2 + self._largest(bounds) * log / excess
+        return 2 * log * self.variance / excess**2 + self._rest(bounds, log) / excess
 
     def pairs_until_ruled_out(self, room: float, alpha: float, bounds: BoundsName) -> float:
         """Return the total pairs that bring the upper end of a gain down by `room`; infinite if not positive."""
@@ -159,13 +166,16 @@ class Draws:
             return math.inf
         log = math.log(1 / alpha) + MIXTURE
         slope = math.sqrt(2 * log * self.variance)
-        root = (slope + math.sqrt(slope**2 + 4 * self._largest(bounds) * log * room)) / (2 * room)
+        root = (slope + math.sqrt(slope**2 + 4 * self._rest(bounds, log) * room)) / (2 * room)
         return root**2
 
-    def _largest(self, bounds: BoundsName) -> float:
-        """Half the range of a gain: the most that one pair of a whole pass adds to n times the mean."""
+    def _rest(self, bounds: BoundsName, log: float) -> float:
+        """Return n times the part of the half-width that does not come from the variance."""
         gains = self.totals.estimands.bounds[0]
-        return (gains.most - gains.least) / 2 if bounds == "distribution-free" else 0.0
+        largest = (gains.most - gains.least) / 2  # what one pair of a whole pass adds at most
+        if bounds == "distribution-free":
+            return largest * log
+        return self.totals.estimands.likely * largest * (1 + math.sqrt(2 * log))
 
 
 def confirmation_level(alpha: float, rank: int) -> float:
@@ -220,7 +230,7 @@ class Race:
     clock: Deadline
     budget: float | None
     play: ChunkOutcomes[Any] = kernel_outcomes
-    bounds: BoundsName = "distribution-free"
+    bounds: BoundsName = "asymptotic"
     implied: frozenset[RaceEntry] = frozenset()  # planned, and bounded by the other planned ones
     looks: dict[RaceEntry, Draws] = field(default_factory=dict)
     confirmations: dict[RaceEntry, Draws] = field(default_factory=dict)
@@ -229,12 +239,14 @@ class Race:
     pairs: int = 0  # drawn of all candidates
     generations: list[list[RaceEntry]] = field(init=False)  # planned, and then added
     numbers: dict[RaceEntry, int] = field(init=False)  # the generation of each
+    ranks: dict[RaceEntry, int] = field(init=False)  # its place there
+    first_found: float = math.inf  # the work after which the first that surely pays was known
     deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
         self.deadline = self.clock if self.budget is None else Deadline(self.budget)
         self.outcomes = HonestRuns[Any](self.play)
-        self.generations, self.numbers = [], {}
+        self.generations, self.numbers, self.ranks = [], {}, {}
         self.add(self.planned)
         markets = {id(entry.case.market): entry.case.market for entry in self.planned}
         self.strata = {key: len(strata_of(market).weights) for key, market in markets.items()}
@@ -246,6 +258,7 @@ class Race:
 
     def add(self, entries: Sequence[RaceEntry]) -> None:
         self.numbers |= dict.fromkeys(entries, len(self.generations))
+        self.ranks |= {entry: rank for rank, entry in enumerate(entries)}
         self.generations.append(list(entries))
 
     @property
@@ -257,8 +270,16 @@ class Race:
 
     @property
     def done(self) -> bool:
-        """Whether a candidate surely pays, or time is over and one was tried at least."""
-        return self.anybody_pays() or (self.tried and self.deadline.spent)
+        """Whether time is over and one was tried at least, or one surely pays and the search went on for a while.
+
+        It goes on for GO_ON times the work so far, since the first that pays is seldom the best; without a time limit
+        it ends there.
+        """
+        if self.anybody_pays():
+            self.first_found = min(self.first_found, self.work)
+            if self.budget is None or self.work >= GO_ON * self.first_found:
+                return True
+        return self.tried and self.deadline.spent
 
     def evaluate(self, proposal: Draw) -> None:
         """Draw the pairs of a candidate."""
@@ -279,9 +300,14 @@ class Race:
             if stratify is not True and whole > 1 and pairs >= MANY_PASSES * whole:
                 before, stratify = None, True
         number = self.numbers[entry]
-        level = LOOKS * self.alpha * generation_share(number) / len(self.generations[number])
         seed = self.seed if number == 0 else substream(GENERATIONS, self.seed, number) >> 1
-        return self.draw(entry, pairs, before, seed, level * self.share(entry, stratify), stratify)
+        return self.draw(entry, pairs, before, seed, self.look_level(entry) * self.share(entry, stratify), stratify)
+
+    def look_level(self, entry: RaceEntry) -> float:
+        """Return the level of a candidate's interval in the search."""
+        rank, number = self.ranks[entry], self.numbers[entry]
+        part = 0.5 / len(self.generations[number]) + 0.5 / ((rank + 1) * (rank + 2))
+        return LOOKS * self.alpha * generation_share(number) * part
 
     def _confirmed(self, entry: RaceEntry, pairs: int, stratify: PassLength) -> Draws:
         """Draw from a seed of its own, at a level that falls with the number of candidates confirmed before."""
@@ -310,7 +336,7 @@ class Race:
         self.work += cost * done
         self.pairs += done
         sample = SampledDeviation(
-            case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress
+            case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress, self.bounds
         )
         witness = case.witness(entry.copies, gain.finding)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
@@ -378,7 +404,8 @@ class Race:
         if not self.looks:
             return 0.0
         near = min(self.looks, key=lambda other: abs(math.log(other.arms / entry.arms)))
-        return self.looks[near].cost * entry.arms / near.arms * entry.case.horizon / near.case.horizon
+        more_arms = 1.0 if entry.case.box is not None else entry.arms / near.arms  # of which a box says nothing
+        return self.looks[near].cost * more_arms * entry.case.horizon / near.case.horizon
 
     def is_expensive(self, entry: RaceEntry) -> bool:
         """Return whether even a few pairs take more than a look should."""

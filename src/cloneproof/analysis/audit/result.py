@@ -18,7 +18,7 @@ from cloneproof._sections import report
 from cloneproof._tables import Tabular
 from cloneproof.analysis.audit.gained import CopyLimit, Deduplication, InformedGain, KnowledgeGain, NearCopyGain
 from cloneproof.analysis.gain import Finding
-from cloneproof.engines.estimate import Estimate
+from cloneproof.engines.estimate import BoundsName, Estimate
 from cloneproof.engines.monte_carlo.statistics import RunTotals
 from cloneproof.errors import CertificateError
 from cloneproof.market.market import FullCopies, Market
@@ -185,6 +185,7 @@ class SampledDeviation:
     seed: int
     confidence: float
     progress: RunTotals
+    bounds: BoundsName
 
 
 @dataclass(frozen=True, repr=False)
@@ -242,6 +243,10 @@ class Audit(Tabular):
     gain_at_most : Estimate or None
         A ceiling on the gain of copies and withholding, in rewards (its upper end): proven, or without a guarantee if
         its kind is "estimated". None if no ceiling is known.
+    smallest : Witness or None
+        The fewest copies, rivals and rounds with which it was found to pay, if it is exploitable by honest others.
+    more : str
+        What more work would settle, if it is undecided after sampling.
     knowledge : KnowledgeGain or None
         Under mechanisms of two levels, what naming its best original alone gains an agent: proven to be the most that
         any list gains, or an estimate of it.
@@ -255,8 +260,8 @@ class Audit(Tabular):
     keys_of_data = (
         "verdict", "state", "tried_at_most", "about_tried", "scope=_scope", "tolerance", "mechanism", "worst",
         "tried=_tried", "by_horizon=_by_horizon", "thresholds=_thresholds", "also", "limits", "informed",
-        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "knowledge?", "deduplication?",
-        "by_segment?",
+        "variants", "not_computed", "notes", "interrupted", "gain_at_most", "smallest?", "more?", "knowledge?",
+        "deduplication?", "by_segment?",
     )  # fmt: skip
 
     said_in = "audit"
@@ -281,6 +286,8 @@ class Audit(Tabular):
     interrupted: bool = False
     gain_at_most: Estimate | None = None
     not_computed: dict[str, str] = field(default_factory=dict)
+    smallest: Witness | None = None
+    more: str = ""
     knowledge: KnowledgeGain | None = None
     deduplication: Deduplication | None = None
     by_segment: dict[str, Witness] = field(default_factory=dict)

@@ -41,6 +41,7 @@ class SearchResult:
     at_most    relative gains whose largest bounds those of all candidates together
     worlds     worlds without some originals, played only as bounds
     covers     whether the worlds and deviations of `at_most` bound every replication (`arguments.arms_in_play`)
+    more       what more work would settle, in a sentence
     added      the vectors that were added where the gain rose, in the order in which they were tried
 
     Against any opponents (`against`):
@@ -61,6 +62,7 @@ class SearchResult:
     worlds: dict[CopyVector, Witness] = field(default_factory=dict)
     covers: bool = False
     added: tuple[CopyVector, ...] = ()
+    more: str = ""
     thresholds: ThresholdGains = ()
 
     @property

@@ -309,7 +309,7 @@ def sampled_results(
             complete[case] = enough
             implied |= {RaceEntry(case, vector) for vector in wanted if vector not in enough}
     _check_size((entry.case for entry in candidates), clock)
-    budget = None if clock.budget is None or clock.left is None else max(clock.left, 1e-3)
+    budget = None if clock.left is None else max(clock.left, 1e-3)
     if budget is not None and all(entry.case in arguments and arguments[entry.case].settles for entry in candidates):
         budget *= CHECKING_PART
     raced = race(candidates, tolerance, search, clock, budget, play=play, implied=frozenset(implied))

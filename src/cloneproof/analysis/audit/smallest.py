@@ -1,0 +1,117 @@
+"""The smallest attack: of what pays, the fewest copies, rivals and rounds with which it still surely pays.
+
+One after the other, each with what was found before: the copies of the fewest arms among the lists tried, then rivals
+are left out one at a time, then rounds. An exact engine tries every horizon up to FEW_ROUNDS, and bisects beyond;
+samples halve the rounds, and then the copies. So the rounds are the fewest if they are at most FEW_ROUNDS and computed
+exactly, and else the fewest found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cloneproof.analysis.audit.copy_vectors import CopyVector
+from cloneproof.analysis.audit.question import Question
+from cloneproof.analysis.audit.result import Audit, Witness, pays
+from cloneproof.analysis.deviations import CopiesOf, honesty
+from cloneproof.analysis.gain import PairedSampling, compared, exact_gain, exact_payoffs, sampled_gain
+from cloneproof.analysis.search import Search
+from cloneproof.engines.black_box import BlackBox
+from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.job import strata_of
+from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
+from cloneproof.errors import EngineError
+from cloneproof.market.market import Market, full_copies
+from cloneproof.mechanisms.mechanism import Mechanism
+
+FEW_ROUNDS = 64  # up to here every horizon is tried
+NEAR_ROUNDS = 1.05  # beyond, the search for fewer rounds ends at this factor
+MOST_RIVALS = 16  # are tried to be left out
+SURE, PAIRS = 0.999, 1000  # of a sampled step: its confidence, and the most pairs
+
+
+def attack_in(
+    market: Market, mechanism: Mechanism | BlackBox, deviation: CopiesOf, search: Search, clock: Deadline, exactly: bool
+) -> Witness:
+    """Return what these copies gain in a market, exactly or from pairs of runs; an `EngineError` where it cannot."""
+    if exactly and isinstance(mechanism, Mechanism):
+        with clock.for_engines():
+            found = exact_gain(market, mechanism, deviation)
+    else:
+        runs = search.runs or PAIRS
+        in_passes = runs >= FIRST_TIME * len(strata_of(market).weights)
+        sampling = PairedSampling(
+            runs, SURE, search.seed, in_passes, seconds=clock.left, bounds=search.bounds or "asymptotic"
+        )
+        drawn = sampled_gain(market, mechanism, deviation, sampling)
+        if not drawn.runs:
+            raise EngineError("no pair of runs ended in time")
+        found = drawn.finding
+    copies = full_copies(market.agents, {deviation.agent: deviation.copies})
+    return Witness(*found.numbers, deviation.agent, deviation.copies, market, copies)
+
+
+def smallest_attack(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
+    """Return the smallest attack that was found; None if nothing pays against honest others that play every copy."""
+    if audit.verdict != "exploitable" or question.opponents == "any" or question.caught:
+        return None
+    agent, tolerance = audit.worst.agent, question.tolerance
+    paying = [one for one in (audit.worst, *audit.tried) if one.agent == agent and pays(one, tolerance)]
+    smallest = min(paying, key=lambda one: (sum(one.copies), one.horizon))
+    mechanism = next(case.mechanism for case in question.cases[agent] if case.horizon == smallest.horizon)
+    exactly = smallest.gain.kind in ("proven", "estimated")
+    if question.box is not None or smallest.market.segments:
+        return smallest  # what a box plays is known only where it was played
+
+    def still(market: Market, copies: CopyVector = smallest.copies) -> Witness | None:
+        """Return the attack there if it surely pays and there was time to know."""
+        deviation = CopiesOf(agent, copies)
+        try:
+            found = None if clock.spent else attack_in(market, mechanism, deviation, search, clock.share(4), exactly)
+        except EngineError:
+            return None
+        return found if found is not None and pays(found, tolerance) else None
+
+    for rival in [own for own in smallest.market.agents if own.name != agent][:MOST_RIVALS]:
+        market = smallest.market
+        smallest = still(market.with_agents([own for own in market.agents if own is not rival])) or smallest
+    few = _of_few_rounds(smallest, mechanism, tolerance, clock) if exactly else None
+    smallest = few or _of_fewer_rounds(smallest, still, exactly)
+    while not exactly and max(smallest.copies) > 1:
+        fewer = still(smallest.market, tuple((number + 1) // 2 for number in smallest.copies))
+        if fewer is None or max(fewer.copies) == 1:
+            break
+        smallest = fewer
+    return smallest
+
+
+def _of_few_rounds(attack: Witness, mechanism: Mechanism, tolerance: float, clock: Deadline) -> Witness | None:
+    """Return the attack at the first horizon at which it surely pays, if that is at most FEW_ROUNDS."""
+    markets = [attack.market.with_horizon(rounds) for rounds in range(1, min(attack.horizon, FEW_ROUNDS) + 1)]
+    try:
+        with clock.share(2).for_engines():
+            honest, paid = (
+                exact_payoffs([(market, mechanism) for market in markets], deviation)
+                for deviation in (honesty(attack.market, attack.agent), CopiesOf(attack.agent, attack.copies))
+            )
+    except EngineError:
+        return None
+    found = (
+        Witness(
+            *compared(honest[t.horizon], paid[t.horizon]).numbers, attack.agent, attack.copies, t, attack.all_copies
+        )
+        for t in markets
+    )
+    return next((witness for witness in found if pays(witness, tolerance)), None)
+
+
+def _of_fewer_rounds(attack: Witness, still: Callable[[Market], Witness | None], exactly: bool) -> Witness:
+    """Return the attack at fewer rounds, by bisection where that is exact, and else by halves."""
+    too_few = FEW_ROUNDS if exactly else 0
+    while attack.horizon > max(1, NEAR_ROUNDS * too_few):
+        rounds = (attack.horizon + too_few) // 2
+        found = still(attack.market.with_horizon(rounds))
+        if found is None and not exactly:
+            break
+        attack, too_few = (attack, rounds) if found is None else (found, too_few)
+    return attack
