@@ -78,25 +78,3 @@ def test_the_written_test_fails_before_a_mend_and_passes_after_it(tmp_path):
         )
     assert [outcome.returncode for outcome in outcomes] == [1, 0], outcomes
     assert "expected copies" in outcomes[0].stdout
-
-
-def test_what_more_work_would_settle_is_said_and_lists_with_few_pairs_are_not_tried():
-    market = cp.Market([cp.Agent("ana", 1, cp.Uniform(0.4, 0.6)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=3000)
-    found = cp.audit(market, cp.BlackBox(Alternating), search=cp.Search(seconds=1e9, runs=8))
-    assert found.verdict == "undecided"
-    assert "pairs of runs of 3,000 rounds" in found.more
-    assert found.more in str(found)
-
-
-class Alternating:
-    """Mostly the first arm of its list."""
-
-    def __init__(self, view):
-        self.arms, self.round = len(view.arms), 0
-
-    def select(self):
-        self.round += 1
-        return self.round % self.arms
-
-    def update(self, arm, reward):
-        pass
