@@ -307,8 +307,8 @@ def _worth(study: LogStudy) -> Iterator[SectionPart]:
         )
     if any(worth.in_blocks for worth in study.worth):
         yield Paragraph(
-            f"Rounds were played in blocks, in which {study.policy} does not learn. What that changes is below "
-            f"{ERROR:.0%} of the {unit} on ten tested logs, and is part of the bounds.",
+            f"Rounds were played in blocks, in which {study.policy} does not learn. On average over ten "
+            f"markets that changed less than {ERROR:.0%} of the {unit}, which the bounds allow for.",
             role="note",
         )
     yield Paragraph(
