@@ -174,13 +174,13 @@ class Session:
     def decide(self, segment: str | None = None) -> Decision:
         """Decide the next round, without waiting for rewards.
 
+        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn,
+        `NobodyLeftError` where nobody is left to serve, and `PausedError` where all that is left is paused.
+
         Parameters
         ----------
         segment : str, optional
             Of the user who is served, if the session has segments.
-
-        Raises `SessionError` where the horizon is reached, `SegmentEndedError` where the segment's end was drawn,
-        `NobodyLeftError` where nobody is left to serve, and `PausedError` where all that is left is paused.
         """
         return self.decide_run(1, segment)[0]
 
