@@ -170,7 +170,7 @@ def same(sessions, call):
 @pytest.mark.parametrize("kind", NAMES)
 def test_a_file_resumes_every_segment(kind):
     """A session that is saved at any point goes on as one that is not, whatever was withdrawn and who joined."""
-    joins = made(kind).no_joiners("at-random" if kind == "index" else "at-horizon") is None
+    joins = made(kind).no_joiners("at-random" if kind == "index" else "at-horizon", 2) is None
     saved = 0
     for seed in range(12):
         dice, waiting = random.Random(seed), []
@@ -333,9 +333,9 @@ def pay_where_b_comes_if_a_was_pleased(list_of_means):
     return total / cases
 
 
-def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, uniform_traffic):
+def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):
     own = segment.segment_stream(stream, terms.number)
-    original_init(self, terms._replace(number=None), registration, own, withdrawn, uniform_traffic)
+    original_init(self, terms._replace(number=None), registration, own, withdrawn, pauses, uniform_traffic)
     self.number = terms.number
 
 
@@ -354,9 +354,9 @@ def test_shared_draws_are_what_keeps_arrivals_that_depend_on_rewards_neutral():
         assert sum(pay_where_b_comes_if_a_was_pleased(own) for own in (copied, [zero, one, one])) / 2 == Fraction(7, 9)
 
 
-def leaking(self, terms, registration, stream, withdrawn, uniform_traffic):
+def leaking(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):
     """A segment whose counts are those of all segments of its session."""
-    original_init(self, terms, registration, stream, withdrawn, uniform_traffic)
+    original_init(self, terms, registration, stream, withdrawn, pauses, uniform_traffic)
     self.state = LEAKS.setdefault(id(withdrawn), (withdrawn, self.state))[1]
 
 
