@@ -325,7 +325,7 @@ def _compared(
     try:
         seconds = search.seconds if exact else budget if search.seconds is None else budget - 3 * brief
         audited = audit(market, candidate, tolerance=tolerance, search=Search(seconds=seconds, seed=search.seed))
-    except EngineError as refusal:
+    except (EngineError, MechanismError) as refusal:
         return row(regret=regret, exact=exact, remark=str(refusal))
     if audited.interrupted:
         raise KeyboardInterrupt
