@@ -146,7 +146,7 @@ def test_segments_with_pages_of_their_own_add_up():
 
 def test_pages_have_seasons():
     with budget_clock(None):
-        advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=2))
+        advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=12))
     assert advised.seasons.length < PAGES.horizon
     assert "run it in seasons of" in " ".join(str(advised).split())
     means = np.random.default_rng(1).choice([0.1, 0.4], (20_000, 9))

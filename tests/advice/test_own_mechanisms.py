@@ -20,8 +20,7 @@ def fewest(inputs):
 OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
-def test_a_comparison_with_an_own_rule_and_a_policy(monkeypatch):
-    monkeypatch.setattr("cloneproof.advice.comparison.REGRET_SECONDS", 0.01)
+def test_a_comparison_with_an_own_rule_and_a_policy(one_loop):
     told = []
     rows = cp.compare(MARKET, ["etc"], search=cp.Search(seconds=30), own=OWN, progress=lambda *at: told.append(at))
     assert [row.name for row in rows] == ["etc", "mine", "box"]

@@ -506,6 +506,6 @@ def test_pages_of_several_places_have_the_reservoirs_on_pages():
     assert choice.regret.value < 0.02 * 20_000 * 0.55
     assert all("2 of 3 providers" in each.seen for each in advised.ranked)
     assert "-20 to +30 %" in next(each.seen for each in advised.ranked if each.name == "reservoir-streams")
-    assert "second place" in str(advised)
+    assert "check identities" in str(advised)
     with pytest.raises(cp.errors.MarketError, match="positions"):
         cp.recommend(market, accounts="cheap")

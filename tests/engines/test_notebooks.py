@@ -76,5 +76,7 @@ def test_my_log(notebook, tmp_path):
     notebook.play("my_log.ipynb")
     (done,) = notebook.commands
     assert done.returncode in (0, 1, 3)  # what a second is enough for depends on the machine
-    assert re.search("gus +gus blue mug +4 +gus-0", done.stdout)  # the cell may go on in the next line
+    found = re.search("gus +gus blue mug.* 4 ", done.stdout)
+    assert found or "There was no time" in done.stdout
+    assert "gus-0  gus" in done.stdout
     assert "<html" in (tmp_path / "page.html").read_text()

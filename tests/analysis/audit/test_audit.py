@@ -267,7 +267,9 @@ def test_a_budget_is_shared_among_the_agents(monkeypatch):
     machine = cp.mechanism("h-etc-r", agent_rounds=8, arm_rounds=2)
     with wall_clock(clock):
         found = cp.audit(cp.Market(agents, horizon=200), machine, search=cp.Search(seconds=8500))
-    assert Counter(one.agent for one in found.tried) == {"a": 3, "b": 3, "c": 3}
+    tried = Counter(one.agent for one in found.tried)
+    assert set(tried) == {"a", "b", "c"}
+    assert max(tried.values()) - min(tried.values()) <= 1 < min(tried.values())
     assert "the 8500 s were over" in str(found.scope)
     kinds = {one.gain.kind for one in found.tried if one is not found.worst}
     assert (found.worst.gain.kind, kinds) == ("proven", {"estimated"})  # the best of all is enclosed all the same

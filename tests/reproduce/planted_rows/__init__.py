@@ -4,7 +4,7 @@ import time
 
 from cloneproof.engines.estimate import Estimate
 from cloneproof.reproduce.evidence import above
-from cloneproof.reproduce.findings import Check, Findings, FindingsTable
+from cloneproof.reproduce.findings import Findings, FindingsTable, claim
 
 MOMENT = 0.15  # seconds
 
@@ -15,7 +15,7 @@ def planted(number, setting):
     gain = Estimate(0.1 * number + setting.seed, 0.01, "proven", "planted")
     return Findings(
         f"planted, {setting.scale}",
-        (Check("it is positive", "claim", above(gain), (("gain", gain), ("row", number))),),
+        (claim("it is positive", above(gain), ("gain", gain), ("row", number)),),
         (FindingsTable("a table", ("row", "gain"), ((str(number), gain), ("a third", 1 / 3))),),
         {"planted": {"verdict": "exploitable", "number": number}},
     )

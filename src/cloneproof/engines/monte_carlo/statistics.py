@@ -39,6 +39,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.engines.estimate import BoundsName, ErrorKind, Estimate
 from cloneproof.errors import EngineError
 from cloneproof.market.market import Market, Means
+from cloneproof.market.segments import marginal
 
 RATES: FloatArray = 0.97 * 1.5 ** -np.arange(35.0)  # down to 1e-6: best for V / c^2 near 10^13, beyond any sample
 _RANKS = np.arange(1.0, len(RATES) + 1.0) ** -1.2  # heavy enough a tail that no sample size pays much
@@ -199,7 +200,9 @@ def likely_part(market: Market, agent: str) -> float:
     provider = next(provider for provider in market.agents if provider.name == agent)
     if provider.support is not None:
         return 1.0
-    return max(prior.quantile(1 - UNLIKELY / provider.count) for prior in provider.priors)
+    segments = market.segments or ("",)
+    laws = [marginal(law, name) for law in provider.laws for name in segments]
+    return max(law.quantile(1 - UNLIKELY / provider.count) for law in laws)
 
 
 def reach_of(means: Sequence[Means], agent: str) -> tuple[float, ...]:
