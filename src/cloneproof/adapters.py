@@ -278,6 +278,13 @@ _DECISION: Final = "cloneproof_decision"
 def family(name: str) -> str:
     """Return a model's name without the prefix of its provider, its host and its quantisation, in lower case.
 
+    Parameters
+    ----------
+    name : str
+        Of a deployment.
+
+    Examples
+    --------
     >>> family("openrouter/openai/GPT-OSS-120B:free"), family("groq/openai/gpt-oss-120b-fp8"), family("gpt-oss:120b")
     ('gpt-oss-120b', 'gpt-oss-120b', 'gpt-oss-120b')
     """
@@ -289,7 +296,15 @@ def family(name: str) -> str:
 
 
 def owned(names: Sequence[str], by: OwnersBy) -> dict[str, list[str]]:
-    """Return names by owner, to be reviewed: by `family`, a mapping that has each name, or a function of the name."""
+    """Return names by owner, to be reviewed.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of deployments.
+    by : {"family"}, mapping or function
+        By the name of the model (`family`), by a mapping that has each name, or by a function of the name.
+    """
     say = family if by == "family" else by.get if isinstance(by, Mapping) else by
     owners: dict[str, list[str]] = {}
     for name in names:
@@ -311,8 +326,18 @@ def router_session(
 ) -> Session:
     """Open a session for a router without a horizon: it ends at random, after the requests of a month on average.
 
-    Runs `reservoir-bars`, tuned to `rates`: what is known of a model beforehand, by default nothing. The arms of an
-    agent are its names, in their order. The seed is secret and random if left out.
+    Parameters
+    ----------
+    owners : mapping of str to sequence of str
+        The names of each owner; the arms of an agent are its names, in their order.
+    requests_a_month : int
+        How many are expected.
+    rates : Prior, optional
+        What is known of a model beforehand, by default nothing; `reservoir-bars` is tuned to it.
+    segments : mapping of str to float, optional
+        Types of requests, and the part of each.
+    seed : int or bytes, optional
+        Secret, and random if left out.
     """
     registered = {owner: len(names) for owner, names in owners.items()}
     agents = [Agent(owner, names, rates or Beta(1, 1)) for owner, names in registered.items()]
