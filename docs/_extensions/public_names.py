@@ -30,7 +30,9 @@ def directive_for(thing: object, name: str) -> list[str]:
     if inspect.isclass(thing):
         if issubclass(thing, BaseException):
             return [f".. autoexception:: {name}", "   :show-inheritance:", ""]
-        return [f".. autoclass:: {name}", "   :members:", ""]
+        room = thing.__module__.rpartition(".")[0]  # what a base in the same room has is shown with the class
+        others = [base.__name__ for base in thing.__mro__[1:] if base.__module__.rpartition(".")[0] != room]
+        return [f".. autoclass:: {name}", "   :members:", f"   :inherited-members: {', '.join(others)}", ""]
     if callable(thing):
         return [f".. autofunction:: {name}", ""]
     return [f".. autodata:: {name}", "   :no-value:", ""]

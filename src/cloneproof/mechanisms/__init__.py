@@ -1,7 +1,7 @@
 """Mechanisms: rules, the mechanisms made of them, the catalogue, and the online session."""
 
 from cloneproof.mechanisms.catalogue import CATALOGUE, award_horizon, known_mechanism, mechanism
-from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample
+from cloneproof.mechanisms.mechanism import Claim, Mechanism
 from cloneproof.mechanisms.online.session import Session, session
 from cloneproof.mechanisms.online.session_file import Decision
 from cloneproof.mechanisms.parameters.theorems import outside_conditions
@@ -9,6 +9,7 @@ from cloneproof.mechanisms.part import Restart, Score
 from cloneproof.mechanisms.restarts.doubling import Doubling
 from cloneproof.mechanisms.restarts.hold_out_epochs import HoldOutEpochs
 from cloneproof.mechanisms.rule import PriorityInputs, Rule, Slots, rule, rule_names
+from cloneproof.mechanisms.sample import Admission, Sample
 from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 

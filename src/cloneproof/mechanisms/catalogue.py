@@ -12,7 +12,7 @@ from cloneproof._discovery import check_options, imported
 from cloneproof.bounds import first_horizon_with_award, holdout_trial
 from cloneproof.errors import MechanismError, brief
 from cloneproof.market.market import Market, checked_market
-from cloneproof.mechanisms.mechanism import Admission, Claim, Mechanism, Sample, SegmentedMechanism
+from cloneproof.mechanisms.mechanism import Claim, Mechanism, SegmentedMechanism
 from cloneproof.mechanisms.parameters.holdout import (
     CAPPED,
     CONTEST,
@@ -66,6 +66,7 @@ from cloneproof.mechanisms.rules.streams import streams as streams_rule
 from cloneproof.mechanisms.rules.thompson import thompson as thompson_rule
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
+from cloneproof.mechanisms.sample import Admission, Sample
 from cloneproof.mechanisms.scores.capped import Capped
 from cloneproof.mechanisms.scores.champions import Champions
 from cloneproof.mechanisms.scores.hold_out import HoldOut

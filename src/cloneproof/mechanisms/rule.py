@@ -115,6 +115,11 @@ class Slots:
         object.__setattr__(self, "rank_rounds", views)
         one_of(self.scores, get_args(PageScores), "scores", MechanismError)
 
+    @property
+    def fresh(self) -> int:
+        """Slots beside the draws: one that holds a fresh draw, where that is the fallback."""
+        return int(self.fallback == "draw")
+
 
 @dataclass(frozen=True)
 class Rule:

@@ -38,8 +38,9 @@ from cloneproof.engines.tree.slots import payoffs_by_slots
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
-from cloneproof.mechanisms.mechanism import Mechanism, Sample
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rules.etc import etc
+from cloneproof.mechanisms.sample import Sample
 
 UNBOUNDED = math.inf  # The ceiling if none is known.
 MOST_WORLDS = 200  # More worlds than these are not sampled to stand for all vectors.

@@ -13,8 +13,8 @@ from cloneproof._arrays import FloatArray, IntArray
 from cloneproof.engines.monte_carlo.compiling import average, compiled, inlined, plus, uniform, word
 from cloneproof.engines.monte_carlo.job import Job, Outcomes
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
-from cloneproof.mechanisms.mechanism import ADMISSION
 from cloneproof.mechanisms.online.streams import COINS_STREAM, LEVELS_STREAM, SAMPLE_STREAM, STATE_STREAM
+from cloneproof.mechanisms.sample import ADMISSION
 
 NEVER: Final = 1 << 62  # more rounds than any horizon has
 ZERO, ONE, NONE = np.int64(0), np.int64(1), np.int64(-1)

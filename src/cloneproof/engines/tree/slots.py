@@ -148,7 +148,7 @@ def _tested(law: dict[float, float], rule: Rule, after: int) -> tuple[FloatArray
     passing, drawn = chances[:, top:].sum(axis=1), np.array(list(law.values()))
     reached, best = scan_law(rule.draws, chances[:, :top])
     passed = np.concatenate([[0.0], reached[:-1].cumsum()])  # times `passing`: an earlier draw of this mean has passed
-    champions = passed[-1] * passing + (reached[-1] * drawn if rule.slots.fallback == "draw" else best.sum(axis=1))
+    champions = passed[-1] * passing + (reached[-1] * drawn if rule.slots.fresh else best.sum(axis=1))
     paid = np.full(after, float(champions @ means))
     paid[: rule.draws * pulls] = np.repeat((passed * (passing @ means) + reached * (drawn @ means))[:-1], pulls)
     return paid, dict(zip(law, champions.tolist(), strict=True))

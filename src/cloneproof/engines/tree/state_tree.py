@@ -227,12 +227,12 @@ def _configurations(
     mechanism: Mechanism, copies: list[tuple[int, ...]], sizes: SizeLaws, beliefs: Sequence[Sequence[object]]
 ) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
     """Yield the copies that each agent keeps, with probabilities."""
-    if mechanism.sample is None:
+    if not sizes:
         yield 1.0, copies
         return
     ordered = mechanism.explores_as_registered
     kinds = [[(i, k if ordered else belief) for k, belief in enumerate(of_agent)] for i, of_agent in enumerate(beliefs)]
-    if mechanism.sample.scope == "all":
+    if mechanism.flat:
         together = [each for of_agent in copies for each in of_agent]
         laws = [_over_sizes(together, sizes[0], [kind for of_agent in kinds for kind in of_agent])]
     else:

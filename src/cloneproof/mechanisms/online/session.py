@@ -6,7 +6,7 @@ many arms each agent registered and the horizon, but neither means nor priors no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -25,17 +25,15 @@ from cloneproof.market.rewards import BOUNDED, RewardFamily, reward_family
 from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.levels import ONE, ticks, written
+from cloneproof.mechanisms.online.participants import Participants
 from cloneproof.mechanisms.online.registration import (
     Allocation,
-    Pauses,
     Registration,
-    all_paused,
     check_rewards,
     check_takes_weights,
     checked_window,
     nobody_left,
     open_registration,
-    with_joiner,
 )
 from cloneproof.mechanisms.online.segment import Segment, SegmentTerms, drawn_end, segments_mechanism
 from cloneproof.mechanisms.online.session_file import (
@@ -48,11 +46,11 @@ from cloneproof.mechanisms.online.session_file import (
     restored_mechanism,
     sealed,
 )
-from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention, seen_places
+from cloneproof.mechanisms.online.slate import SessionPlaces, checked_attention
 from cloneproof.mechanisms.online.streams import KEY_BYTES, checked_seed
 
 
-class Session:
+class Session(Participants):
     """A running mechanism; opened by `cp.session`, or resumed with `Session.from_json`.
 
     Attributes
@@ -108,10 +106,11 @@ class Session:
         positions: SessionPlaces | None = None,
         batch: int = 1,
     ) -> None:
+        super().__init__(registration)
         self.batch = count(batch, "batch", 1, HORIZON_LIMIT, SessionError)
         self.segments = {} if segments is None else checked_segments(segments)
         self.positions = None if positions is None else checked_attention(positions, self.segments)
-        self.mechanism, self.registration = segments_mechanism(mechanism, self.segments), registration
+        self.mechanism = segments_mechanism(mechanism, self.segments)
         self.horizon = count(horizon, "horizon", 1, HORIZON_LIMIT, SessionError)
         self.seed: Stream = seed if isinstance(seed, bytes) and len(seed) == KEY_BYTES else checked_seed(seed)
         self.share = number_in(share, "share", 0, 1, SessionError, low_open=True)
@@ -124,13 +123,9 @@ class Session:
         lasts = [terms.last for terms in self._terms.values()]
         self.last = self.horizon if self.ends == "at-horizon" else sum(lasts)
         self.uniform_traffic = number_in(uniform_traffic, "uniform_traffic", 0, 1, SessionError)
-        self._withdrawn: set[tuple[int, int]] = set()
-        self._pauses = Pauses()
-        self._changes = 0  # withdrawals, pauses and joiners, which segments hear of when they are needed next
-        self.begun: dict[str | None, Segment] = {}
         if not self.segments:
             self._begin(None)
-        self.round, self.pages, self.history = 0, 0, True
+        self.history = True
         self.probabilities: tuple[float | None, ...] = ()
         self.pending: dict[int, Allocation] = {}
         self.sums = [0] * len(registration.names)
@@ -190,14 +185,7 @@ class Session:
         Returns the first decision and how often it repeats (at most `most`, with consecutive ids), exactly as that many
         calls of `decide` would. Raises errors as `decide` does.
         """
-        try:
-            current = self.begun[segment]
-        except (KeyError, TypeError):
-            current = self._begin(segment)
-        if current.changes != self._changes:
-            self._catch_up(current)
-        if self.round >= self.last or current.round >= current.last:
-            raise self._end_of(current)
+        current = self._in_round(segment)
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1
@@ -237,10 +225,7 @@ class Session:
         """
         if self.positions is None:
             raise SessionError("expected a session with positions, got one without; call decide()")
-        current = self.begun[segment] if segment in self.begun else self._begin(segment)
-        self._catch_up(current)
-        if self.pages >= self.last or current.round >= current.last:
-            raise self._end_of(current)
+        current = self._in_round(segment)
         if self.window is not None:
             self._close_windows(self.round + 1, self.window * current.places)
         out = self._checked_out(current) if self._pauses.arms else None
@@ -270,10 +255,17 @@ class Session:
         name = self.registration.names[allocation.agent]
         return Decision(self.round, name, allocation.arm, allocation.phase, allocation.slot, segment.name, place)
 
-    @property
-    def played(self) -> int:
-        """Rounds so far: decisions, or pages where these have positions."""
-        return self.round if self.positions is None else self.pages
+    def _in_round(self, name: str | None) -> Segment:
+        """Return the segment in which the next round is decided, which must not have ended."""
+        try:
+            segment = self.begun[name]
+        except (KeyError, TypeError):
+            segment = self._begin(name)
+        if segment.changes != self._changes:
+            self._catch_up(segment)
+        if self.played >= self.last or segment.round >= segment.last:
+            raise self._end_of(segment)
+        return segment
 
     def _end_of(self, segment: Segment) -> SessionError:
         """Return the error for a decision after the last one."""
@@ -286,169 +278,6 @@ class Session:
             )
         end = "the horizon" if self.ends == "at-horizon" else "where its end was drawn"
         return SessionError(f"expected at most {self.last} decisions, {end}, got one more; open a new session to go on")
-
-    def _checked_out(self, segment: Segment) -> set[int]:
-        """Return who is out of a segment; refuse a round while all arms of the others are paused."""
-        out, counts = set(segment.withdrawals.out), self.registration.arms
-        arms = ((i, arm) for i, count in enumerate(counts) if i not in out for arm in range(count))
-        if all(arm in self._pauses.arms or arm in self._withdrawn for arm in arms):
-            raise all_paused()
-        return out
-
-    def _leave_empty(self, segment: Segment, out: set[int] | None = None) -> None:
-        """End a segment in which nobody is left, and the session if it was the last one.
-
-        While arms are paused, nothing ends: those are `out` again who were before the round.
-        """
-        if out is not None:
-            segment.withdrawals.out.intersection_update(out)
-            segment.state.leave_out()
-            raise all_paused()
-        missed = segment.last - segment.round
-        segment.end()
-        if self.ends == "at-random":
-            self.last -= missed
-        elif self.nobody_left:
-            self.last = self.played
-
-    def withdraw(self, agent: str, arm: int) -> None:
-        """Show an arm no more, from the next decision on; rewards of earlier decisions are still entered.
-
-        If the mechanism draws from arms, nothing else changes until a slot with the arm is reached. Its agent then gets
-        nothing more, and the rounds go to the others by the same rule, so that withdrawing does not pay
-        (docs/textbook/reservoir.md, section 9). Other mechanisms skip the arm, and nothing is promised. Withdrawing an
-        arm again does nothing.
-        """
-        new = self._numbers(agent, arm) - self._withdrawn
-        self._withdrawn.update(new)
-        self._changes += bool(new)
-
-    def _numbers(self, agent: str, arm: int | None) -> set[tuple[int, int]]:
-        """Return an arm of an agent, or all of them for None, as the session numbers them."""
-        names, arms = self.registration.names, self.registration.arms
-        if agent not in names:
-            raise SessionError(f"expected an agent of the session, got {brief(agent)}; use one of {brief(names)}")
-        i = names.index(agent)
-        if arm is None:
-            return {(i, each) for each in range(arms[i])}
-        return {(i, count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError))}
-
-    def pause(self, agent: str, arm: int | None = None) -> bool:
-        """Do not show an arm, or any arm of an agent, until it is resumed; return whether that changes anything.
-
-        A slot that holds a paused arm is passed over. Its rank and its test stay as they are, and other draws of its
-        agent go on. Pauses must be the platform's and depend neither on rewards nor on names: who causes pauses of her
-        own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
-        arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
-        """
-        for terms in self._terms.values():
-            refusal = terms.mechanism.no_pauses(bool(terms.attention))
-            if refusal is not None:
-                raise MechanismError(refusal)
-        return self._set_paused(self._numbers(agent, arm) - self._pauses.arms)
-
-    def resume(self, agent: str, arm: int | None = None) -> bool:
-        """Show an arm again, or all arms of an agent, by the ranks that their slots had; whether that changes any."""
-        return self._set_paused(self._numbers(agent, arm) & self._pauses.arms)
-
-    def _set_paused(self, changed: set[tuple[int, int]]) -> bool:
-        self._pauses.arms ^= changed
-        self._pauses.changes += bool(changed)
-        self._changes += bool(changed)
-        return bool(changed)
-
-    def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
-        """Let an agent that is not in the session join it, with arms that then stay as they are.
-
-        Parameters
-        ----------
-        agent : str
-            Its name.
-        arms : int
-            How many it registers.
-        weights : sequence of int, optional
-            Of its arms, as in `cp.session`.
-        mixed : bytes, optional
-            A value that nobody knew when the agent's list was fixed. Its draws follow from it and from the seed, so
-            that who knows the seed cannot choose a list by what it would draw.
-
-        Notes
-        -----
-        If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
-        end of the next. Under an index its slots take part at once, and ties go to those that were there. On pages its
-        tests follow the laboratory, and its stream begins with the next block. So with a given list nobody gains by
-        waiting (docs/textbook/seasons.md, slates.md). Raises `MechanismError` if the mechanism takes no
-        agents while it runs, and `SessionError` if a champion has all later rounds.
-        """
-        refusal = self.no_joiners()
-        if refusal is not None:
-            raise MechanismError(refusal)
-        if self.decided or self.played >= self.last:
-            raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
-        joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
-        self.registration = with_joiner(self.registration, joiner, mixed)
-        self._changes += 1
-        if not self.segments:
-            self._catch_up(self._current)
-            self.registration = self._current.registration
-        self.sums.append(0)
-
-    def no_joiners(self) -> str | None:
-        """Return why no agents can join, as a sentence; None if they can."""
-        first = self.registration.first
-        refusals = (
-            terms.mechanism.no_joiners(self.ends, first, seen_places(terms.attention)) for terms in self._terms.values()
-        )
-        return next(filter(None, refusals), None)
-
-    def _catch_up(self, segment: Segment) -> None:
-        """Tell a segment what was withdrawn or paused and who joined since it was needed last.
-
-        Nothing has happened in it meanwhile, so that this is as if it had heard at once. Telling thousands of segments
-        at once would hold everybody else's decisions.
-        """
-        if segment.changes != self._changes:
-            segment.state.leave_out()
-            for agents in range(len(segment.registration.names), len(self.registration.names)):
-                segment.join(self.registration.of_first(agents + 1))
-            segment.changes = self._changes
-
-    @property
-    def decided(self) -> bool:
-        """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
-        return self._all(lambda segment: segment.state.decided)
-
-    def _all(self, condition: Callable[[Segment], bool]) -> bool:
-        """Return whether a condition holds in every segment; it does not in one without decisions."""
-        return len(self.begun) == len(self._terms) and all(map(condition, self.begun.values()))
-
-    @property
-    def withdrawn(self) -> dict[str, list[int]]:
-        """Withdrawn arms, by agent; only agents that have withdrawn some."""
-        return self._by_agent(self._withdrawn)
-
-    @property
-    def paused(self) -> dict[str, list[int]]:
-        """Arms that are paused now, by agent; only agents that have some."""
-        return self._by_agent(self._pauses.arms)
-
-    def _by_agent(self, numbers: set[tuple[int, int]]) -> dict[str, list[int]]:
-        arms: dict[str, list[int]] = {}
-        for i, arm in sorted(numbers):
-            arms.setdefault(self.registration.names[i], []).append(arm)
-        return arms
-
-    @property
-    def out(self) -> list[str]:
-        """Agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment)."""
-        outs = [segment.withdrawals.out for segment in self.begun.values()]
-        gone = set.intersection(*outs) if len(outs) == len(self._terms) else set()
-        return [self.registration.names[i] for i in sorted(gone)]
-
-    @property
-    def nobody_left(self) -> bool:
-        """Whether the session has ended early, as withdrawals left nobody to serve (in every segment)."""
-        return self._all(lambda segment: segment.nobody_left)
 
     def _close_windows(self, round_: int, window: int) -> int:
         """Enter the lowest reward where a window has closed; return the rounds until the next one closes."""

@@ -157,7 +157,7 @@ class SlotLevel(Candidates):
         self.order, self.openings, self.keys, new = order, openings, keys, len(order) - kept
         for name, value in zip(self.lists, (0, 0, 0, self.judge.start, self.judge.purse), strict=True):
             setattr(self, name, getattr(self, name)[:kept] + [value] * new)
-        if self.rule.commits and self.rule.slots.fallback == "draw":
+        if self.rule.commits and self.rule.slots.fresh:
             self.rank[-1], self.purse[-1] = FRESH, 0
         self._coins = [substream(self._lots, key) for key in keys] if self.rule.slots.bars else []
         self._queue_anew()
@@ -253,8 +253,7 @@ class SlotLevel(Candidates):
 def agent_slots(rule: Rule, stream: Stream, pool: Sequence[int]) -> list[int]:
     """Return the arms that an agent's slots hold, drawn from its pool; plus one if the fallback is a fresh draw."""
     draws = substream(stream, SLOT_STREAM)
-    count = rule.draws + (rule.slots.fallback == "draw")
-    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(count)]
+    return [pool[int(uniform(draws, slot) * len(pool))] for slot in range(rule.draws + rule.slots.fresh)]
 
 
 def drawn_order(stream: Stream, keys: Sequence[int], first: int) -> list[int]:

@@ -177,9 +177,7 @@ class OneLevelState(FlatState):
         mechanism, registration, horizon, stream, *_ = setup
         self.epochs = mechanism.flat_restart
         arms = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
-        if mechanism.sample is not None:
-            lots = substream(stream, SAMPLE_STREAM)
-            arms = sampled(arms, mechanism.sample.kept(len(arms), horizon, lots), lots)
+        arms = sampled(arms, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]
@@ -267,7 +265,7 @@ class SlotState(FlatState):
 
     def _fresh_draws(self, registration: Registration) -> list[tuple[int, int]]:
         """Return the fresh draws of all agents in a random order, if one is the fallback."""
-        if self.mechanism.arm.slots.fallback != "draw" or not self.mechanism.scans:
+        if not (self.mechanism.scans and self.mechanism.arm.slots.fresh):
             return []
         lots, first = substream(self.lots, FALLBACK_STREAM), len(self.order)
         turn = word(lots, 0) % first
@@ -329,11 +327,9 @@ class TwoLevelState(RunningState):
         self.version = self.first = first
         self.arms: list[list[int]] = []
         for count, keys in zip(registration.arms, registration.arm_keys, strict=True):
-            kept: list[tuple[Any, ...]] = [(keys[arm], arm) for arm in range(count)]
-            if mechanism.sample is not None:
-                lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
-                kept = sampled(kept, mechanism.sample.kept(count, horizon, lots), lots)
-            self.arms.append([arm for _, arm in kept])
+            own: list[tuple[Any, ...]] = [(keys[arm], arm) for arm in range(count)]
+            lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
+            self.arms.append([arm for _, arm in sampled(own, mechanism.sample, horizon, lots)])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
         self.agents = Level(above, above.explore, level_stream(self.stream, first, 0), registration.agent_keys)
         self.inner: list[Level | SlotLevel] = self._inner()

@@ -11,6 +11,7 @@ from cloneproof.errors import SessionError
 from cloneproof.mechanisms.arithmetic import log, log_ratio
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.registration import Allocation
+from cloneproof.mechanisms.sample import Admission, Sample
 
 SEED_LIMIT: Final = 1 << 63
 KEY_BYTES: Final = 32  # of a seed that cannot be found from what follows from it
@@ -29,10 +30,14 @@ CONTEST_PLACE = 0
 """Of an agent's coins: those of the contest; 1, 2, .. are those of its draws."""
 
 
-def sampled(items: Sequence[tuple[Any, ...]], size: int, stream: Stream) -> list[tuple[Any, ...]]:
-    """Draw a sample without replacement, in the given order; it depends on keys and not on positions."""
-    ranks = sorted(range(len(items)), key=lambda number: word(stream, items[number][0]))
-    return [items[number] for number in sorted(ranks[:size])]
+def sampled(
+    arms: Sequence[tuple[Any, ...]], sample: Sample | Admission | None, horizon: int, stream: Stream
+) -> Sequence[tuple[Any, ...]]:
+    """Return the arms that take part, in the given order; which do depends on keys, which come first, not on places."""
+    if sample is None:
+        return arms
+    ranks = sorted(range(len(arms)), key=lambda number: word(stream, arms[number][0]))
+    return [arms[number] for number in sorted(ranks[: sample.kept(len(arms), horizon, stream)])]
 
 
 def checked_seed(seed: object) -> int:

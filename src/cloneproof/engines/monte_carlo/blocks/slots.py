@@ -146,7 +146,7 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         at_random=job.market.ends == "at-random",
         draws=rule.draws,
         timetable=rule.commits,
-        fresh=int(rule.commits and rule.slots.fallback == "draw"),
+        fresh=int(rule.commits and rule.slots.fresh),
         start=float(judge.start),
         purse=min(judge.purse, most),
         origin_high=origin[0],

@@ -18,8 +18,8 @@ from cloneproof.engines.monte_carlo.outcomes import kernel_for
 from cloneproof.engines.monte_carlo.runs import ORDERS, arm_table, first_arms
 from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table, usual_bandit
 from cloneproof.mechanisms import arithmetic
-from cloneproof.mechanisms.mechanism import Sample
 from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.sample import Sample
 
 FLAT_UCB, ANY_UCB, THOMPSON, GREEDY, TREE_UCB, KL_UCB, CONTEST = range(7)
 """The numbers of source/kernels.cu."""

@@ -23,8 +23,9 @@ from cloneproof.engines.monte_carlo.stepping.functions import (
 from cloneproof.engines.monte_carlo.stepping.levels import CANDIDATE, LEVEL
 from cloneproof.market.market import MOST_ARMS
 from cloneproof.mechanisms.arithmetic import ln
-from cloneproof.mechanisms.mechanism import Admission, Mechanism
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import Rule
+from cloneproof.mechanisms.sample import Admission
 
 Bandit = Literal["ucb", "thompson", "epsilon-greedy"]
 LONGEST: Final = 2_000_000  # rounds of UCB, whose bonus is a table

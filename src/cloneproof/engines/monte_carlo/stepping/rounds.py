@@ -300,7 +300,7 @@ def _run_coins(functions: RuleFunctions) -> Any:  # noqa: ANN401
 def kernel_of(job: Job) -> Any:  # noqa: ANN401
     """Return the loop for a job: one that is specialised by its rule where that is flat, on coins."""
     mechanism, coins = job.mechanism, job.market.family.quantile == FAMILIES[0]
-    if coins and mechanism.flat and not mechanism.arm.commits and not mechanism.clearing.flat_epochs:
+    if coins and mechanism.flat and not mechanism.commits_to_arm and mechanism.flat_restart is None:
         return _run_coins(RuleFunctions.of(mechanism.arm))
     return run_any
 

@@ -1,0 +1,202 @@
+"""Who takes part in a session: arms that are withdrawn, paused and resumed, and agents that join.
+
+A segment hears of such a change when it is needed next: nothing has happened in it meanwhile, so that this is as if it
+had heard at once, and telling thousands of segments would hold everybody else's decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from cloneproof._checks import count
+from cloneproof.errors import MechanismError, SessionError, brief
+from cloneproof.market.market import Ends
+from cloneproof.mechanisms.online.registration import (
+    Pauses,
+    Registration,
+    all_paused,
+    open_registration,
+    with_joiner,
+)
+from cloneproof.mechanisms.online.segment import Segment, SegmentTerms
+from cloneproof.mechanisms.online.slate import seen_places
+
+
+class Participants:
+    """The base of `Session`: its agents with their arms, and the segments that they are in, once these have begun."""
+
+    ends: Ends
+    last: int
+    sums: list[int]  # what each agent has been paid, in ticks
+    _terms: dict[str | None, SegmentTerms]
+
+    def __init__(self, registration: Registration) -> None:
+        self.registration, self.begun = registration, dict[str | None, Segment]()
+        self.round, self.pages = 0, 0
+        self._withdrawn: set[tuple[int, int]] = set()
+        self._pauses = Pauses()
+        self._changes = 0  # withdrawals, pauses and joiners so far
+
+    @property
+    def played(self) -> int:
+        """Rounds so far: decisions, or pages where these have positions."""
+        return self.pages or self.round
+
+    def _checked_out(self, segment: Segment) -> set[int]:
+        """Return who is out of a segment; refuse a round while all arms of the others are paused."""
+        out, counts = set(segment.withdrawals.out), self.registration.arms
+        arms = ((i, arm) for i, count in enumerate(counts) if i not in out for arm in range(count))
+        if all(arm in self._pauses.arms or arm in self._withdrawn for arm in arms):
+            raise all_paused()
+        return out
+
+    def _leave_empty(self, segment: Segment, out: set[int] | None = None) -> None:
+        """End a segment in which nobody is left, and the session if it was the last one.
+
+        While arms are paused, nothing ends: those are `out` again who were before the round.
+        """
+        if out is not None:
+            segment.withdrawals.out.intersection_update(out)
+            segment.state.leave_out()
+            raise all_paused()
+        missed = segment.last - segment.round
+        segment.end()
+        if self.ends == "at-random":
+            self.last -= missed
+        elif self.nobody_left:
+            self.last = self.played
+
+    def withdraw(self, agent: str, arm: int) -> None:
+        """Show an arm no more, from the next decision on; rewards of earlier decisions are still entered.
+
+        If the mechanism draws from arms, nothing else changes until a slot with the arm is reached. Its agent then gets
+        nothing more, and the rounds go to the others by the same rule, so that withdrawing does not pay
+        (docs/textbook/reservoir.md, section 9). Other mechanisms skip the arm, and nothing is promised. Withdrawing an
+        arm again does nothing.
+        """
+        new = self._numbers(agent, arm) - self._withdrawn
+        self._withdrawn.update(new)
+        self._changes += bool(new)
+
+    def _numbers(self, agent: str, arm: int | None) -> set[tuple[int, int]]:
+        """Return an arm of an agent, or all of them for None, as the session numbers them."""
+        names, arms = self.registration.names, self.registration.arms
+        if agent not in names:
+            raise SessionError(f"expected an agent of the session, got {brief(agent)}; use one of {brief(names)}")
+        i = names.index(agent)
+        if arm is None:
+            return {(i, each) for each in range(arms[i])}
+        return {(i, count(arm, f"the arm of {agent!r}, counted from 0", 0, arms[i] - 1, SessionError))}
+
+    def pause(self, agent: str, arm: int | None = None) -> bool:
+        """Do not show an arm, or any arm of an agent, until it is resumed; return whether that changes anything.
+
+        A slot that holds a paused arm is passed over. Its rank and its test stay as they are, and other draws of its
+        agent go on. Pauses must be the platform's and depend neither on rewards nor on names: who causes pauses of her
+        own gains by them (docs/textbook/reservoir.md, section 9). Where no slot is left, rounds are neutral; where no
+        arm is, `decide` raises `PausedError`. Mechanisms that test draws in blocks of pages take no pauses.
+        """
+        for terms in self._terms.values():
+            refusal = terms.mechanism.no_pauses(bool(terms.attention))
+            if refusal is not None:
+                raise MechanismError(refusal)
+        return self._set_paused(self._numbers(agent, arm) - self._pauses.arms)
+
+    def resume(self, agent: str, arm: int | None = None) -> bool:
+        """Show an arm again, or all arms of an agent, by the ranks that their slots had; whether that changes any."""
+        return self._set_paused(self._numbers(agent, arm) & self._pauses.arms)
+
+    def _set_paused(self, switched: set[tuple[int, int]]) -> bool:
+        self._pauses.arms ^= switched
+        self._pauses.changes += bool(switched)
+        self._changes += bool(switched)
+        return bool(switched)
+
+    def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
+        """Let an agent that is not in the session join it, with arms that then stay as they are.
+
+        Parameters
+        ----------
+        agent : str
+            Its name.
+        arms : int
+            How many it registers.
+        weights : sequence of int, optional
+            Of its arms, as in `cp.session`.
+        mixed : bytes, optional
+            A value that nobody knew when the agent's list was fixed. Its draws follow from it and from the seed, so
+            that who knows the seed cannot choose a list by what it would draw.
+
+        Notes
+        -----
+        If slots are tested one after the other, its first is tested at the end of the pass that runs, its second at the
+        end of the next. Under an index its slots take part at once, and ties go to those that were there. On pages its
+        tests follow the laboratory, and its stream begins with the next block. So with a given list nobody gains by
+        waiting (docs/textbook/seasons.md, slates.md). Raises `MechanismError` if the mechanism takes no
+        agents while it runs, and `SessionError` if a champion has all later rounds.
+        """
+        refusal = self.no_joiners()
+        if refusal is not None:
+            raise MechanismError(refusal)
+        if self.decided or self.played >= self.last:
+            raise SessionError("expected a session that is not decided, got one more agent for it; open a new one")
+        joiner = open_registration({agent: arms}, None if weights is None else {agent: weights})
+        self.registration = with_joiner(self.registration, joiner, mixed)
+        self._changes += 1
+        if None in self._terms:
+            self._catch_up(self.begun[None])
+            self.registration = self.begun[None].registration
+        self.sums.append(0)
+
+    def no_joiners(self) -> str | None:
+        """Return why no agents can join, as a sentence; None if they can."""
+        first = self.registration.first
+        refusals = (
+            terms.mechanism.no_joiners(self.ends, first, seen_places(terms.attention)) for terms in self._terms.values()
+        )
+        return next(filter(None, refusals), None)
+
+    def _catch_up(self, segment: Segment) -> None:
+        """Tell a segment what was withdrawn or paused and who joined since it was needed last."""
+        if segment.changes != self._changes:
+            segment.state.leave_out()
+            for agents in range(len(segment.registration.names), len(self.registration.names)):
+                segment.join(self.registration.of_first(agents + 1))
+            segment.changes = self._changes
+
+    @property
+    def decided(self) -> bool:
+        """Whether one draw has all later rounds (of each segment), where a mechanism takes agents while it runs."""
+        return self._all(lambda segment: segment.state.decided)
+
+    def _all(self, condition: Callable[[Segment], bool]) -> bool:
+        """Return whether a condition holds in every segment; it does not in one without decisions."""
+        return len(self.begun) == len(self._terms) and all(map(condition, self.begun.values()))
+
+    @property
+    def withdrawn(self) -> dict[str, list[int]]:
+        """Withdrawn arms, by agent; only agents that have withdrawn some."""
+        return self._by_agent(self._withdrawn)
+
+    @property
+    def paused(self) -> dict[str, list[int]]:
+        """Arms that are paused now, by agent; only agents that have some."""
+        return self._by_agent(self._pauses.arms)
+
+    def _by_agent(self, numbers: set[tuple[int, int]]) -> dict[str, list[int]]:
+        arms: dict[str, list[int]] = {}
+        for i, arm in sorted(numbers):
+            arms.setdefault(self.registration.names[i], []).append(arm)
+        return arms
+
+    @property
+    def out(self) -> list[str]:
+        """Agents that get nothing more, since a slot with an arm that they withdrew was reached (in every segment)."""
+        outs = [segment.withdrawals.out for segment in self.begun.values()]
+        gone = set.intersection(*outs) if len(outs) == len(self._terms) else set()
+        return [self.registration.names[i] for i in sorted(gone)]
+
+    @property
+    def nobody_left(self) -> bool:
+        """Whether the session has ended early, as withdrawals left nobody to serve (in every segment)."""
+        return self._all(lambda segment: segment.nobody_left)
