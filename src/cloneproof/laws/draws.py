@@ -65,7 +65,7 @@ class AlikeAgents(NamedTuple):
         products = []
         for without in range(len(own)):
             left = [(one, count - (k == without)) for k, (one, count) in enumerate(zip(own, self.counts, strict=True))]
-            factors = [_to_the_power(one, count, multiply) for one, count in left if count]
+            factors = [to_the_power(one, count, multiply) for one, count in left if count]
             products.append(reduce(multiply, factors, unit + np.zeros(own[0].shape)))
         return products
 
@@ -236,11 +236,11 @@ def _coefficient_on_circle(power: int, first: AnyArray, second: AnyArray, last: 
     return np.asarray(np.maximum(0.0, ((first * second) @ turned).real))
 
 
-def _to_the_power(factor: AnyArray, exponent: int, multiply: Multiply) -> AnyArray:
+def to_the_power(factor: AnyArray, exponent: int, multiply: Multiply) -> AnyArray:
     """Multiply equal factors, by squaring; the exponent is at least 1."""
     if exponent == 1:
         return factor
-    half = _to_the_power(factor, exponent // 2, multiply)
+    half = to_the_power(factor, exponent // 2, multiply)
     square = multiply(half, half)
     return multiply(square, factor) if exponent % 2 else square
 

@@ -13,8 +13,6 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
-from cloneproof._clock import check_time
-
 ExactAtoms = tuple[tuple[float, Fraction], ...]
 MeanCounts = tuple[tuple[float, int], ...]  # different means, and how many arms have each
 
@@ -80,7 +78,6 @@ def realisations(originals: Sequence[CopiedOriginal], ordered: bool = False) -> 
     """Yield each realisation with its probability: runs of (mean, arms), optionally in order of registration."""
     groups = [EqualArms(*original, 1) for original in originals] if ordered else group_originals(originals)
     for parts in product(*(list(multisets(group.atoms, group.number)) for group in groups)):
-        check_time("closed form")
         runs = tuple(
             (value, number * group.copies)
             for group, (_, counts) in zip(groups, parts, strict=True)

@@ -20,12 +20,10 @@ horizon.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +33,7 @@ from cloneproof._arrays import FloatArray
 from cloneproof.laws.arithmetic import legendre_nodes, products_of_other_agents
 from cloneproof.laws.best import best_of_atoms
 from cloneproof.laws.draws import AgentPriors, UniformDraws, ValueWeights, weights_of
-from cloneproof.laws.means import MeanCounts, merge_equal_means, multisets
+from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, merge_equal_means, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 
 MOST_TYPES = 400  # multisets of means that are listed, of all kinds of agents together
@@ -291,13 +289,12 @@ def _counts(numbers: ReservoirNumbers) -> int:
 
 def _listed_types(agent: AgentPriors, values: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
     """List the multisets of an agent's means: their probabilities and the law of a draw from each; None if too many."""
-    alike = Counter(agent)
-    if math.prod(math.comb(len(atoms) + count - 1, count) for atoms, count in alike.items()) > MOST_SUMMED:
+    originals = [CopiedOriginal(atoms, 1) for atoms in agent]
+    if count_realisations(originals) > MOST_SUMMED:
         return None
     chances: dict[MeanCounts, float] = defaultdict(float)
-    for parts in product(*(list(multisets(atoms, count)) for atoms, count in alike.items())):
-        runs = tuple(run for _, own in parts for run in own)
-        chances[merge_equal_means(runs)] += math.prod(chance for chance, _ in parts)
+    for chance, runs in realisations(originals):
+        chances[merge_equal_means(runs)] += float(chance)
     if len(chances) > most:
         return None
     found = np.array([*chances.values()])

@@ -1,6 +1,7 @@
 """The choice of a kernel, and that the choice never shows in the contract of a chunk."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.engines.monte_carlo.runs import begin_run, close_run, rank_by_word
 from cloneproof.engines.monte_carlo.stepping.rounds import kernel_of, run_any
+from cloneproof.engines.reference import drawn_means
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
 from support.strategies import small
 
 MARKET = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Point(0.6))], horizon=50, share=0.5)
+PAGES = cp.Market(MARKET.agents, horizon=50, share=0.5, positions=(1.0, 0.6))
 THINGS = {"odd": object()}
 NOT_COMPILED = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n if THINGS["odd"] else 0.0)
 
@@ -46,15 +49,24 @@ def test_an_edit_of_the_sources_is_another_key_of_the_cache():
         assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
 
 
-@pytest.mark.parametrize("mechanism", [*map(small, CATALOGUE), NOT_COMPILED], ids=[*CATALOGUE, "not compiled"])
-def test_every_kernel_keeps_the_contract(mechanism):
-    whole = outcomes(job(mechanism), 5, 6)
+KEPT = [*((small(name), MARKET) for name in CATALOGUE), (NOT_COMPILED, MARKET)]
+KEPT += [(own, PAGES) for own, _ in KEPT if own.ranks_pages]
+KEPT += [(small("reservoir", threshold=None, choose="best"), PAGES), (small("reservoir-streams"), PAGES)]
+
+
+@pytest.mark.parametrize(("mechanism", "market"), KEPT, ids=str)
+def test_every_kernel_keeps_the_contract(mechanism, market):
+    """Outcomes depend on the number of the run and not on the chunk; means of strata take the place of drawn ones."""
+    whole = outcomes(job(mechanism, market), 5, 6)
     assert whole.payoff.shape == (6, 2)
     assert whole.regret.shape == (6,)
-    later = outcomes(job(mechanism), 8, 3)
-    assert np.array_equal(whole.payoff[3:], later.payoff)
-    assert np.array_equal(whole.regret[3:], later.regret)
-    assert np.all(whole.payoff.sum(axis=1) <= 25)
+    assert np.all(whole.payoff.sum(axis=1) <= 25 * max(1, len(market.places)))
+    strata = tuple(drawn_means(market, 3, run) for run in (8, 9))
+    pieces = outcomes(job(mechanism, market), 8, 3), outcomes(replace(job(mechanism, market), strata=strata), 8, 2)
+    for later in pieces:
+        same = slice(3, 3 + len(later.regret))
+        assert np.array_equal(whole.payoff[same], later.payoff)
+        assert np.array_equal(whole.regret[same], later.regret)
 
 
 @pytest.mark.parametrize("name", ["h-etc-r", "h-ucb", "thompson"])

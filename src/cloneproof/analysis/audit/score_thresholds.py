@@ -26,6 +26,7 @@ from itertools import islice
 import numpy as np
 from flint import arb, ctx
 
+from cloneproof._clock import check_time
 from cloneproof.analysis.audit.copy_vectors import MOST_VECTORS, CopyVector, of_sum
 from cloneproof.analysis.audit.question import AuditCase
 from cloneproof.engines.closed_form.commitment import (
@@ -242,6 +243,7 @@ class ScoreProfiler:
             varied: list[tuple[Array, Array]] = []
             level: list[tuple[Array, Array]] = []
             for weight, runs in realisations(originals, ordered):
+                check_time("closed form")
                 same = len({value for value, _ in runs}) == 1
                 share = self.arithmetic.number(weight)
                 if not same:

@@ -258,6 +258,7 @@ def agent_score(originals: list[CopiedOriginal], phases: Phases, rewards: Reward
     parts: list[tuple[Array, Array, Number, Number]] = []
     roundings = 0
     for weight, runs in realisations(originals, ordered):
+        check_time("closed form")
         if not weight:
             continue
         share = arithmetic.number(weight)

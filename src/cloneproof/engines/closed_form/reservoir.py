@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from itertools import zip_longest
 from operator import add
 
@@ -35,7 +35,7 @@ from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import Arithmetic, Array, Number, tie_nodes
 from cloneproof.laws.bars import bar_path, bar_pay
 from cloneproof.laws.counts import binomial_with_cdf
-from cloneproof.laws.draws import UniformDraws
+from cloneproof.laws.draws import UniformDraws, to_the_power
 from cloneproof.laws.means import CopiedOriginal, MeanCounts, count_realisations, realisations
 from cloneproof.laws.scan import highest_count_pay, order_averages, place_rounds, scan_moments
 from cloneproof.mechanisms.online.slots import passing_count
@@ -216,6 +216,7 @@ def expected_powers(
     arms = sum(number * sum(count for _, count in realised[0][1]) for realised, number in parts)
     rows, columns = (1 + max(pair[which] for pair in needed) for which in (0, 1))
     total = max(a + b for a, b in needed)
+    convolved = partial(_convolved, total=total)
     factorials = [arithmetic.number(math.factorial(k)) for k in range(total + 1)]
     powers = []
     for realised, number in parts:
@@ -229,8 +230,8 @@ def expected_powers(
                 table[a, b] = _moments(weight, marks) / (factorials[a] * factorials[b])
                 weight = weight * y
             x_power = x_power * x
-        powers.append(_power(table, number, total))
-    joined = reduce(lambda x, y: _convolved(x, y, total), powers)
+        powers.append(to_the_power(table, number, convolved))
+    joined = reduce(convolved, powers)
     return {(a, b): joined[a, b] * (factorials[a] * factorials[b]) for a, b in needed}
 
 
@@ -248,15 +249,6 @@ def _draws(
 def _moments(weight: Array, marks: Sequence[Array]) -> Array:
     """Return the sum of the weights over realisations, and with each mark."""
     return np.array([weight.sum(axis=0), *((weight * mark).sum(axis=0) for mark in marks)])
-
-
-def _power(table: Array, number: int, total: int) -> Array:
-    """Convolve `number` equal tables, by repeated squaring."""
-    if number == 1:
-        return table
-    half = _power(table, number // 2, total)
-    squared = _convolved(half, half, total)
-    return _convolved(squared, table, total) if number % 2 else squared
 
 
 def _convolved(x: Array, y: Array, total: int) -> Array:

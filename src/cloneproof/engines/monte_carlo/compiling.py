@@ -97,14 +97,6 @@ def uniform(stream, index):
     return (np.float64(word(stream, index) >> _12) + 0.5) * 2.0**-52
 
 
-@nb.njit(nogil=True, inline="always")
-def mixed(state):
-    """Return the 52 bits behind `uniform(stream, index)` where the state is stream + GOLDEN (index + 1)."""
-    x = (state ^ (state >> _30)) * _FIRST
-    x = (x ^ (x >> _27)) * _SECOND
-    return np.int64((x ^ (x >> _31)) >> _12)
-
-
 @nb.njit(nogil=True)
 def ticks(value):
     """Return a reward of at most 2**62 as (high, low), rounded to whole ticks as a session rounds it."""

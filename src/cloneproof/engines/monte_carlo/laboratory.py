@@ -25,6 +25,7 @@ from cloneproof.engines.monte_carlo.compiling import compiled, source_stamp, uni
 from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs, run_streams
 from cloneproof.engines.monte_carlo.runs import (
     NEVER,
+    ONE,
     ZERO,
     ArmTable,
     RunResults,
@@ -34,12 +35,16 @@ from cloneproof.engines.monte_carlo.runs import (
     first_arms,
     streams_of,
 )
+from cloneproof.engines.monte_carlo.stepping.functions import with_callees
+from cloneproof.mechanisms.online.laboratory import settled
 
 # of a tape: clicks of views in a place, of designated ones that did not count, gaps between those that did, blocks
 VIEWS: Final = 1 << 41
 TURNS: Final = 1 << 42
 GAPS: Final = 1 << 43
 RUN_ON: Final = 1 << 44
+
+_settled = with_callees(settled)
 
 
 class PagePlan(NamedTuple):
@@ -234,10 +239,10 @@ def _run_on(plan, tables, levels, results, r):
 @compiled
 def _settle(tables, levels, i, counted):
     """Charge a block to the draw of agent i."""
-    tables.score[i] += counted - 1
-    if tables.score[i] == 0:
+    tables.score[i], spent = _settled(tables.score[i], counted, ONE)
+    if spent:
         tables.draw[i] += 1
-        tables.score[i], tables.held[i] = 1, drawn_arm(tables, levels, i, tables.draw[i])
+        tables.held[i] = drawn_arm(tables, levels, i, tables.draw[i])
 
 
 @compiled

@@ -35,17 +35,19 @@ from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, steppi
 
 Kernel = Callable[[Job, int, int], Outcomes]
 
-KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
-    ("blocks", blocks_apply, block_outcomes),
-    ("slot blocks", slot_blocks_apply, slot_block_outcomes),
-    ("slots", slots_apply, slot_step_outcomes),
-    ("index on slots", falling_applies, slot_block_outcomes),
-    ("stepping", stepping_applies, step_outcomes),
+Kernels = tuple[tuple[str, Callable[[Job], bool], Kernel], ...]
+
+KERNELS: Final[Kernels] = (
+    ("blocks", blocks_apply, block_outcomes),  # levels that explore and commit: a few draws for each arm
+    ("slot blocks", slot_blocks_apply, slot_block_outcomes),  # tests of slots: a draw for each
+    ("slots", slots_apply, slot_step_outcomes),  # the same, pull by pull
+    ("index on slots", falling_applies, slot_block_outcomes),  # the same loop, slots ranked by an index or by bars
+    ("stepping", stepping_applies, step_outcomes),  # all other rules, round by round
 )
 
-SLATE_KERNELS: Final[tuple[tuple[str, Callable[[Job], bool], Kernel], ...]] = (
-    ("laboratory", laboratory_applies, laboratory_outcomes),
-    ("ranked pages", ranked_pages_apply, ranked_page_outcomes),
+SLATE_KERNELS: Final[Kernels] = (
+    ("laboratory", laboratory_applies, laboratory_outcomes),  # reservoirs: a step from one change of ranks to the next
+    ("ranked pages", ranked_pages_apply, ranked_page_outcomes),  # usual bandits, page by page
 )  # for markets with positions, which no other kernel plays
 
 TO_RANDOM_ENDS: Final = (slot_block_outcomes, slot_step_outcomes)

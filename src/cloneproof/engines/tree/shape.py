@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from cloneproof._arrays import FloatArray
 from cloneproof.errors import EngineError
+from cloneproof.laws.arithmetic import legendre_nodes
 from cloneproof.market.priors import Beta, Prior, Uniform
 from cloneproof.mechanisms.mechanism import Mechanism
 
@@ -106,8 +107,8 @@ def belief_of(prior: Prior, pulls: int, deterministic: bool) -> MeanBelief:
         if nodes > NODES_LIMIT:
             limit = f"at most {2 * NODES_LIMIT - 4} observed rewards under a uniform prior"
             raise refusal(limit, str(pulls), elsewhere)
-        points, weights = np.polynomial.legendre.leggauss(nodes)
-        values = prior.low + (prior.high - prior.low) * (points + 1) / 2
+        points, weights = legendre_nodes(nodes)
+        values = prior.low + (prior.high - prior.low) * points
         return MeanBelief(tuple(values.tolist()), tuple((weights / weights.sum()).tolist()))
     raise refusal("discrete, uniform or beta priors", repr(prior))
 

@@ -15,8 +15,9 @@ explore-then-commit over the slots.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -29,7 +30,7 @@ from cloneproof.engines.tree.shape import MeanBelief, Shape, TreeOriginal, refus
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import FLOATS
 from cloneproof.laws.counts import binomial, on_one_window
-from cloneproof.laws.means import CopiedOriginal, exact_atoms, merge_equal_means, realisations
+from cloneproof.laws.means import CopiedOriginal, exact_atoms, merge_equal_means, multisets, realisations
 from cloneproof.laws.scan import scan_law
 from cloneproof.market.market import Agent, FullCopies, Market, sort_within_kinds
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -181,25 +182,13 @@ def slots_held(agent: Agent, slots: int, copies: Sequence[int]) -> dict[SlotsHel
     >>> slots_held(Agent("ana", 2, Point(0.5)), 2, (1, 1))
     {(2, 0): 0.5, (1, 1): 0.5}
     """
-    arms, law = sum(copies), dict[SlotsHeld, float]()
-    for held in _compositions(slots, agent.count):
-        ways = math.factorial(slots)
-        for number in held:
-            ways //= math.factorial(number)
-        weight = ways * math.prod(count**number for count, number in zip(copies, held, strict=True))
-        if weight:
-            key = sort_within_kinds(held, agent.priors)
-            law[key] = law.get(key, 0.0) + weight / arms**slots
+    law = dict[SlotsHeld, float]()
+    shares = [(place, Fraction(count, sum(copies))) for place, count in enumerate(copies) if count]
+    for chance, counts in multisets(shares, slots):
+        number_of = dict(counts)
+        key = sort_within_kinds([number_of.get(place, 0) for place in range(agent.count)], agent.priors)
+        law[key] = law.get(key, 0.0) + float(chance)
     return law
-
-
-def _compositions(total: int, parts: int) -> Iterator[SlotsHeld]:
-    if parts == 1:
-        yield (total,)
-        return
-    for first in range(total, -1, -1):
-        for rest in _compositions(total - first, parts - 1):
-            yield (first, *rest)
 
 
 def drawn_arms(

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.errors import MechanismError
 from cloneproof.mechanisms.online.levels import ONE, level_stream, written
-from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, no_single_arm, nobody_left
+from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, nobody_left
 from cloneproof.mechanisms.online.state import RunningState, StateSetup, known_chance
 from cloneproof.mechanisms.online.streams import COIN_STREAM, LEVELS_STREAM, ORDER_STREAM, SLOT_STREAM
 
@@ -51,6 +51,12 @@ def drawn(stream: Stream, draw: int, pool: Sequence[int]) -> int:
 def counts_click(stream: Stream, page: int, last: float, seen: float) -> bool:
     """Whether a click in a place of attention `seen` would count, with chance last / seen."""
     return seen == last or uniform(stream, page) * seen < last
+
+
+def settled(balance: int, clicks: int, click: int) -> tuple[int, bool]:
+    """Charge a block, which costs one click: the balance after it, and whether the next draw begins with it."""
+    left = balance + clicks - click
+    return (click, True) if left == 0 else (left, False)
 
 
 class Seat(NamedTuple):
@@ -89,7 +95,7 @@ class LaboratoryState(RunningState):
         self.order = sorted(range(first), key=lambda i: word(substream(self._lots, ORDER_STREAM), keys[i]))
         self.position = {i: place for place, i in enumerate(self.order)}
         self.version = setup.first
-        self.paged, places = places > 0, max(1, places)
+        places = max(1, places)
         seen = places if attention is None else sum(each > 0 for each in attention)
         self.filled = min(seen, first)
         thinned = slots.scores == "clicks" and (self.filled > 1 or self.everybody)
@@ -201,11 +207,10 @@ class LaboratoryState(RunningState):
         return False
 
     def _settle(self, i: int) -> None:
-        """Charge a block to the draw of agent i: one click; the next draw follows if nothing is left."""
-        self.score[i] += self.clicks[i] - ONE
+        """Charge a block to the draw of agent i."""
+        self.score[i], spent = settled(self.score[i], self.clicks[i], ONE)
         self.clicks[i] = 0
-        if not self.score[i]:
-            self.score[i] = ONE
+        if spent:
             self._show_draw(i, self.draw[i] + 1)
 
     def _rotation(self, turn: int, counts: bool) -> list[Seat | None]:
@@ -306,8 +311,6 @@ class LaboratoryState(RunningState):
 
     def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
         """Decide a round of one arm: a page of one place."""
-        if self.paged:
-            raise no_single_arm()
         shown = self.next_page(round_)[0]
         if shown is None:
             raise nobody_left()

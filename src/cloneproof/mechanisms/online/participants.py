@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 from cloneproof._checks import count
 from cloneproof.errors import MechanismError, SessionError, brief
-from cloneproof.market.market import Ends
 from cloneproof.mechanisms.online.registration import (
     Pauses,
     Registration,
@@ -25,7 +24,7 @@ from cloneproof.mechanisms.online.slate import seen_places
 class Participants:
     """The base of `Session`: its agents with their arms, and the segments that they are in, once these have begun."""
 
-    ends: Ends
+    ends: str
     last: int
     sums: list[int]  # what each agent has been paid, in ticks
     _terms: dict[str | None, SegmentTerms]

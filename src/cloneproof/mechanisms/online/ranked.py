@@ -18,7 +18,7 @@ from typing import Any
 from cloneproof._randomness import Stream, substream, uniform, word
 from cloneproof.mechanisms.arithmetic import ln
 from cloneproof.mechanisms.online.levels import ONE, Level, level_stream
-from cloneproof.mechanisms.online.registration import Allocation, Page, no_single_arm, nobody_left
+from cloneproof.mechanisms.online.registration import Allocation, Page, nobody_left
 from cloneproof.mechanisms.online.state import OneLevelState, StateSetup, TwoLevelState
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs, broken_rule
@@ -100,9 +100,6 @@ class TopArmsState(OneLevelState):
         self.counts = ViewCounts(self.level, level_stream(self.stream, self.version, 0), attention)
         self.chances: list[float | None] = []
 
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        raise no_single_arm()
-
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""
         shown: list[int] = []
@@ -149,9 +146,6 @@ class TopAgentsState(TwoLevelState):
             ViewCounts(level, stream, attention) for level, stream in zip(levels, streams, strict=True)
         )
         self.chances: list[float | None] = [None] * self.filled
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        raise no_single_arm()
 
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""

@@ -143,11 +143,6 @@ class Withdrawals:
         return self.slots and (agent, arm) in self.arms
 
 
-def no_single_arm() -> SessionError:
-    """Return the error for a round of one arm where pages have several places."""
-    return SessionError("expected decide_slate() where a page has positions, got decide(); call that")
-
-
 def nobody_left() -> NobodyLeftError:
     """Return the error for a round in which nobody can be served."""
     return NobodyLeftError(

@@ -186,6 +186,8 @@ class Session(Participants):
         calls of `decide` would. Raises errors as `decide` does.
         """
         current = self._in_round(segment)
+        if current.places:
+            raise SessionError("expected decide_slate() where a page has positions, got decide(); call that")
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
         first = self.round + 1

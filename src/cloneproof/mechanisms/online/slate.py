@@ -16,13 +16,7 @@ from cloneproof.market.positions import MOST_PLACES, checked_positions, places_b
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.online.laboratory import LaboratoryState
 from cloneproof.mechanisms.online.ranked import TopAgentsState, TopArmsState
-from cloneproof.mechanisms.online.registration import (
-    Allocation,
-    Page,
-    Registration,
-    Withdrawals,
-    no_single_arm,
-)
+from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, Withdrawals
 from cloneproof.mechanisms.online.running import UniformTraffic
 from cloneproof.mechanisms.online.state import StateSetup
 from cloneproof.mechanisms.online.streams import NEUTRAL_STREAM
@@ -82,9 +76,6 @@ class UniformPages(UniformTraffic):
     def join(self, registration: Registration) -> None:
         super().join(registration)
         self.turns.join(registration)
-
-    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
-        raise no_single_arm()
 
     def next_page(self, page: int) -> Page:
         """Return what page `page`, counted from 1, shows."""

@@ -176,8 +176,8 @@ class OneLevelState(FlatState):
         super().__init__(setup)
         mechanism, registration, horizon, stream, *_ = setup
         self.epochs = mechanism.flat_restart
-        arms = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
-        arms = sampled(arms, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
+        held = [each for agent in range(len(registration.names)) for each in self._held(registration, agent)]
+        arms = sampled(held, mechanism.sample, horizon, substream(stream, SAMPLE_STREAM))
         self.candidates = [(agent, arm) for _, agent, arm in arms]
         self.position = {arm: k for k, arm in enumerate(self.candidates)}
         self.keys = [key for key, _, _ in arms]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import fsum
 
+from cloneproof.laws.points import points
 from cloneproof.market.market import Market
 from cloneproof.market.priors import Beta, Prior
 from cloneproof.mechanisms.parameters.theorems import Derived, Given
@@ -48,7 +49,7 @@ def _moments(prior: Prior) -> tuple[float, float]:
     """Return the mean of a prior, and that of its square."""
     if isinstance(prior, Beta):
         return prior.mean, prior.mean * (prior.a + 1.0) / (prior.a + prior.b + 1.0)
-    atoms = prior.atoms or [(prior.quantile((k + 0.5) / LEVELS), 1.0 / LEVELS) for k in range(LEVELS)]
+    atoms = points(prior, LEVELS, "even")
     total = fsum(weight for _, weight in atoms)
     return fsum(value * weight for value, weight in atoms) / total, fsum(v * v * w for v, w in atoms) / total
 

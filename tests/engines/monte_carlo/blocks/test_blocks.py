@@ -137,15 +137,6 @@ def test_the_same_original_and_copy_share_their_blocks():
     assert copied[0, 2] != copied[1, 2]
 
 
-@given(markets(families=ADDING_UP), committing(), st.integers(1, 6))
-def test_chunks_do_not_matter(market, mechanism, size):
-    job = Job(market, mechanism, full_copies(market.agents, None), 7)
-    whole = block_outcomes(job, 0, 7)
-    pieces = [block_outcomes(job, first, min(size, 7 - first)) for first in range(0, 7, size)]
-    assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
-    assert np.array_equal(whole.regret, np.concatenate([piece.regret for piece in pieces]))
-
-
 def test_the_longest_horizon_and_thousands_of_copies():
     market = cp.Market([cp.Agent("ana", 2, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.6))], horizon=10**15)
     for name in ("etc", "prior-independent-etc", "uniform-etc", "h-etc-r"):
@@ -167,13 +158,6 @@ def test_memory_is_that_of_a_chunk():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4_000 * 500  # so a chunk of 100,000 runs takes 50 MB at most
-
-
-def test_strata_replace_the_means():
-    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=10, rewards="deterministic")
-    strata = tuple(means for _, means in market.realisations())
-    job = Job(market, cp.mechanism("etc", arm_rounds=2), {"ana": (1, 1)}, 3, strata)
-    assert block_outcomes(job, 1, 4).payoff[:, 0].tolist() == [8.0, 8.0, 10.0, 0.0]
 
 
 @pytest.mark.parametrize("name", ["ucb1", "h-ucb", "thompson"])

@@ -101,26 +101,6 @@ def test_thousands_of_copies(name):
     agree(market, cp.mechanism(name), {"ana": (2000, 1000)}, 1, 0)
 
 
-@given(markets(max_horizon=40, families=("bernoulli", "deterministic", "beta")), mechanisms(), st.integers(1, 6))
-def test_chunks_do_not_matter(market, mechanism, size):
-    job = Job(market, mechanism, full_copies(market.agents, None), 7)
-    whole = step_outcomes(job, 0, 7)
-    pieces = [step_outcomes(job, first, min(size, 7 - first)) for first in range(0, 7, size)]
-    assert np.array_equal(whole.payoff, np.concatenate([piece.payoff for piece in pieces]))
-    assert np.array_equal(whole.regret, np.concatenate([piece.regret for piece in pieces]))
-
-
-def test_strata_replace_the_means_and_nothing_else():
-    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.25, 1], [0.5, 0.5]))], horizon=30)
-    strata = tuple(means for _, means in market.realisations())
-    job = Job(market, cp.mechanism("ucb1"), {"ana": (2, 1)}, 3, strata)
-    stepped = step_outcomes(job, 1, 6)
-    for r in range(6):
-        run = simulate_run(market.at(strata[(1 + r) % 4]), job.mechanism, job.copies, 3, 1 + r)
-        assert stepped.payoff[r, 0] == run.payoff["ana"]
-    assert stepped.payoff.tolist() == reference_outcomes(job, 1, 6).payoff.tolist()
-
-
 def helper(t):
     return 1.0 / (1.0 + t)
 

@@ -15,7 +15,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numba as nb
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic, is_jitted
 from numba.np.unsafe import ndarray
@@ -167,8 +166,15 @@ class NativeFunction(NamedTuple):
         return cls(result.library.get_pointer_to_function(result.fndesc.llvm_func_name), dispatcher)
 
 
-def call_native(context, builder, signature, arguments):
-    """Call the compiled function at the address that is the first argument; -2 or NaN where it raises."""
+def called(signature: Any) -> Any:
+    """Return what an intrinsic returns that calls a compiled function of this signature.
+
+    Its first argument is the function's address. It gives -2 or NaN where the function raises.
+    """
+    return signature.return_type(nb.int64, *signature.args), _call
+
+
+def _call(context, builder, signature, arguments):
     address, *given = arguments
     back, kinds = signature.return_type, signature.args[1:]
     place = builder.inttoptr(address, context.call_conv.get_function_type(back, kinds).as_pointer())
@@ -190,7 +196,7 @@ def _priority(functions: RuleFunctions) -> NativeFunction:
 
 
 def _priority_at(typing, address, inputs, parameters):
-    return _PRIORITY.return_type(address, *_PRIORITY.args), call_native
+    return called(_PRIORITY)
 
 
 priority_at: Any = intrinsic(_priority_at)
@@ -216,23 +222,16 @@ class Function(NamedTuple):
 
 
 @once
-def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> Any:
-    """Compile a family's quantile with its parameters (NaN where it raises); None if it does not compile."""
+def _user_quantile(function: Callable[..., float], parameters: tuple[float, ...]) -> NativeFunction | None:
+    """Compile a family's quantile with its parameters; None if it does not compile."""
     inner = with_callees(function)
 
     @nb.njit(nogil=True)
-    def with_parameters(mean, u):
+    def quantile(mean, u):
         return float(inner(mean, u, *parameters))
 
-    def quantile(mean, u):
-        try:
-            value = with_parameters(mean, u)
-        except Exception:
-            value = np.nan
-        return value
-
     try:
-        return nb.cfunc(_QUANTILE)(quantile)
+        return NativeFunction.of(quantile, _QUANTILE)
     except (NumbaError, TypeError, ValueError):
         return None
 
@@ -245,20 +244,11 @@ def compiled_family(family: RewardFamily) -> tuple[Function, Any] | None:
     return None if made is None else (Function(-1, 0.0, made.address), made)
 
 
-def _call(context, builder, signature, arguments):
-    """Call the C function at the address that is the first argument."""
-    address, *given = arguments
-    kind = ir.FunctionType(ir.DoubleType(), [argument.type for argument in given])
-    return builder.call(builder.inttoptr(address, kind.as_pointer()), given)
-
-
 def _quantile_at(typing, address, mean, u):
-    return nb.float64(nb.int64, *_QUANTILE.args), _call
+    return called(_QUANTILE)
 
 
 quantile_at: Any = intrinsic(_quantile_at)
-"""`quantile_at(address, mean, u)`: the reward by the function at an address."""
-
 _bernoulli, _deterministic, _gaussian, _beta = (nb.njit(nogil=True)(function) for function in FAMILIES)
 
 

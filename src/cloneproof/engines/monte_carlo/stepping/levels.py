@@ -33,7 +33,7 @@ from cloneproof.engines.monte_carlo.stepping.functions import (
     MOST_FLOATS,
     NativeFunction,
     RuleFunctions,
-    call_native,
+    called,
     once,
     with_callees,
 )
@@ -336,7 +336,7 @@ def native_pick(rule: Rule) -> NativeFunction:
 
 
 def _pick_at(typing, address, level, rows, clock, log_clock):
-    return _PICK.return_type(address, *_PICK.args), call_native
+    return called(_PICK)
 
 
 pick_at: Any = intrinsic(_pick_at)
