@@ -67,12 +67,6 @@ def test_files_and_words():
     assert mechanism_from_dict(data).score == made.score == cp.parts.Capped(2)
     assert str(made) == "etc(6) x etc(2), restart at the award, no score above 2 arms"
     assert capped(2.0).parameters["max_arms"] == 2
-    live = cp.session(made, {"ana": 3, "bo": 1}, 40, seed=2)
-    for _ in range(25):
-        decision = live.decide()
-        live.reward(decision.id, float(decision.arm == 0))
-    again = cp.Session.from_json(live.to_json())
-    assert [again.decide() for _ in range(10)] == [live.decide() for _ in range(10)]
     assert outside_conditions(made, {"ana": 3, "bo": 1}, 40) == [
         "'ana' registered 3 arms, more than 2: it has no score"
     ]

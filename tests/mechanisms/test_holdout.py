@@ -136,21 +136,10 @@ def test_epochs_are_planned_for_their_length_and_cut_by_the_horizon():
     assert all(epoch.mechanism.fallback is None for epoch in plan)
 
 
-def test_epochs_are_restored_from_their_data_and_from_a_session_file():
+def test_epochs_are_restored_from_their_data():
     for options in ({"market": market(1)}, {"max_originals": 3}, {"market": market(1, prior=cp.Point(0.5))}):
         made = own(horizon="unknown", **options)
         assert mechanism_from_dict(made.to_dict()).restart == made.restart
-    made = own(market=market(1), horizon="unknown")
-    live = cp.session(made, registered={"a": 2, "b": 3}, horizon=10**15, seed=3)
-    for _ in range(300):
-        decision = live.decide()
-        live.reward(decision.id, float(decision.arm == 0))
-    again = cp.Session.from_json(live.to_json())
-    for _ in range(400):
-        first, second = live.decide(), again.decide()
-        assert (first.agent, first.arm) == (second.agent, second.arm)
-        live.reward(first.id, 1.0)
-        again.reward(second.id, 1.0)
 
 
 def test_the_horizon_of_a_session_makes_no_difference():

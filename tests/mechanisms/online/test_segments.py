@@ -152,53 +152,6 @@ def test_ids_are_global_and_the_ledger_names_the_segment():
     assert sum(live.payoff.values()) == 2.5
 
 
-def told(session, call):
-    """What a call answers, or the sentence that refuses it."""
-    try:
-        return call(session)
-    except cp.errors.SessionError as problem:
-        return str(problem)
-
-
-def same(sessions, call):
-    """The answer that all sessions give to a call."""
-    answers = [told(one, call) for one in sessions]
-    assert answers[0] == answers[1]
-    return answers[0]
-
-
-@pytest.mark.parametrize("kind", NAMES)
-def test_a_file_resumes_every_segment(kind):
-    """A session that is saved at any point goes on as one that is not, whatever was withdrawn and who joined."""
-    joins = made(kind).no_joiners("at-random" if kind == "index" else "at-horizon", 2) is None
-    saved = 0
-    for seed in range(12):
-        dice, waiting = random.Random(seed), []
-        options = {"uniform_traffic": dice.choice([0.0, 0.3]), "window": dice.choice([None, 6])}
-        live, other = opened(kind, **options), opened(kind, **options)
-        for step in range(60):
-            move = dice.choice(["decide"] * 6 + ["reward"] * 4 + ["withdraw", "join", "save"])
-            if move == "decide":
-                name = dice.choice(list(TWO))
-                answer = same((live, other), lambda one, name=name: (one.decide(segment=name), one.probability))
-                waiting += [] if isinstance(answer, str) else [answer[0].id]
-            elif move == "reward" and waiting:
-                number, worth = waiting.pop(dice.randrange(len(waiting))), value(dice)
-                same((live, other), lambda one, number=number, worth=worth: one.reward(number, worth))
-            elif move == "withdraw" and dice.random() < 0.3:
-                agent, arm = dice.choice([("ana", 1), ("bo", 0)])
-                same((live, other), lambda one, agent=agent, arm=arm: one.withdraw(agent, arm))
-            elif move == "join" and joins:
-                same((live, other), lambda one, step=step: one.join(f"late {step}", 2))
-            elif move == "save":
-                text = other.to_json()
-                other, saved = cp.Session.from_json(text), saved + 1
-                assert other.to_json() == text
-        assert live.to_json() == other.to_json()
-        assert (live.payoff, live.ledger, live.out, live.last) == (other.payoff, other.ledger, other.out, other.last)
-    assert saved > 10
-
-
 def test_each_segment_draws_its_own_end():
     ends = Counter()
     for seed in range(400):

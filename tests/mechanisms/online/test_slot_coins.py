@@ -1,23 +1,16 @@
-"""Coins of mechanisms that draw from arms: named by agent, place and pull, and kept with a session."""
+"""Coins of mechanisms that draw from arms: named by agent, place and pull."""
 
 import random
 
 import pytest
 
 import cloneproof as cp
-from cloneproof.mechanisms.rules.etc import average
 
 RESERVOIRS = {
     "flat": cp.mechanism("reservoir", rounds=4, draws=3, threshold=3),
     "best": cp.mechanism("reservoir", rounds=4, draws=3, choose="best"),
     "contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=120),
     "ucb contest": cp.mechanism("reservoir-contest", rounds=4, draws=3, horizon=120, contest="ucb"),
-    "own": cp.Mechanism(arm=cp.parts.Rule("greedy slots", average, explore=4, binarise=True, slots=cp.parts.Slots(3))),
-    "doubling": cp.mechanism("reservoir", rates=(0.2, 0.8), originals=2, agents=2, horizon="unknown"),
-    "contest, doubling": cp.mechanism("reservoir-contest", rates=(0.2, 0.8), originals=2, horizon="unknown"),
-    "sums": cp.mechanism("reservoir", rounds=3, draws=4, threshold=1.9, coins=False),
-    "best of sums": cp.mechanism("reservoir", rounds=3, draws=4, choose="best", coins=False),
-    "contest of sums": cp.mechanism("reservoir-contest", rounds=3, draws=4, horizon=120, contest="ucb", coins=False),
 }
 
 
@@ -51,28 +44,6 @@ def test_they_do_not_depend_on_who_else_takes_part(name):
     assert len(seen) > 10
     assert len(set(seen)) == 2  # both sides occur, and never different ones
     assert all(own == other for own, other in seen)
-
-
-@pytest.mark.parametrize("name", RESERVOIRS)
-def test_a_saved_session_goes_on_with_the_same_coins_and_sums(name):
-    """Rewards are late, so that coins of decisions before the save are drawn after it."""
-    mechanism, draw = RESERVOIRS[name], random.Random(3)
-    family = "gaussian" if "sums" in name else "beta"
-    saved_at = draw.randint(20, 60)
-    runs = []
-    for saves in (False, True):
-        live = cp.session(mechanism, {"ana": 2, "bo": 3}, horizon=120, seed=9, rewards=family)
-        late, decisions, draw = [], [], random.Random(8)
-        for number in range(120):
-            if saves and number == saved_at:
-                live = cp.Session.from_json(live.to_json(), mechanism if name == "own" else None)
-            decision = live.decide()
-            decisions.append(decision)
-            late.append((decision.id, draw.random()))
-            while len(late) > 3:
-                live.reward(*late.pop(draw.randrange(len(late))))
-        runs.append((decisions, live.to_json()))
-    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize("name", ["flat", "contest"])

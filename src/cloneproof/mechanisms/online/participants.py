@@ -1,7 +1,8 @@
 """Who takes part in a session: arms that are withdrawn, paused and resumed, and agents that join.
 
-A segment hears of such a change when it is needed next: nothing has happened in it meanwhile, so that this is as if it
-had heard at once, and telling thousands of segments would hold everybody else's decisions.
+A segment hears of withdrawals and joiners when it is needed next: nothing has happened in it meanwhile, so that this is
+as if it had heard at once, and telling thousands of segments would hold everybody else's decisions. Pauses, which end,
+are told at once: one that was over by then would have changed nothing.
 """
 
 from __future__ import annotations
@@ -106,10 +107,17 @@ class Participants:
         return self._set_paused(self._numbers(agent, arm) & self._pauses.arms)
 
     def _set_paused(self, switched: set[tuple[int, int]]) -> bool:
-        self._pauses.arms ^= switched
-        self._pauses.changes += bool(switched)
-        self._changes += bool(switched)
+        if switched:
+            self._tell_all()  # who joined before
+            self._pauses.arms ^= switched
+            self._pauses.changes += 1
+            self._changes += 1
+            self._tell_all()
         return bool(switched)
+
+    def _tell_all(self) -> None:
+        for segment in self.begun.values():
+            self._catch_up(segment)
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
         """Let an agent that is not in the session join it, with arms that then stay as they are.
