@@ -1,6 +1,5 @@
 """Bars on slots: the session against the chain of its chapter in fractions, against the kernel, and with faults."""
 
-import json
 import random
 from fractions import Fraction
 from itertools import product
@@ -236,11 +235,7 @@ def test_a_run_of_decisions_is_as_long_as_the_balance():
     assert live.decide().slot != first.slot
 
 
-def test_lists_survive_a_file_of_a_session():
+def test_lists_of_bars_are_kept_as_lists():
     made = cp.mechanism("reservoir-bars", bars=(0.5, 0.3), stake=np.array([1, 2]), draws=2)
     assert made.parameters == {"bars": [0.5, 0.3], "stake": [1.0, 2.0], "draws": 2}
-    live = opened(made, 1)
-    text = live.to_json()
-    again = cp.Session.from_json(text)
-    assert again.mechanism.arm == made.arm
-    assert json.loads(again.to_json()) == json.loads(text)
+    assert cp.Session.from_json(opened(made, 1).to_json()).mechanism.arm == made.arm

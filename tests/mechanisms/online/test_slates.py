@@ -245,20 +245,11 @@ def test_usual_bandits_show_the_arms_of_highest_index_and_one_place_each_is_kept
 
 
 @pytest.mark.parametrize("mechanism", [BEST, STREAMS])
-def test_who_joins_pages_takes_part_in_uniform_traffic_and_a_restored_session_goes_on_alike(mechanism: Any) -> None:
-    def shown(cut: int) -> list[tuple[str, int, str]]:
-        live = cp.session(mechanism, ARMS, 100, 1, positions=(1, 0.5), uniform_traffic=0.3, ends="at-random")
-        found = []
-        for page in range(60):
-            if page == 12:
-                live.join("ed", 2)
-            if page == cut:
-                live = cp.Session.from_json(live.to_json())
-            for each in live.decide_slate():
-                found.append((each.agent, each.arm, each.phase))
-                live.reward(each.id, float(each.id % 3 == 0))
-        return found
-
-    whole = shown(99)
-    assert ("ed", "uniform") in {(agent, phase) for agent, _, phase in whole}
-    assert shown(12) == shown(13) == shown(40) == whole
+def test_who_joins_pages_takes_part_in_uniform_traffic(mechanism: Any) -> None:
+    live = cp.session(mechanism, ARMS, 100, 1, positions=(1, 0.5), uniform_traffic=0.3, ends="at-random")
+    shown = []
+    for page in range(60):
+        if page == 12:
+            live.join("ed", 2)
+        shown += live.decide_slate()
+    assert ("ed", "uniform") in {(decision.agent, decision.phase) for decision in shown}
