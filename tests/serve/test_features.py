@@ -27,17 +27,8 @@ ROUNDS = 120 if LONG else 22
 ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams"}
 TAKE_JOINERS = {"reservoir", "reservoir-index", "reservoir-bars"}
 AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
-RANKING = {
-    "reservoir",
-    "reservoir-streams",
-    "ucb1",
-    "kl-ucb",
-    "epsilon-greedy",
-    "thompson",
-    "h-ucb",
-    "h-thompson",
-    "h-kl-ucb",
-}
+ON_TWO_LEVELS = {"h-ucb", "h-thompson", "h-kl-ucb"}
+RANKING = {"reservoir", "reservoir-streams", "ucb1", "kl-ucb", "epsilon-greedy", "thompson"} | ON_TWO_LEVELS
 EVERY = frozenset(CATALOGUE)
 
 
@@ -69,6 +60,9 @@ FEATURES = {
     "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=frozenset(TAKE_JOINERS)),
     "segments": Feature(TWO, late=3, withdraws=True),
     "pages": Feature({"positions": [1.0, 0.6]}, late=3, withdraws=True, taken_by=frozenset(RANKING)),
+    "windows on pages that end at random": Feature(
+        {"positions": 3, "wait_rounds": 2, "ends": "at-random"}, late=5, taken_by=frozenset(RANKING)
+    ),
     "pages, weights and uniform traffic": Feature(
         {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
         taken_by=frozenset({"reservoir", "reservoir-streams"}),

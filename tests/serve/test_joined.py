@@ -1,26 +1,17 @@
 """Agents that join a season that runs, by the API: when, with which draws, what is recorded and replayed."""
 
-import json
 from itertools import count
 
 import pytest
 
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, replay
-from cloneproof.serve.market.terms import complete
-from support.service import SECRET, Desk, open_market, spec, with_arms
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.replay import Misfit
+from support.service import DICE, changed, declared, open_market, replayed, with_arms
 
 VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
 CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def register(desk, agent, *arms):
@@ -119,7 +110,7 @@ def test_who_cannot_join(desk):
 
 def played(settled=False, reward=0.0, **terms):
     """A market in which Eve registers, somebody is rewarded, and she joins; with its lines."""
-    market = LiveMarket.open(complete(spec(seed=None, **(terms or SLOTS))), 0, MarketDice(SECRET))
+    market = declared(**(terms or SLOTS))
     with_arms(market, {"ana": 2, "bo": 1}).start(1000)
     first = market.decide("first", 1000)
     with_arms(market, {"eve": 50}, 1500)
@@ -132,14 +123,6 @@ def played(settled=False, reward=0.0, **terms):
         market.end(3000, "a test")
         market.settle(3000)
     return market, market.chain.take().lines
-
-
-def listed(lines):
-    return [(line, None) for line in lines]
-
-
-def changed(line, **fields):
-    return json.dumps(json.loads(line) | fields, separators=(",", ":")).encode()
 
 
 def test_the_draws_of_who_joins_follow_from_all_that_came_before():
@@ -156,7 +139,7 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
     """Not the order of rewards that it holds, say: the key, the registration and the beacon's value alone."""
     held = []
     for order, value in (([0, 1], "second"), ([1, 0], "second"), ([], "second"), ([0, 1], "third")):
-        market = LiveMarket.open(complete(spec(seed=None, beacon="drand", **SLOTS)), 0, MarketDice(SECRET))
+        market = declared(beacon="drand", **SLOTS)
         with_arms(market, {"ana": 2, "bo": 1}).start(1000, "first")
         made = [market.decide(f"r{number}", 1000) for number in range(2)]
         with_arms(market, {"eve": 50}, 1500)
@@ -164,7 +147,7 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
             market.reward(f"e{number}", made[number].id, float(number), 1500, None)
         market.join("eve", 2000, value)
         held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
-        replay(listed(market.chain.take().lines), MarketDice(SECRET))
+        replayed(market.chain.take().lines, DICE)
     assert held[0] == held[1] == held[2] != held[3]
 
 
@@ -177,19 +160,19 @@ def test_a_replay_refuses_joiners_that_were_forged():
     twice = [*lines[: at + 1], changed(lines[at], n=at + 2)]
     for forged in (numbered, other_list, beacon, twice):
         with pytest.raises(Misfit):
-            replay(listed(forged), MarketDice(SECRET))
+            replayed(forged, DICE)
     for forged in (numbered, beacon, twice):
         with pytest.raises(Misfit):
-            replay(listed(forged))
+            replayed(forged)
 
 
 def test_a_replay_without_the_dice_refuses_who_joins_after_the_award():
-    market = LiveMarket.open(complete(spec(seed=None, **SLOTS)), 0, MarketDice(SECRET))
+    market = declared(**SLOTS)
     with_arms(market, {"ana": 1}).start(1000)
     for number in range(3):
         market.reward(f"e{number}", market.decide(f"r{number}", 1000).id, 1.0, 1000, None)
     with_arms(market, {"eve": 1}, 1500)
     lines = market.chain.take().lines
-    joined = {"kind": "joined", "n": len(lines) + 1, "at": 2000, "agent": "eve", "season": 1, "registered": "0" * 64}
+    joined = ledger.AgentJoined(len(lines) + 1, 2000, "eve", 1, "0" * 64)
     with pytest.raises(Misfit, match="season 1 is decided"):
-        replay(listed([*lines, json.dumps(joined, separators=(",", ":")).encode()]))
+        replayed([*lines, ledger.encode(joined)])

@@ -1,28 +1,27 @@
 """Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
 
-import json
 from itertools import count
 
 import pytest
 
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, replay
-from cloneproof.serve.market.terms import complete
+from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+from support.service import (
+    DICE,
+    Desk,
+    changed,
+    declared,
+    open_market,
+    replayed,
+    sqlite,
+    started,
+    with_arms,
+)
 
 FEED = "/v1/markets/feed"
 VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
-TERMS = complete(spec(seed=None, **SLOTS))
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def withdraw(desk, agent, arm, key=None, reason="sold out"):
@@ -173,17 +172,17 @@ def test_a_replay_without_dice_refuses_a_decision_for_what_is_paused():
     _, champion, lines = played()
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
     pause = ledger.encode(ledger.ArmPaused(at + 1, 2000, champion.agent, 1, "down", champion.arm))
-    wrong = [*lines[:at], pause, changed(lines[at - 2], at + 2, at=3000, id=9, request="r8")]
+    wrong = [*lines[:at], pause, changed(lines[at - 2], n=at + 2, at=3000, id=9, request="r8")]
     with pytest.raises(Misfit, match="not shown while it is paused"):
-        told(wrong)
+        replayed(wrong)
 
 
 def test_a_replay_refuses_a_withdrawal_by_the_platform_without_a_reason():
     *_, lines = played()
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
-    forced = [*lines[:at], changed(lines[at], at + 1, by="platform")]
+    forced = [*lines[:at], changed(lines[at], n=at + 1, by="platform")]
     with pytest.raises(Misfit, match="expected a reason"):
-        told(forced)
+        replayed(forced)
 
 
 def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(desk):
@@ -229,8 +228,7 @@ def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
 
 def played():
     """A market in which Ana withdraws her champion, with its lines."""
-    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
-    market.start(1000)
+    market = started({"ana": 2, "bo": 1}, **SLOTS)
     for number in range(8):
         entry = market.decide(f"r{number}", 2000)
         market.reward(f"e{number}", entry.id, 1.0, 2000, None)
@@ -240,36 +238,27 @@ def played():
     return market, entry, market.chain.take().lines
 
 
-def told(lines):
-    """A replay by somebody who does not know the dice."""
-    return replay([(line, None) for line in lines])
-
-
-def changed(line, n, **fields):
-    return json.dumps(json.loads(line) | {"n": n} | fields, separators=(",", ":")).encode()
-
-
 def test_a_replay_refuses_a_withdrawal_that_was_not_heeded():
     _, champion, lines = played()
-    withdrawn = replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.withdrawn
+    withdrawn = replayed(lines, DICE).market.session.withdrawn
     assert withdrawn == {champion.agent: [int(champion.arm[-1])]}
-    assert told(lines).unverified_from is not None
+    assert replayed(lines).unverified_from is not None
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
-    shown_again = [*lines[: at + 1], changed(lines[at + 1], at + 2, agent=champion.agent, arm=champion.arm)]
-    left_out = lines[:at] + [changed(line, n) for n, line in enumerate(lines[at + 1 :], at + 1)]
-    nobody = [*lines, changed(lines[at], len(lines) + 1, kind="nobody")]
+    shown_again = [*lines[: at + 1], changed(lines[at + 1], n=at + 2, agent=champion.agent, arm=champion.arm)]
+    left_out = lines[:at] + [changed(line, n=n) for n, line in enumerate(lines[at + 1 :], at + 1)]
+    nobody = [*lines, changed(lines[at], n=len(lines) + 1, kind="nobody")]
     for forged in (shown_again, left_out, nobody):
         with pytest.raises(Misfit):
-            replay([(line, None) for line in forged], MarketDice(SECRET))
+            replayed(forged, DICE)
     with pytest.raises(Misfit, match="is shown no more, as it was withdrawn"):
-        told(shown_again)
+        replayed(shown_again)
     with pytest.raises(Misfit, match="somebody is left to serve"):
-        told([*lines[:at], b'{"kind":"nobody","n":%d,"at":2000,"season":1}' % (at + 1)])
+        replayed([*lines[:at], b'{"kind":"nobody","n":%d,"at":2000,"season":1}' % (at + 1)])
 
 
 def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     """While a large season is prepared, an arm may be withdrawn and another one registered."""
-    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2})
+    market = with_arms(declared(**SLOTS), {"ana": 2})
     registered = market.registry.participants(1)
     prepared = (1, registered, market.open_session(registered))
     market.withdraw_arm("ana", "ana-0", 1000)
@@ -277,4 +266,4 @@ def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     assert market.registry.participants(1) == registered
     market.start(2000, None, prepared)
     market.decide("r", 2000)
-    replay([(line, None) for line in market.chain.take().lines], MarketDice(SECRET))
+    replayed(market.chain.take().lines, DICE)

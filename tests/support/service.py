@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
 import threading
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx
+import msgspec
 import uvicorn
 
 from cloneproof.serve import calls
@@ -25,7 +27,8 @@ from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_pr
 from cloneproof.serve.http.service import INTERVALS, Intervals, Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.replay import ReplayedLedger, published_dice, replay
+from cloneproof.serve.market.terms import MarketSpec, complete
 from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
@@ -38,6 +41,7 @@ COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
 SEED = 7_777_777_777_777_777_777
 SECRET = make_secret(SEED)
+DICE = MarketDice(SECRET)
 
 TERMS = {
     "market": "feed",
@@ -51,7 +55,7 @@ TERMS = {
 
 
 def spec(**changes: Any) -> MarketSpec:
-    return MarketSpec(**(TERMS | changes))
+    return msgspec.convert(TERMS | changes, MarketSpec)
 
 
 def with_arms(market: LiveMarket, arms: dict[str, int], at: int = 1000) -> LiveMarket:
@@ -61,6 +65,33 @@ def with_arms(market: LiveMarket, arms: dict[str, int], at: int = 1000) -> LiveM
         for arm in range(count):
             market.register_arm(agent, f"{agent}-{arm}", at)
     return market
+
+
+def declared(secret: bytes = SECRET, **terms: Any) -> LiveMarket:
+    """A market with these terms, before any registration."""
+    return LiveMarket.open(complete(spec(seed=None, **terms)), 0, MarketDice(secret))
+
+
+def started(arms: dict[str, int], **terms: Any) -> LiveMarket:
+    """The same with agents, each with so many arms, and its season begun."""
+    market = with_arms(declared(**terms), arms)
+    market.start(1000)
+    return market
+
+
+def replayed(lines: Iterable[bytes], dice: MarketDice | None = None) -> ReplayedLedger:
+    """Replay the lines of a ledger alone, with or without the dice of a running season."""
+    return replay([(line, None) for line in lines], dice)
+
+
+def published(lines: Iterable[bytes]) -> MarketDice:
+    """The dice that everybody knows from the lines."""
+    return published_dice([(line, None) for line in lines])
+
+
+def changed(line: bytes, **fields: Any) -> bytes:
+    """A line of a ledger with other fields."""
+    return json.dumps(json.loads(line) | fields, separators=(",", ":")).encode()
 
 
 def session_seed(arms: dict[str, int]) -> bytes:
