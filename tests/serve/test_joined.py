@@ -1,14 +1,11 @@
 """Agents that join a season that runs, by the API: when, with which draws, what is recorded and replayed."""
 
-from itertools import count
-
 import pytest
 
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.replay import Misfit
 from support.service import DICE, changed, declared, open_market, replayed, with_arms
 
-VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
 CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
@@ -23,19 +20,9 @@ def join(desk, agent="eve", body=None, key=None):
     return desk.post(f"agents/{agent}/join", {} if body is None else body, key)
 
 
-def shown(desk, number, value=0.0):
-    """Whom the next decisions show, each rewarded at once."""
-    served = []
-    for _ in range(number):
-        made = desk.decide(f"view {next(VIEWS)}")
-        desk.reward(f"click {made['decision']}", made["decision"], value)
-        served.append((made["agent"], made["arm"]))
-    return served
-
-
 def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(desk):
     open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
-    shown(desk, 1)
+    desk.shown(1)
     assert register(desk, "eve", "eve-0", "eve-1")[1]["season"] == 2
     reply = join(desk)
     assert (reply.status_code, reply.json()) == (201, {
@@ -46,7 +33,7 @@ def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(de
     assert (again.status_code, again.json()["duplicate"]) == (200, True)
     (late,) = register(desk, "eve", "eve-2")  # frozen, like every list
     assert late["takes_effect"].startswith("when season 2 starts")
-    first, rest = shown(desk, 3), shown(desk, 14)
+    first, rest = desk.shown(3), desk.shown(14)
     assert {agent for agent, _ in first} <= {"ana", "bo"}
     assert rest[0][0] == "eve"
     assert [agent for agent, _ in rest].count("eve") == 6
@@ -58,15 +45,15 @@ def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(de
     desk.post("settle", {"reason": "a test"})
     desk.post("seasons", {"season": 2})
     desk.post("start")
-    assert "eve" in {agent for agent, _ in shown(desk, 6)}
+    assert "eve" in {agent for agent, _ in desk.shown(6)}
 
 
 def test_under_the_index_who_joins_takes_part_at_once(desk):
     open_market(desk, {"ana": 1}, **INDEX)
-    shown(desk, 4)
+    desk.shown(4)
     register(desk, "eve", "eve-0")
     assert join(desk).json()["takes_effect"] == "at once"
-    assert shown(desk, 3) == [("eve", "eve-0")] * 3
+    assert desk.shown(3) == [("eve", "eve-0")] * 3
 
 
 def refusal(reply):
@@ -76,7 +63,7 @@ def refusal(reply):
 def test_after_a_pass_the_season_is_decided(desk):
     open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
     register(desk, "eve", "eve-0")
-    shown(desk, 2, 1.0)
+    desk.shown(2, 1.0)
     reply = join(desk)
     assert refusal(reply) == (409, "decided")
     assert reply.json()["message"] == "season 1 is decided; 'eve' takes part in the next one"

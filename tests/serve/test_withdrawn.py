@@ -1,7 +1,5 @@
 """Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
 
-from itertools import count
-
 import pytest
 
 from cloneproof.serve.market import entries as ledger
@@ -20,7 +18,6 @@ from support.service import (
 )
 
 FEED = "/v1/markets/feed"
-VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 
 
@@ -28,18 +25,12 @@ def withdraw(desk, agent, arm, key=None, reason="sold out"):
     return desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}", {"reason": reason}, key)
 
 
+def arms_of(shown):
+    return {arm for _, arm in shown}
+
+
 def register(desk, agent, arm):
     return desk.post(f"agents/{agent}/arms", {"arm": arm}).json()
-
-
-def shown(desk, number, value=0.0):
-    """The arms that the next decisions show, each rewarded at once."""
-    arms = []
-    for _ in range(number):
-        made = desk.decide(f"view {next(VIEWS)}")
-        desk.reward(f"click {made['decision']}", made["decision"], value)
-        arms.append(made["arm"])
-    return arms
 
 
 def test_the_reply_to_a_registration_says_when_it_takes_effect(desk):
@@ -71,7 +62,7 @@ def test_a_withdrawn_arm_is_shown_no_more_and_its_agent_is_out_once_it_is_reache
     again = withdraw(desk, mine, f"{mine}-0")
     assert (again.status_code, again.json()) == (200, reply | {"duplicate": True})
     assert desk.reward("late", first["decision"]) == "recorded"
-    assert set(shown(desk, 20)) == {f"{other}-0"}
+    assert arms_of(desk.shown(20)) == {f"{other}-0"}
     agents = {agent["agent"]: agent for agent in desk.get("progress").json()["agents"]}
     assert [agents[name]["out"] for name in (mine, other)] == [True, False]
     assert [agents[name]["arms"][0]["withdrawn"] for name in (mine, other)] == [True, False]
@@ -92,7 +83,7 @@ def test_without_slots_the_arm_is_skipped_and_the_reply_says_that_nothing_is_pro
     reply = withdraw(desk, "ana", "ana-1").json()
     assert reply["takes_effect"] == "at once; the mechanism skips it"
     assert reply["promise"] == "none: nothing is promised about withdrawals under this mechanism"
-    assert set(shown(desk, 20)) == {"ana-0", "bo-0"}
+    assert arms_of(desk.shown(20)) == {"ana-0", "bo-0"}
 
 
 def test_who_may_withdraw_what(desk):
@@ -121,7 +112,7 @@ def test_the_platform_says_why_it_withdraws_and_a_replay_counts_it(tmp_path):
         for arm in ("bo-0", "bo-1"):
             assert withdraw(desk, "bo", arm, reason="a complaint").status_code == 200
         assert withdraw(desk, "bo", "bo-1", reason=None).json()["duplicate"]
-        shown(desk, 4)
+        desk.shown(4)
         lines = [line["entry"] for line in desk.get("ledger?limit=100").json()["lines"]]
     told = [(line["agent"], line["by"], line.get("reason")) for line in lines if line["kind"] == "withdrawn"]
     assert told == [("ana", "agent", None), ("bo", "platform", "a complaint"), ("bo", "platform", "a complaint")]
@@ -152,11 +143,11 @@ def test_the_platform_pauses_with_a_reason_and_a_replay_counts_it(tmp_path):
         assert pause("ana", desk.make_key("agent", "ana"), reason="mine is down").status_code == 403
         assert pause("bo", reason="down").status_code == 200
         assert pause("bo", reason="down again").status_code == 200  # which changes nothing
-        assert "bo-0" not in (names := shown(desk, 12))
+        assert "bo-0" not in (names := arms_of(desk.shown(12)))
         assert "bo-1" not in names
         assert pause("bo", reason="up", resume=True).status_code == 200
         assert pause("cy", arm="cy-0", reason="sold out").status_code == 200
-        assert "cy-0" not in shown(desk, 6)
+        assert "cy-0" not in arms_of(desk.shown(6))
         told = [
             each["entry"] for each in desk.get("ledger?limit=100").json()["lines"] if each["entry"]["kind"] == "pause"
         ]
@@ -194,7 +185,7 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert (again["season"], again["duplicate"]) == (2, False)
     assert desk.post("agents/ana/arms", {"arm": "one more"}).status_code == 422
     assert desk.post("agents/ana/arms", {"arm": "more"}).json()["error"] == "quota"
-    assert not {"ana-0", "ana-1", "new"} & set(shown(desk, 30))
+    assert not {"ana-0", "ana-1", "new"} & arms_of(desk.shown(30))
     desk.post("settle", {"reason": "a test"})
     desk.post("seasons", {"season": 2})
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"]] == ["ana-1", "ana-2", "new"]
@@ -202,7 +193,7 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert withdraw(desk, "ana", "new").json()["takes_effect"] == "season 2 starts without it"
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"] if not arm["withdrawn"]] == ["ana-1", "ana-2"]
     desk.post("start")
-    assert set(shown(desk, 40)) <= {"ana-1", "ana-2", "bo-0"}
+    assert arms_of(desk.shown(40)) <= {"ana-1", "ana-2", "bo-0"}
 
 
 def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):

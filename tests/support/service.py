@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -26,10 +26,12 @@ from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.service import INTERVALS, Intervals, Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
+from cloneproof.serve.market.entries import GENESIS, chain_hashes
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import ReplayedLedger, published_dice, replay
 from cloneproof.serve.market.terms import MarketSpec, complete
 from cloneproof.serve.messages import DecisionRequest
+from cloneproof.serve.offline import StoredLedger
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.storage import SharedStorage
@@ -84,6 +86,12 @@ def replayed(lines: Iterable[bytes], dice: MarketDice | None = None) -> Replayed
     return replay([(line, None) for line in lines], dice)
 
 
+def lines_alone(lines: Sequence[bytes]) -> StoredLedger:
+    """A ledger of which somebody has the lines, and nothing else."""
+    *_, last = chain_hashes(GENESIS, lines)
+    return StoredLedger(lambda: [(GENESIS, last, b"\n".join(lines).decode())])
+
+
 def published(lines: Iterable[bytes]) -> MarketDice:
     """The dice that everybody knows from the lines."""
     return published_dice([(line, None) for line in lines])
@@ -136,7 +144,7 @@ class Desk:
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
-        self.agent_rate, self.intervals, self.closed = agent_rate, intervals, False
+        self.agent_rate, self.intervals, self.closed, self.views = agent_rate, intervals, False, 0
         self.open()
 
     def writer(self) -> Writer:
@@ -201,6 +209,16 @@ class Desk:
         """What became of a reward, or why it was refused, in one word."""
         reply = self.post("rewards", {"event_id": event, "decision": decision, "value": value}).json()
         return reply.get("result") or reply["error"]
+
+    def shown(self, number: int, value: float = 0.0) -> list[tuple[str, str]]:
+        """Whom the next decisions show, as agents and arms, each rewarded at once."""
+        found = []
+        for _ in range(number):
+            self.views += 1
+            made = self.decide(f"view {self.views}")
+            self.reward(f"click {made['decision']}", made["decision"], value)
+            found.append((made["agent"], made["arm"]))
+        return found
 
     def play(self, names: Iterable[str], value_of: Callable[[int], float] = lambda number: number % 3 == 0) -> None:
         """Decide, and reward at once, by the place of a name among them."""
