@@ -365,6 +365,7 @@ HOLD_OUT = {"mechanism": "holdout-h-etc", "parameters": {}, "gap": 0.1, "agent_g
         ({"mechanism": "reservoir", "parameters": {"rounds": 5, "draws": 10**9, "threshold": 2}}, "times draws of at"),
         (BARS | {"parameters": {"bars": [0.2, 0.5]}}, "do not rise"),
         (BARS | {"parameters": {"bars": []}}, "at least one number"),
+        (BARS | {"parameters": {"bars": ["high"]}}, "float"),
         (BARS | {"ends": "at-horizon"}, "ends at random"),
     ],
 )
