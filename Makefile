@@ -36,12 +36,13 @@ demo: $(DEMO)
 serve-demo: $(INSTALLED)
 	@$(BIN)/python -m cloneproof.serve.demo
 
-# Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: its own
-# first, then the long ones, so that none is left alone at the end. A file is read by one process only.
-TEST_PARTS := serve data mechanisms engines analysis studies others doctests
+# Three jobs at a time on two cores, as tests of the service wait for clocks, files and processes: they begin first,
+# then the longest, and the shortest last, so that none is left alone at the end. A file is read by one process only.
+TEST_PARTS := serve advice others engines analysis data mechanisms studies doctests
 TESTS_OF_serve := tests/serve tests/cli
 TESTS_OF_engines := tests/engines
-TESTS_OF_mechanisms := tests/mechanisms tests/advice
+TESTS_OF_advice := tests/advice
+TESTS_OF_mechanisms := tests/mechanisms
 TESTS_OF_data := tests/boards tests/logs tests/sweeps
 TESTS_OF_analysis := tests/analysis
 TESTS_OF_studies := tests/reproduce tests/studies tests/docs tests/laws proof/lemmas

@@ -82,8 +82,8 @@ def test_a_module_that_is_a_little_wrong_is_noticed(tmp_path, right, wrong):
     text = MODULE.read_text(encoding="utf-8")
     assert text.count(right) == 1
     (tmp_path / "wrong.mjs").write_text(text.replace(right, wrong), encoding="utf-8")
-    seasons = cases(300, range(6))
-    assert list(differences(seasons, in_node(seasons, tmp_path / "wrong.mjs"))) != []
+    seasons = cases(300, range(2))
+    assert next(differences(seasons, in_node(seasons, tmp_path / "wrong.mjs")), None) is not None
 
 
 def test_a_season_of_2000_requests_goes_from_python_to_node_and_back():

@@ -19,12 +19,6 @@ from support.service import SEED, TERMS, Desk, open_market, sqlite
 FEED = "/v1/markets/feed"
 
 
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
-
-
 def test_a_reward_counts_once_whatever_is_sent(desk):
     open_market(desk, {"ana": 1})
     desk.decide_batch(f"{n}" for n in range(3))
@@ -357,6 +351,7 @@ def test_a_key_is_checked_again_when_the_body_is_there(method, path, body):
         assert desk.get("").json()["state"] == "running"
 
 
+BARS = {"mechanism": "reservoir-bars", "parameters": {"bars": [0.5, 0.2], "draws": 3}, "ends": "at-random"}
 HOLD_OUT = {"mechanism": "holdout-h-etc", "parameters": {}, "gap": 0.1, "agent_gap": 0.1, "max_originals": 2}
 
 
@@ -368,6 +363,10 @@ HOLD_OUT = {"mechanism": "holdout-h-etc", "parameters": {}, "gap": 0.1, "agent_g
         ({"seed": (1 << 48) - 1}, "at least 2^48 that nobody can guess"),
         ({"max_agents": 10_000, "max_originals": 10_000}, "max_agents times max_originals of at most 1000000"),
         ({"mechanism": "reservoir", "parameters": {"rounds": 5, "draws": 10**9, "threshold": 2}}, "times draws of at"),
+        (BARS | {"parameters": {"bars": [0.2, 0.5]}}, "do not rise"),
+        (BARS | {"parameters": {"bars": []}}, "at least one number"),
+        (BARS | {"parameters": {"bars": ["high"]}}, "float"),
+        (BARS | {"ends": "at-horizon"}, "ends at random"),
     ],
 )
 def test_what_cannot_be_carried_is_one_refusal_and_nobody_else_is_concerned(changes, words):

@@ -1,15 +1,12 @@
 """Advice at registration: what the reply names, who may read it, and that nothing else depends on titles."""
 
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import replay, restore, take_snapshot
-from cloneproof.serve.market.terms import complete
+from cloneproof.serve.market.replay import restore, take_snapshot
 from cloneproof.serve.offline import replay_all
-from support.service import SECRET, Desk, spec, sqlite
+from support.service import DICE, SECRET, Desk, declared, replayed, sqlite
 
 
 def opened(titles):
-    market = LiveMarket.open(complete(spec(seed=None)), 0, MarketDice(SECRET))
+    market = declared()
     market.register_agent("ana", 1000)
     for arm, title in titles.items():
         market.register_arm("ana", arm, 1000, None, title)
@@ -25,7 +22,7 @@ def test_titles_are_stored_with_the_arm_and_neither_dice_nor_replay_depend_on_th
         ("ana", "a", "Stone cup"), ("ana", "b", "NEW stone mug")]  # fmt: skip
     lines = market.chain.take().lines
     assert any(b'"title":"Stone cup"' in line for line in lines)
-    assert replay([(line, None) for line in lines], MarketDice(SECRET)).market.registry.titles()
+    assert replayed(lines, DICE).market.registry.titles()
 
 
 def served(desk, market, **terms):

@@ -7,22 +7,19 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import Refused
 from cloneproof.serve import calls
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import Registry
-from cloneproof.serve.market.replay import Misfit, replay, restore, take_snapshot
-from cloneproof.serve.market.terms import complete
+from cloneproof.serve.market.replay import Misfit, restore, take_snapshot
 from cloneproof.serve.offline import replay_all
-from support.service import SECRET, Desk, spec, sqlite
+from support.service import DICE, SECRET, Desk, changed, declared, published, replayed, sqlite
 
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 9, "threshold": 2}, "horizon": 30}
-TERMS = complete(spec(seed=None, uniform_traffic=0.3, **SLOTS))
+TERMS = SLOTS | {"uniform_traffic": 0.3}
 WEIGHTS = {"ana": {"hit": 5, "new": 1, "dud": 0}, "bo": {"song": 1}}
 LATER = {"ana": {"hit": 0, "new": 1, "dud": 7}, "bo": {"song": 1}}
 
 
 def opened(weights=WEIGHTS, terms=TERMS):
-    market = LiveMarket.open(terms, 0, MarketDice(SECRET))
+    market = declared(**terms)
     for agent, arms in weights.items():
         market.register_agent(agent, 1000)
         for arm, weight in arms.items():
@@ -42,7 +39,7 @@ def by_hand(market, weights):
     names = {agent: list(arms) for agent, arms in weights.items()}
     live = cp.session(
         market.mechanism, {agent: len(arms) for agent, arms in names.items()}, 30, market.session.seed,
-        TERMS.share, uniform_traffic=0.3, weights={"ana": tuple(weights["ana"].values())},
+        market.spec.share, uniform_traffic=0.3, weights={"ana": tuple(weights["ana"].values())},
     )  # fmt: skip
     made = [(live.decide(), live.probability) for _ in range(30)]
     return [(one.agent, names[one.agent][one.arm], chance) for one, chance in made]
@@ -61,7 +58,7 @@ def two_seasons():
     market.start(3000)
     assert played(market, 2) == by_hand(market, LATER)
     lines = market.chain.take().lines
-    again = replay([(line, None) for line in lines], MarketDice(SECRET)).market
+    again = replayed(lines, DICE).market
     assert again.chain.hash == market.chain.hash
     assert again.session.registration == market.session.registration
     return lines
@@ -69,8 +66,8 @@ def two_seasons():
 
 def test_a_season_is_drawn_by_the_weights_of_its_start_and_changes_wait_for_the_next():
     lines = [json.loads(line) for line in two_seasons()]
-    declared = [(line["arm"], line["season"], line.get("weight")) for line in lines if line["kind"] == "arm"]
-    assert declared == [("hit", 1, 5), ("new", 1, None), ("dud", 1, 0), ("song", 1, None), ("hit", 2, 0), ("dud", 2, 7)]
+    entered = [(line["arm"], line["season"], line.get("weight")) for line in lines if line["kind"] == "arm"]
+    assert entered == [("hit", 1, 5), ("new", 1, None), ("dud", 1, 0), ("song", 1, None), ("hit", 2, 0), ("dud", 2, 7)]
 
 
 FAULTS = {
@@ -95,10 +92,10 @@ def test_forged_weights_fit_no_replay():
     forged = [line.replace(b'"weight":5', b'"weight":4') for line in lines]
     silent = [line.replace(b',"weight":5', b"") for line in lines]
     in_season = [line.replace(b'"season":2,"weight":7', b'"season":1,"weight":7') for line in lines]
-    for changed in (forged, silent, in_season):
-        assert changed != lines
+    for told in (forged, silent, in_season):
+        assert told != lines
         with pytest.raises(Misfit):
-            replay([(line, None) for line in changed], MarketDice(SECRET))
+            replayed(told, DICE)
 
 
 def test_without_the_dice_an_arm_of_weight_0_is_impossible():
@@ -106,13 +103,11 @@ def test_without_the_dice_an_arm_of_weight_0_is_impossible():
     market.start(1500)
     played(market, 1)
     lines = market.chain.take().lines
-    commitment = MarketDice(None, [bytes.fromhex(json.loads(lines[0])["commitment"])])
-    assert replay([(line, None) for line in lines], commitment).unverified_from is not None
+    assert replayed(lines, published(lines)).unverified_from is not None
     at = next(n for n, line in enumerate(lines) if b'"decision"' in line and b'"ana"' in line)
-    shown = json.loads(lines[at]) | {"arm": "dud"}
-    lines[at] = json.dumps(shown, separators=(",", ":")).encode()
+    lines[at] = changed(lines[at], arm="dud")
     with pytest.raises(Misfit, match="'dud' of 'ana' is never shown, as its weight is 0"):
-        replay([(line, None) for line in lines], commitment)
+        replayed(lines, published(lines))
 
 
 def test_the_start_hashes_weights_and_a_weight_of_1_is_none():
@@ -135,7 +130,7 @@ def test_a_session_that_was_prepared_for_other_weights_is_not_used():
 
 
 def test_who_joins_a_season_brings_its_weights():
-    market = opened(terms=complete(spec(seed=None, **SLOTS)))
+    market = opened(terms=SLOTS)
     market.start(1500)
     market.register_agent("cy", 1600)
     market.register_arm("cy", "film", 1600, 0)
@@ -146,11 +141,11 @@ def test_who_joins_a_season_brings_its_weights():
     assert market.session.registration.weights == {"ana": (5, 1, 0), "cy": (0, 4)}
     assert {arm for agent, arm, _ in played(market, 1) if agent == "cy"} == {"art"}
     lines = market.chain.take().lines
-    assert replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.registration.weights == {
+    assert replayed(lines, DICE).market.session.registration.weights == {
         "ana": (5, 1, 0), "cy": (0, 4),
     }  # fmt: skip
     with pytest.raises(Misfit):
-        replay([(line.replace(b'"weight":4', b'"weight":1'), None) for line in lines], MarketDice(SECRET))
+        replayed([line.replace(b'"weight":4', b'"weight":1') for line in lines], DICE)
 
 
 def test_who_has_only_arms_of_weight_0_takes_no_part():

@@ -14,7 +14,9 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import CloneproofError, PausedError, Refused
 from cloneproof.mechanisms import CATALOGUE
+from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
+from cloneproof.serve.market.entries import payment
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import recover, replay, restore, snapshot_difference, take_snapshot
 from cloneproof.serve.market.terms import complete
@@ -27,17 +29,8 @@ ROUNDS = 120 if LONG else 22
 ON_SLOTS = {"reservoir", "reservoir-contest", "reservoir-index", "reservoir-bars", "reservoir-streams"}
 TAKE_JOINERS = {"reservoir", "reservoir-index", "reservoir-bars"}
 AT_RANDOM = {"reservoir-index", "reservoir-bars"}  # what they promise, they promise of a season that ends at random
-RANKING = {
-    "reservoir",
-    "reservoir-streams",
-    "ucb1",
-    "kl-ucb",
-    "epsilon-greedy",
-    "thompson",
-    "h-ucb",
-    "h-thompson",
-    "h-kl-ucb",
-}
+ON_TWO_LEVELS = {"h-ucb", "h-thompson", "h-kl-ucb"}
+RANKING = {"reservoir", "reservoir-streams", "ucb1", "kl-ucb", "epsilon-greedy", "thompson"} | ON_TWO_LEVELS
 EVERY = frozenset(CATALOGUE)
 
 
@@ -46,6 +39,8 @@ class Feature(NamedTuple):
 
     terms: Mapping[str, Any] = MappingProxyType({})
     weights: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    parameters: Mapping[str, Any] | None = None  # None: small ones
+    rounds: int = ROUNDS
     late: int = 0
     joins: bool = False
     withdraws: bool = False
@@ -55,7 +50,7 @@ class Feature(NamedTuple):
 
 TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
 FEATURES = {
-    "late rewards": Feature(late=6),
+    "late rewards": Feature(late=6, rounds=200),
     "windows": Feature({"wait_rounds": 3}, late=6),
     "a random end": Feature({"ends": "at-random"}),
     "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
@@ -69,6 +64,9 @@ FEATURES = {
     "joiners": Feature({"ends": "at-random"}, joins=True, late=2, taken_by=frozenset(TAKE_JOINERS)),
     "segments": Feature(TWO, late=3, withdraws=True),
     "pages": Feature({"positions": [1.0, 0.6]}, late=3, withdraws=True, taken_by=frozenset(RANKING)),
+    "windows on pages that end at random": Feature(
+        {"positions": 3, "wait_rounds": 2, "ends": "at-random"}, late=5, taken_by=frozenset(RANKING)
+    ),
     "pages, weights and uniform traffic": Feature(
         {"positions": 4, "uniform_traffic": 0.2}, weights={"cy": (3,), "ana": (1, 2, 0)}, late=3,
         taken_by=frozenset({"reservoir", "reservoir-streams"}),
@@ -80,6 +78,10 @@ FEATURES = {
     "batches of pages": Feature(
         {"positions": [1.0, 0.6], "batch": 6}, late=4, withdraws=True, taken_by=frozenset(RANKING)
     ),
+    "pages that run from the first one": Feature(
+        {"positions": [1.0, 0.6, 0.5, 0.4, 0.2]}, parameters={"pages": 6}, rounds=70, late=2,
+        taken_by=frozenset({"reservoir-streams"}),
+    ),
     "pages in segments": Feature(
         TWO | {"positions": {"phone": 2, "desk": [1.0, 0.6, 0.4]}}, late=2, taken_by=frozenset(RANKING)
     ),
@@ -87,11 +89,11 @@ FEATURES = {
 
 
 def terms_of(name: str, feature: Feature) -> dict[str, Any]:
-    parameters = dict(SMALL.get(name, {}))
+    parameters = dict(SMALL.get(name, {}) if feature.parameters is None else feature.parameters)
     if "positions" in feature.terms:
         parameters.pop("threshold", None)
     ends = {"ends": "at-random"} if name in AT_RANDOM else {}
-    return {"mechanism": name, "parameters": parameters, "horizon": 4 * ROUNDS, **ends, **feature.terms}
+    return {"mechanism": name, "parameters": parameters, "horizon": 4 * feature.rounds, **ends, **feature.terms}
 
 
 def opened(name: str, feature: Feature) -> LiveMarket:
@@ -158,11 +160,12 @@ def season(name: str, feature: Feature) -> LiveMarket:
     plain = plain_session(market, name, feature)
     alike = "wait_rounds" not in feature.terms and not feature.joins  # sessions know no windows, and no season's key
     segments, dice, due, refused = list(market.spec.segments) or [None], random.Random(1), [], 0
-    for number in range(min(ROUNDS, market.session.last)):
-        if LONG or number % 3 == 0:
+    for number in range(min(feature.rounds, market.session.last)):
+        if LONG or number % (feature.rounds // 7) == 0:
             restored = restore(take_snapshot(restored), SECRET)
         segment = dice.choice(segments)
         made = served(market, number, segment)
+        assert market.session.probability is None or 0 < market.session.probability <= 1
         assert served(restored, number, segment) == made
         assert not alike or decided(plain, segment, "positions" in feature.terms) == made
         refused += not made
@@ -186,7 +189,10 @@ def season(name: str, feature: Feature) -> LiveMarket:
     assert restored.chain.head == market.chain.head
     assert not refused or feature.pauses
     if alike:
-        assert plain.payoff == {name: pytest.approx(market.registry.agents[name].balance / 10**6) for name in ARMS}
+        paid = dict.fromkeys(ARMS, 0)
+        for entry in plain.ledger:
+            paid[entry.agent] += payment(ticks(entry.reward), 400_000)
+        assert {name: market.registry.agents[name].balance for name in ARMS} == paid
     return market
 
 
@@ -212,7 +218,9 @@ def test_service_session_snapshot_and_replay_agree(name, kind):
     ("name", "kind"), [(name, kind) for kind, feature in FEATURES.items() for name in sorted(EVERY - feature.taken_by)]
 )
 def test_what_a_mechanism_does_not_take_it_refuses(name, kind):
-    with pytest.raises(CloneproofError, match=r"takes? no|no pauses|take agents|draws from arms|ends at random|got"):
+    with pytest.raises(
+        CloneproofError, match=r"takes? no|no pauses|take agents|draws from arms|ends at random|unknown parameter|got"
+    ):
         season(name, FEATURES[kind])
 
 

@@ -1,26 +1,14 @@
 """Agents that join a season that runs, by the API: when, with which draws, what is recorded and replayed."""
 
-import json
-from itertools import count
-
 import pytest
 
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, replay
-from cloneproof.serve.market.terms import complete
-from support.service import SECRET, Desk, open_market, spec, with_arms
+from cloneproof.serve.market import entries as ledger
+from cloneproof.serve.market.replay import Misfit
+from support.service import DICE, changed, declared, open_market, replayed, with_arms
 
-VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
 INDEX = {"mechanism": "reservoir-index", "parameters": {"draws": 3, "constant": 1.0}, "ends": "at-random"}
 CONTEST = {"mechanism": "reservoir-contest", "parameters": {"rounds": 2, "draws": 2, "threshold": 2, "horizon": 10_000}}
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def register(desk, agent, *arms):
@@ -32,19 +20,9 @@ def join(desk, agent="eve", body=None, key=None):
     return desk.post(f"agents/{agent}/join", {} if body is None else body, key)
 
 
-def shown(desk, number, value=0.0):
-    """Whom the next decisions show, each rewarded at once."""
-    served = []
-    for _ in range(number):
-        made = desk.decide(f"view {next(VIEWS)}")
-        desk.reward(f"click {made['decision']}", made["decision"], value)
-        served.append((made["agent"], made["arm"]))
-    return served
-
-
 def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(desk):
     open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
-    shown(desk, 1)
+    desk.shown(1)
     assert register(desk, "eve", "eve-0", "eve-1")[1]["season"] == 2
     reply = join(desk)
     assert (reply.status_code, reply.json()) == (201, {
@@ -55,7 +33,7 @@ def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(de
     assert (again.status_code, again.json()["duplicate"]) == (200, True)
     (late,) = register(desk, "eve", "eve-2")  # frozen, like every list
     assert late["takes_effect"].startswith("when season 2 starts")
-    first, rest = shown(desk, 3), shown(desk, 14)
+    first, rest = desk.shown(3), desk.shown(14)
     assert {agent for agent, _ in first} <= {"ana", "bo"}
     assert rest[0][0] == "eve"
     assert [agent for agent, _ in rest].count("eve") == 6
@@ -67,15 +45,15 @@ def test_who_joins_is_tested_at_the_end_of_the_pass_with_the_list_that_it_had(de
     desk.post("settle", {"reason": "a test"})
     desk.post("seasons", {"season": 2})
     desk.post("start")
-    assert "eve" in {agent for agent, _ in shown(desk, 6)}
+    assert "eve" in {agent for agent, _ in desk.shown(6)}
 
 
 def test_under_the_index_who_joins_takes_part_at_once(desk):
     open_market(desk, {"ana": 1}, **INDEX)
-    shown(desk, 4)
+    desk.shown(4)
     register(desk, "eve", "eve-0")
     assert join(desk).json()["takes_effect"] == "at once"
-    assert shown(desk, 3) == [("eve", "eve-0")] * 3
+    assert desk.shown(3) == [("eve", "eve-0")] * 3
 
 
 def refusal(reply):
@@ -85,7 +63,7 @@ def refusal(reply):
 def test_after_a_pass_the_season_is_decided(desk):
     open_market(desk, {"ana": 1, "bo": 1}, **SLOTS)
     register(desk, "eve", "eve-0")
-    shown(desk, 2, 1.0)
+    desk.shown(2, 1.0)
     reply = join(desk)
     assert refusal(reply) == (409, "decided")
     assert reply.json()["message"] == "season 1 is decided; 'eve' takes part in the next one"
@@ -119,7 +97,7 @@ def test_who_cannot_join(desk):
 
 def played(settled=False, reward=0.0, **terms):
     """A market in which Eve registers, somebody is rewarded, and she joins; with its lines."""
-    market = LiveMarket.open(complete(spec(seed=None, **(terms or SLOTS))), 0, MarketDice(SECRET))
+    market = declared(**(terms or SLOTS))
     with_arms(market, {"ana": 2, "bo": 1}).start(1000)
     first = market.decide("first", 1000)
     with_arms(market, {"eve": 50}, 1500)
@@ -132,14 +110,6 @@ def played(settled=False, reward=0.0, **terms):
         market.end(3000, "a test")
         market.settle(3000)
     return market, market.chain.take().lines
-
-
-def listed(lines):
-    return [(line, None) for line in lines]
-
-
-def changed(line, **fields):
-    return json.dumps(json.loads(line) | fields, separators=(",", ":")).encode()
 
 
 def test_the_draws_of_who_joins_follow_from_all_that_came_before():
@@ -156,7 +126,7 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
     """Not the order of rewards that it holds, say: the key, the registration and the beacon's value alone."""
     held = []
     for order, value in (([0, 1], "second"), ([1, 0], "second"), ([], "second"), ([0, 1], "third")):
-        market = LiveMarket.open(complete(spec(seed=None, beacon="drand", **SLOTS)), 0, MarketDice(SECRET))
+        market = declared(beacon="drand", **SLOTS)
         with_arms(market, {"ana": 2, "bo": 1}).start(1000, "first")
         made = [market.decide(f"r{number}", 1000) for number in range(2)]
         with_arms(market, {"eve": 50}, 1500)
@@ -164,7 +134,7 @@ def test_with_a_beacon_nothing_that_the_platform_chooses_is_in_the_draws_of_who_
             market.reward(f"e{number}", made[number].id, float(number), 1500, None)
         market.join("eve", 2000, value)
         held.append([arm for agent, arm in market.session.state.candidates if agent == 2])
-        replay(listed(market.chain.take().lines), MarketDice(SECRET))
+        replayed(market.chain.take().lines, DICE)
     assert held[0] == held[1] == held[2] != held[3]
 
 
@@ -177,19 +147,19 @@ def test_a_replay_refuses_joiners_that_were_forged():
     twice = [*lines[: at + 1], changed(lines[at], n=at + 2)]
     for forged in (numbered, other_list, beacon, twice):
         with pytest.raises(Misfit):
-            replay(listed(forged), MarketDice(SECRET))
+            replayed(forged, DICE)
     for forged in (numbered, beacon, twice):
         with pytest.raises(Misfit):
-            replay(listed(forged))
+            replayed(forged)
 
 
 def test_a_replay_without_the_dice_refuses_who_joins_after_the_award():
-    market = LiveMarket.open(complete(spec(seed=None, **SLOTS)), 0, MarketDice(SECRET))
+    market = declared(**SLOTS)
     with_arms(market, {"ana": 1}).start(1000)
     for number in range(3):
         market.reward(f"e{number}", market.decide(f"r{number}", 1000).id, 1.0, 1000, None)
     with_arms(market, {"eve": 1}, 1500)
     lines = market.chain.take().lines
-    joined = {"kind": "joined", "n": len(lines) + 1, "at": 2000, "agent": "eve", "season": 1, "registered": "0" * 64}
+    joined = ledger.AgentJoined(len(lines) + 1, 2000, "eve", 1, "0" * 64)
     with pytest.raises(Misfit, match="season 1 is decided"):
-        replay(listed([*lines, json.dumps(joined, separators=(",", ":")).encode()]))
+        replayed([*lines, ledger.encode(joined)])

@@ -18,10 +18,10 @@ from cloneproof.serve.market.entries import GENESIS, chain_hashes
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import complete
 from cloneproof.serve.messages import LedgerPage
-from cloneproof.serve.offline import StoredLedger, back_up, replay_all, replay_market
+from cloneproof.serve.offline import back_up, replay_all, replay_market
 from cloneproof.serve.writer.markets import ServedMarkets
 from support.command import run
-from support.service import SECRET, SEED, TERMS, Desk, open_market, spec, sqlite
+from support.service import SECRET, SEED, TERMS, Desk, lines_alone, open_market, spec, sqlite
 
 
 @pytest.fixture(scope="module")
@@ -158,12 +158,6 @@ def test_the_command_line(played, tmp_path):
 
 
 FEED = "/v1/markets/feed"
-
-
-def lines_alone(lines):
-    """A ledger of which somebody has the lines, and nothing else."""
-    *_, last = chain_hashes(GENESIS, lines)
-    return StoredLedger(lambda: [(GENESIS, last, b"\n".join(lines).decode())])
 
 
 def pages(desk, key, limit=5):

@@ -8,21 +8,14 @@ import pytest
 import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.errors import Refused
-from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE
 from cloneproof.mechanisms.online.levels import ticks
-from cloneproof.serve.market.dice import MarketDice
 from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, decode, encode, payment
-from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import Misfit, replay
 from cloneproof.serve.market.terms import complete
-from support.service import SECRET, Desk, open_market, spec, with_arms
+from support.service import DICE, Desk, declared, open_market, replayed, spec, with_arms
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
-    "reservoir-contest": {"rounds": 10, "draws": 2, "threshold": 6, "horizon": 400},
-    "holdout-kl-ucb": {"arm_rounds": 5, "max_arms": 3, "horizon": 400},
-    "h-kl-ucb": {"horizon": 400},
-    "reservoir-streams": {"rotations": 2, "blocks": 8},
     "etc": {"arm_rounds": 3},
     "uniform-etc": {"arm_rounds": 3},
     "h-etc-r": {"agent_rounds": 8, "arm_rounds": 2},
@@ -33,39 +26,11 @@ GAUSSIAN = {"family": "gaussian", "sd": 0.1}
 
 
 def market_of(arms=ARMS, **changes):
-    terms = complete(spec(seed=None, **changes))
-    return with_arms(LiveMarket.open(terms, at=1000, dice=MarketDice(SECRET)), arms)
+    return with_arms(declared(**changes), arms)
 
 
 def value_of(decision: int) -> float:
     return round(uniform(99, decision), 3)
-
-
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in AT_RANDOM_ONLY])
-def test_decisions_are_those_of_the_session(name):
-    """Also with rewards that come late and out of order: every third one waits for seven more decisions."""
-    parameters = PARAMETERS.get(name, {})
-    market = market_of(mechanism=name, parameters=parameters, horizon=400)
-    market.start(1000)
-    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 400, seed=market.session.seed, share=0.4)
-    held = []
-    for number in range(1, 201):
-        made, wanted = market.decide(f"r{number}", 1000), plain.decide()
-        assert (made.id, made.agent, made.arm, made.phase) == (
-            wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}", wanted.phase,
-        )  # fmt: skip
-        assert made.probability is None or 0 < made.probability <= 1
-        held.append(number)
-        for due in [n for n in held if n % 3 or n + 7 <= number]:
-            market.reward(f"e{due}", due, value_of(due), 1000, None)
-            plain.reward(due, value_of(due))
-            held.remove(due)
-    paid = {agent: sum(payment(ticks(e.reward), 400_000) for e in plain.ledger if e.agent == agent) for agent in ARMS}
-    assert {name: record.balance for name, record in market.registry.agents.items()} == paid
-    new = market.chain.take()
-    assert replay(zip(new.lines, new.hashes, strict=True), MarketDice(SECRET)).market.session.to_json() == (
-        market.session.to_json()
-    )
 
 
 @pytest.mark.parametrize(
@@ -90,15 +55,12 @@ def test_a_season_ends_where_its_dice_drew_the_end(name, parameters):
         plain.reward(number, value_of(number))
     with pytest.raises(Refused, match=f"all {plain.last} rounds"):
         market.decide("one more", 1000)
-    running = market.chain.take()
-    told = list(zip(running.lines, running.hashes, strict=True))
-    assert replay(told, MarketDice(SECRET)).market.session.last == plain.last
-    assert replay(told).market.decisions == plain.last
+    told = market.chain.take().lines
+    assert replayed(told, DICE).market.session.last == plain.last
+    assert replayed(told).market.decisions == plain.last
     more = Decided(market.chain.n + 1, 1000, plain.last + 1, made.agent, made.arm, made.phase, None, "one more")
-    market.chain.append(more)
-    beyond = market.chain.take()
     with pytest.raises(Misfit, match="are decided"):
-        replay([*told, *zip(beyond.lines, beyond.hashes, strict=True)], MarketDice(SECRET))
+        replayed([*told, encode(more)], DICE)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +162,7 @@ def test_a_window_of_rounds_holds_inside_a_batch():
         elif isinstance(entry, Defaulted | Rewarded):
             awaited.discard(entry.id)
     assert decided == 20
-    assert replay(lines, MarketDice(SECRET)).market.chain.n == len(lines)
+    assert replay(lines, DICE).market.chain.n == len(lines)
 
 
 def rounds_of_bo(mechanism, parameters, kept=None, **terms):
@@ -259,8 +221,8 @@ def test_settlement_pays_the_default_for_what_still_waits():
 
 
 def test_parameters_follow_from_what_is_declared_and_never_from_registrations():
-    declared = {"max_originals": 2, "gap": 0.5, "agent_gap": 0.2, "max_agents": 3, "horizon": 100_000}
-    whole = complete(spec(mechanism="holdout-h-etc", parameters={}, **declared))
+    bounds = {"max_originals": 2, "gap": 0.5, "agent_gap": 0.2, "max_agents": 3, "horizon": 100_000}
+    whole = complete(spec(mechanism="holdout-h-etc", parameters={}, **bounds))
     agents = [cp.Agent(f"{n}", 2, cp.Uniform(0, 1)) for n in range(3)]
     by_hand = cp.Market(agents, 100_000, gap=0.5, agent_gap=0.2)
     assert whole.parameters == dict(cp.mechanism("holdout-h-etc", market=by_hand).parameters)

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections import defaultdict
 
 import msgspec
 import pytest
@@ -10,16 +9,20 @@ import pytest
 from cloneproof.errors import Refused
 from cloneproof.mechanisms.online.segment import Segment
 from cloneproof.serve.http.monitoring import _segment_rounds
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.entries import Known
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
-from cloneproof.serve.market.terms import MarketSpec, complete
+from cloneproof.serve.market.replay import Misfit, restore, take_snapshot
+from cloneproof.serve.market.terms import complete
 from cloneproof.serve.market.unverified import UnverifiedSession
-from cloneproof.serve.messages import DecisionRequest
-from cloneproof.serve.writer.commands import Decide
-from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import SECRET, TERMS, Desk, open_market, spec, with_arms
+from support.service import (
+    DICE,
+    SECRET,
+    changed,
+    open_market,
+    published,
+    replayed,
+    spec,
+    started,
+    with_arms,
+)
 from support.sizes import LONG
 
 TWO = {"code": 0.3, "writing": 0.7}
@@ -29,12 +32,6 @@ RANDOM = {
     "ends": "at-random", "horizon": 60, "wait_rounds": 60,
 }  # fmt: skip
 ARMS = {"ana": 2, "bo": 1}
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def ask(desk, request, segment=None):
@@ -80,16 +77,6 @@ def test_a_market_without_segments_refuses_one(desk):
     assert desk.get("progress").json()["segments"] == []
 
 
-def started(terms):
-    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), ARMS)
-    market.start(1000)
-    return market
-
-
-def entered(lines):
-    return [(line, None) for line in lines]
-
-
 def whole_season(market, season=1):
     """Play until every segment has ended; how many requests each refused."""
     dice, refused, number = random.Random(season), dict.fromkeys(market.spec.segments, 0), 0
@@ -109,7 +96,7 @@ def whole_season(market, season=1):
 
 def two_seasons():
     """A market of two seasons that end at random, the second with one more segment; what was refused, all lines."""
-    market = started(complete(spec(seed=None, **RANDOM)))
+    market = started(ARMS, **RANDOM)
     refused = [whole_season(market)]
     market.settle(9000)
     market.open_season(2, 9000, {"code": 0.2, "writing": 0.5, "maths": 0.3})
@@ -125,9 +112,10 @@ def test_each_segment_ends_by_itself_and_one_may_be_added_between_seasons():
     assert market.spec.segments == {"code": 0.2, "writing": 0.5, "maths": 0.3}
     (opened,) = [json.loads(line) for line in lines if b'"kind":"season"' in line]
     assert opened["segments"] == market.spec.segments
-    found = replay(entered(lines), MarketDice(SECRET))
+    found = replayed(lines, DICE)
     assert found.market.session.to_json() == market.session.to_json()
-    without = replay(entered(lines), published_dice(entered(lines)))
+    without = replayed(lines, published(lines))
+    assert restore(take_snapshot(market), SECRET).spec == market.spec
     assert without.unverified_from == 1 + next(n for n, line in enumerate(lines) if b'"started"' in line and n > 100)
 
 
@@ -139,7 +127,7 @@ def test_each_segment_ends_by_itself_and_one_may_be_added_between_seasons():
     ],
 )
 def test_further_segments_that_do_not_fit_change_nothing(segments, words):
-    market = started(complete(spec(seed=None, **SLOTS)))
+    market = started(ARMS, **SLOTS)
     with pytest.raises(Refused, match="other segments, which are fixed"):
         market.open_season(1, 2000, {"code": 0.2, "writing": 0.5, "maths": 0.3})
     market.end(2000, "a test")
@@ -153,32 +141,31 @@ def test_further_segments_that_do_not_fit_change_nothing(segments, words):
 
 def test_a_changed_segment_is_noticed():
     """With the dice by what would have been decided, without them by what is possible; not where nothing differs."""
-    market = started(complete(spec(seed=None, **SLOTS)))
+    market = started(ARMS, **SLOTS)
     dice = random.Random(5)
     for number in range(20):
         made = market.decide(f"r{number}", 2000, dice.choice(list(TWO)))
         market.reward(f"e{number}", made.id, 0.0, 2000, None)
     lines = market.chain.take().lines
-    replay(entered(lines))
+    replayed(lines)
     decisions = [at for at, line in enumerate(lines) if b'"kind":"decision"' in line]
 
     def noticed(at, segment, dice):
-        changed = json.dumps(json.loads(lines[at]) | {"segment": segment}, separators=(",", ":")).encode()
         try:
-            replay(entered([*lines[:at], changed, *lines[at + 1 :]]), dice)
+            replayed([*lines[:at], changed(lines[at], segment=segment), *lines[at + 1 :]], dice)
         except Misfit as problem:
             return problem.n
         return None
 
     others = {at: {"code": "writing", "writing": "code"}[json.loads(lines[at])["segment"]] for at in decisions[::2]}
-    assert sum(noticed(at, other, MarketDice(SECRET)) is not None for at, other in others.items()) >= 8
+    assert sum(noticed(at, other, DICE) is not None for at, other in others.items()) >= 8
     assert sum(noticed(at, other, None) is not None for at, other in others.items()) >= 4
     assert noticed(decisions[3], "maths", None) == decisions[3] + 1
     assert noticed(decisions[3], None, None) == decisions[3] + 1
 
 
 def test_nobody_is_left_segment_by_segment():
-    market = started(complete(spec(seed=None, **SLOTS)))
+    market = started(ARMS, **SLOTS)
     for agent, arms in ARMS.items():
         for arm in range(arms):
             market.withdraw_arm(agent, f"{agent}-{arm}", 1500)
@@ -189,62 +176,26 @@ def test_nobody_is_left_segment_by_segment():
     assert market.over
     lines = market.chain.take().lines
     assert [json.loads(line)["segment"] for line in lines if b'"nobody"' in line] == list(TWO)
-    for dice in (MarketDice(SECRET), None):
-        assert replay(entered(lines), dice).market.session.nobody_left
-
-
-def test_a_batch_with_segments_is_its_items_one_by_one():
-    for seed in range(15):
-        dice = random.Random(seed)
-        terms = RANDOM | {"horizon": 30, "market": "m"}
-        (one, market), (many, other) = opened(terms), opened(terms)
-        known_one, known_many = defaultdict(Known), defaultdict(Known)
-        for _ in range(6):
-            items = [
-                DecisionRequest(f"r{name}", ("code", "writing", "writing", "other", None)[name % 5])
-                for name in dice.choices(range(90), k=dice.randrange(1, 25))
-            ]
-            singly = [Decide("m", [item]).run(one, known_one, 2000)[0] for item in items]
-            assert Decide("m", items).run(many, known_many, 2000) == singly
-        assert market.session.to_json() == other.session.to_json()
-        assert market.chain.head == other.chain.head
-
-
-def opened(terms):
-    markets = ServedMarkets()
-    market, _ = markets.create(spec(**terms), 1000)
-    with_arms(market, ARMS).start(1000)
-    return markets, market
-
-
-def test_a_snapshot_holds_all_segments():
-    market, _, lines = two_seasons()
-    again = restore(take_snapshot(market), SECRET)
-    assert again.session.to_json() == market.session.to_json()
-    assert (again.spec, again.mechanism.to_dict()) == (market.spec, market.mechanism.to_dict())
-    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
+    for dice in (DICE, None):
+        assert replayed(lines, dice).market.session.nobody_left
 
 
 def test_parameters_may_be_a_segments_own():
     own = {"code": {"fraction": 0.3, "parameters": {"draws": 5}}, "writing": 0.7}
-    terms = complete(declared({**SLOTS, "segments": own}))
+    terms = complete(spec(seed=None, **(SLOTS | {"segments": own})))
     filled = {"rounds": 2, "draws": 5, "threshold": 2}
     assert terms.segments["code"].parameters.items() >= filled.items()
     assert terms.segments["writing"].parameters["draws"] == 3
     assert complete(terms) == terms
-    market = started(terms)
+    market = started(ARMS, **(SLOTS | {"segments": own}))
     for name in TWO:
         market.decide(name, 2000, name)
     assert [part.mechanism.arm.draws for part in market.session.begun.values()] == [5, 3]
     few, many = (market.session.begun[name].state.slots for name in ("writing", "code"))
     assert [slots[:3] for slots in many] == [slots[:3] for slots in few]
-    replay(entered(market.chain.take().lines), MarketDice(SECRET))
-    same = complete(declared({**SLOTS, "segments": {"code": {"fraction": 0.3}, "writing": 0.7}}))
+    replayed(market.chain.take().lines, DICE)
+    same = complete(spec(seed=None, **(SLOTS | {"segments": {"code": {"fraction": 0.3}, "writing": 0.7}})))
     assert same.segments == TWO  # nothing of their own
-
-
-def declared(terms):
-    return msgspec.convert(TERMS | {"seed": None} | terms, MarketSpec)
 
 
 def test_metrics_have_few_labels(desk):
@@ -257,20 +208,6 @@ def test_metrics_have_few_labels(desk):
     assert len(lines) == 11
     assert 'cloneproof_segment_rounds{market="feed",segment=""} 90.0' in lines
     assert 'cloneproof_segment_rounds{market="feed",segment="query-003"} 1.0' in lines
-
-
-def test_many_segments_are_served_snapshotted_and_replayed():
-    names = [f"query-{number}" for number in range(1000 if LONG else 150)]
-    market = started(complete(spec(seed=None, **(SLOTS | {"segments": dict.fromkeys(names, 1 / len(names))}))))
-    dice = random.Random(2)
-    for number in range(4 * len(names)):
-        made = market.decide(f"r{number}", 2000, dice.choice(names))
-        market.reward(f"e{number}", made.id, float(dice.random() < 0.4), 2000, None)
-    assert len(market.session.begun) > 0.9 * len(names)
-    lines = market.chain.take().lines
-    assert replay(entered(lines), MarketDice(SECRET)).market.session.to_json() == market.session.to_json()
-    assert replay(entered(lines)).unverified_from is not None
-    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
 
 
 class Counted(dict):
@@ -287,11 +224,9 @@ def many(number, **more):
     """A market with so many segments, which count."""
     names = [f"s{k}" for k in range(number)]
     own = {"segments": dict.fromkeys(names, 1 / number)} | more
-    terms = complete(spec(seed=None, mechanism="reservoir", parameters={"rounds": 2, "draws": 3}, **own))
-    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), ARMS)
-    market.start(1000)
-    counted = {key: Counted(getattr(terms, key)) for key in own}
-    market.spec = msgspec.structs.replace(terms, **counted)
+    market = started(ARMS, mechanism="reservoir", parameters={"rounds": 2, "draws": 3}, **own)
+    counted = {key: Counted(getattr(market.spec, key)) for key in own}
+    market.spec = msgspec.structs.replace(market.spec, **counted)
     return market, counted
 
 
@@ -328,3 +263,17 @@ def test_joining_and_withdrawing_cost_the_same_however_many_segments_have_begun(
     found = restore(take_snapshot(market), SECRET)
     assert len(told) == 2 * 40
     assert found.session.to_json() == market.session.to_json()
+
+
+def test_many_segments_are_served_snapshotted_and_replayed():
+    names = [f"query-{number}" for number in range(1000 if LONG else 150)]
+    market = started(ARMS, **(SLOTS | {"segments": dict.fromkeys(names, 1 / len(names))}))
+    dice = random.Random(2)
+    for number in range(4 * len(names)):
+        made = market.decide(f"r{number}", 2000, dice.choice(names))
+        market.reward(f"e{number}", made.id, float(dice.random() < 0.4), 2000, None)
+    assert len(market.session.begun) > 0.9 * len(names)
+    lines = market.chain.take().lines
+    assert replayed(lines, DICE).market.session.to_json() == market.session.to_json()
+    assert replayed(lines).unverified_from is not None
+    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()

@@ -2,24 +2,24 @@
 
 import json
 import random
-from collections import defaultdict
 
 import pytest
 
-import cloneproof as cp
 from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES, document
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.entries import Known
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, published_dice, recover, replay, restore, take_snapshot
-from cloneproof.serve.market.terms import complete
-from cloneproof.serve.messages import DecisionRequest
+from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import read_rows, replay_all
-from cloneproof.serve.writer.commands import DecideSlates
-from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+from support.service import (
+    DICE,
+    Desk,
+    changed,
+    open_market,
+    published,
+    replayed,
+    sqlite,
+    started,
+)
 
 PAGES = {
     "mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3}, "positions": [1.0, 0.6, 0.4], "horizon": 200,
@@ -28,12 +28,6 @@ DEVICES = PAGES | {"segments": {"phone": 0.7, "desk": 0.3}, "positions": {"phone
 STREAMS = PAGES | {"mechanism": "reservoir-streams", "parameters": {"rotations": 2, "blocks": 4}}
 RUNNING = STREAMS | {"parameters": {"pages": 6}, "positions": [1.0, 0.6, 0.5, 0.4, 0.2]}
 ARMS = {"ana": 2, "bo": 1, "cy": 3, "dee": 2}
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def ask(desk, request, path="slates", **more):
@@ -113,12 +107,6 @@ def test_the_client_and_the_document_have_slates():
     assert "positions" in schemas["MarketSpec"]["properties"]
 
 
-def started(terms, arms=ARMS):
-    market = with_arms(LiveMarket.open(complete(spec(seed=None, **terms)), 0, MarketDice(SECRET)), arms)
-    market.start(1000)
-    return market
-
-
 def play(market, pages, seed=1):
     """Pages with rewards, a tenth of which never come; what each place showed."""
     dice, told, number = random.Random(seed), [], market.played
@@ -133,58 +121,9 @@ def play(market, pages, seed=1):
     return told
 
 
-def entered(lines):
-    return [(line, None) for line in lines]
-
-
-@pytest.mark.parametrize("terms", [PAGES, DEVICES])
-def test_the_service_fills_pages_as_a_session_does(terms):
-    market = started(terms)
-    plain = cp.session(
-        cp.mechanism("reservoir", **PAGES["parameters"]), ARMS, 200, seed=market.session.seed, share=0.4,
-        segments=terms.get("segments"), positions=terms["positions"],
-    )  # fmt: skip
-    dice, names = random.Random(1), list(terms.get("segments", [None]))
-    for number in range(100):
-        segment = dice.choice(names)
-        made, wanted = market.decide(f"r{number}", 2000, segment), plain.decide_slate(segment)
-        assert list(made.rounds) == [one.id for one in wanted]
-        assert [(one.place, one.agent, int(one.arm[-1]), one.phase) for one in made.shown] == [
-            (one.place, one.agent, one.arm, one.phase) for one in wanted
-        ]
-        for one in wanted:
-            worth = float(dice.random() < 0.4)
-            market.reward(f"e{one.id}", one.id, worth, 2000, None)
-            plain.reward(one.id, worth)
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [
-        PAGES, DEVICES, PAGES | {"wait_rounds": 2}, PAGES | {"uniform_traffic": 0.3}, PAGES | {"ends": "at-random"},
-        PAGES | {"positions": 3}, STREAMS, STREAMS | {"wait_rounds": 2}, RUNNING,
-        {"mechanism": "ucb1", "parameters": {"one_place_each": True}, "positions": 3, "horizon": 200},
-        {"mechanism": "kl-ucb", "parameters": {}, "positions": 3, "horizon": 200},
-        {"mechanism": "h-thompson", "parameters": {}, "positions": [1.0, 0.6, 0.4], "horizon": 200},
-        DEVICES | {"mechanism": "h-kl-ucb", "parameters": {"horizon": 200}},
-    ],
-)  # fmt: skip
-def test_replays_and_snapshots_fit(terms):
-    market = started(terms)
-    pages = min(70, market.session.last)
-    play(market, pages)
-    lines = market.chain.take().lines
-    assert any(b'"default"' in line for line in lines) == ("wait_rounds" in terms)
-    found = replay(entered(lines), MarketDice(SECRET))
-    assert found.market.session.to_json() == market.session.to_json()
-    assert replay(entered(lines)).unverified_from is not None
-    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()
-    assert recover(None, lines, SECRET).session.to_json() == market.session.to_json()
-
-
 def test_a_changed_place_is_noticed():
     """With the dice in every place; without them where the rotation, champions or ranks by tests would be others."""
-    market = started(PAGES | {"positions": 3, "wait_rounds": 2})
+    market = started(ARMS, **(PAGES | {"positions": 3, "wait_rounds": 2}))
     play(market, 40)
     lines = market.chain.take().lines
     pages = [at for at, line in enumerate(lines) if b'"slate"' in line]
@@ -192,9 +131,8 @@ def test_a_changed_place_is_noticed():
     def noticed(at, change, dice):
         entry = json.loads(lines[at])
         change(entry)
-        changed = json.dumps(entry, separators=(",", ":")).encode()
         try:
-            replay(entered([*lines[:at], changed, *lines[at + 1 :]]), dice)
+            replayed([*lines[:at], changed(lines[at], **entry), *lines[at + 1 :]], dice)
         except Misfit as problem:
             return problem.n
         return None
@@ -219,7 +157,7 @@ def test_a_changed_place_is_noticed():
 
     for at in pages[1::9]:
         for change in (swap, twice, one_place_less, lambda entry: entry["shown"].pop()):
-            assert noticed(at, change, MarketDice(SECRET)) == at + 1
+            assert noticed(at, change, DICE) == at + 1
     late = pages[-1]  # every test is over, and ranks are known
     for change in (swap, twice, other_arm(0), lambda entry: entry["shown"].pop(), one_place_less):
         if json.loads(lines[late])["shown"][0]["agent"] != "bo" or change is not other_arm(0):
@@ -230,7 +168,7 @@ def test_a_changed_place_is_noticed():
 
 
 def test_seasons_of_pages_end_and_are_checked():
-    market = started(PAGES | {"horizon": 30})
+    market = started(ARMS, **(PAGES | {"horizon": 30}))
     play(market, 30)
     assert market.over
     with pytest.raises(Refused, match="all 30 rounds of season 1 are decided"):
@@ -240,12 +178,12 @@ def test_seasons_of_pages_end_and_are_checked():
     market.start(9000)
     assert market.decide("next", 9000).id == 91
     lines = market.chain.take().lines
-    for dice in (MarketDice(SECRET), published_dice(entered(lines))):
-        assert [one.rounds for one in replay(entered(lines), dice).seasons] == [30]
+    for dice in (DICE, published(lines)):
+        assert [one.rounds for one in replayed(lines, dice).seasons] == [30]
 
 
 def test_nobody_is_left_on_a_page():
-    market = started(PAGES)
+    market = started(ARMS, **PAGES)
     play(market, 3)
     for agent, arms in ARMS.items():
         for arm in range(arms):
@@ -258,8 +196,8 @@ def test_nobody_is_left_on_a_page():
             break
     assert refusal.code == "nobody_left"
     lines = market.chain.take().lines
-    for dice in (MarketDice(SECRET), None):
-        assert replay(entered(lines), dice).market.session.nobody_left
+    for dice in (DICE, None):
+        assert replayed(lines, dice).market.session.nobody_left
 
 
 @pytest.mark.parametrize(
@@ -270,7 +208,7 @@ def test_honest_pages_after_withdrawals_are_possible_whatever_the_dice(terms):
     """Absent agents stand in for who is out, and no page shows anybody twice."""
     waited = 0
     for seed in range(4):
-        market, dice = started(terms), random.Random(seed)
+        market, dice = started(ARMS, **terms), random.Random(seed)
         left = [(agent, f"{agent}-{arm}") for agent, arms in ARMS.items() for arm in range(arms)]
         for page in range(40):
             segment = dice.choice(list(market.spec.segments) or [None])
@@ -285,13 +223,13 @@ def test_honest_pages_after_withdrawals_are_possible_whatever_the_dice(terms):
             if page in (5, 12, 20):
                 market.withdraw_arm(*left.pop(dice.randrange(len(left))), 2000)
         lines = market.chain.take().lines
-        assert replay(entered(lines)).unverified_from is not None
-        assert replay(entered(lines), MarketDice(SECRET)).unverified_from is None
+        assert replayed(lines).unverified_from is not None
+        assert replayed(lines, DICE).unverified_from is None
     assert waited or terms["positions"] == 5
 
 
 def test_after_withdrawals_nobody_stands_twice_in_front():
-    market = started(PAGES)
+    market = started(ARMS, **PAGES)
     play(market, 30)
     market.withdraw_arm("bo", "bo-0", 3000)
     market.decide("last", 3000)
@@ -299,36 +237,16 @@ def test_after_withdrawals_nobody_stands_twice_in_front():
     page = json.loads(last)
     page["shown"][1] |= {part: page["shown"][0][part] for part in ("agent", "arm")}
     with pytest.raises(Misfit, match="shows nobody twice"):
-        replay(entered([*lines, json.dumps(page, separators=(",", ":")).encode()]))
+        replayed([*lines, changed(last, **page)])
 
 
 def test_two_pages_for_one_request_do_not_fit():
-    market = started(PAGES)
+    market = started(ARMS, **PAGES)
     for _ in range(2):
         market.decide("the same", 2000)
-    for dice in (MarketDice(SECRET), None):
+    for dice in (DICE, None):
         with pytest.raises(Misfit, match="'request the same' occurs for the second time"):
-            replay(entered(market.chain._lines), dice)
-
-
-def test_a_batch_of_pages_is_its_items_one_by_one():
-    for seed in range(6):
-        dice, made = random.Random(seed), []
-        for _ in range(2):
-            markets = ServedMarkets()
-            market, _ = markets.create(spec(**(DEVICES | {"horizon": 40, "market": "m", "wait_rounds": 3})), 1000)
-            with_arms(market, ARMS).start(1000)
-            made.append((markets, market, defaultdict(Known)))
-        (one, first, known_one), (many, second, known_many) = made
-        for _ in range(5):
-            items = [
-                DecisionRequest(f"r{name}", ("phone", "desk", "desk", "other")[name % 4])
-                for name in dice.choices(range(60), k=dice.randrange(1, 15))
-            ]
-            singly = [DecideSlates("m", [item]).run(one, known_one, 2000)[0] for item in items]
-            assert DecideSlates("m", items).run(many, known_many, 2000) == singly
-        assert first.chain.head == second.chain.head
-        assert first.session.to_json() == second.session.to_json()
+            replayed(market.chain._lines, dice)
 
 
 def test_a_restart_goes_on_with_the_next_page(tmp_path):

@@ -1,6 +1,5 @@
 """The hash at a season's start: it covers all that was declared, and tells nothing before the settlement."""
 
-import json
 from hashlib import sha256
 
 import msgspec
@@ -8,23 +7,20 @@ import pytest
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.dice import MarketDice, registration_digest, season_keys
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import replay
-from cloneproof.serve.market.terms import complete
-from support.service import SECRET, spec, with_arms
+from cloneproof.serve.market.dice import registration_digest, season_keys
+from support.service import DICE, SECRET, changed, declared, replayed, with_arms
 
 
-def started(arms, secret=SECRET):
+def start(arms, secret=SECRET):
     """The entry of a start, and the market."""
-    market = with_arms(LiveMarket.open(complete(spec(seed=None)), 0, MarketDice(secret)), arms)
+    market = with_arms(declared(secret), arms)
     return market.start(1000), market
 
 
 def test_the_start_covers_everything_that_agents_declared():
     """Each field of a registration, those that later versions add too, is in what is hashed."""
     slots = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
-    market = with_arms(LiveMarket.open(complete(spec(seed=None, **slots)), 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
+    market = with_arms(declared(**slots), {"ana": 2, "bo": 1})
     market.register_arm("ana", "ana-0", 1000, 3)  # as defaults are left out
     market.start(1000)
     (agent, _), fields = market.registry.declared({"ana": 2, "bo": 1}), set[str]()
@@ -34,13 +30,13 @@ def test_the_start_covers_everything_that_agents_declared():
     market.decide("r", 2000)
     assert market.registry.declared({"ana": 2, "bo": 1})[0] == agent  # and nothing that the market counts
     others = [{"ana": 2}, {"ana": 1, "bo": 2}, {"bo": 1, "ana": 2}, {"ana": 2, "bo": 2}, {"ana": 2, "bob": 1}]
-    hashes = {started(arms)[0].registered for arms in ({"ana": 2, "bo": 1}, *others)}
+    hashes = {start(arms)[0].registered for arms in ({"ana": 2, "bo": 1}, *others)}
     assert len(hashes) == 1 + len(others)
 
 
 def test_what_rivals_registered_cannot_be_guessed_before_the_settlement():
     """Without the season's key a guess of all names fits nothing; with it, everybody can check the hash."""
-    entry, market = started({"ana": 2, "bo": 1})
+    entry, market = start({"ana": 2, "bo": 1})
     names = [["ana", ["ana-0", "ana-1"]], ["bo", ["bo-0"]]]
     assert entry.registered != sha256(msgspec.json.encode(names)).hexdigest()
     declared = market.registry.declared({"ana": 2, "bo": 1})
@@ -50,18 +46,17 @@ def test_what_rivals_registered_cannot_be_guessed_before_the_settlement():
         registration_digest(commitment, declared),
     }
     assert entry.registered == registration_digest(key, declared)
-    assert entry.registered != started({"ana": 2, "bo": 1}, bytes(32))[0].registered
+    assert entry.registered != start({"ana": 2, "bo": 1}, bytes(32))[0].registered
 
 
 def test_the_replay_checks_the_salted_hash_once_the_key_is_known():
-    _, market = started({"ana": 2, "bo": 1})
+    _, market = start({"ana": 2, "bo": 1})
     market.end(2000, "a test")
     market.settle(2000)
     lines = market.chain.take().lines
     forged = list(lines)
     at = next(number for number, line in enumerate(lines) if b'"started"' in line)
-    entry = json.loads(lines[at])
-    forged[at] = json.dumps(entry | {"registered": "0" * 64}, separators=(",", ":")).encode()
-    replay([(line, None) for line in lines], MarketDice(SECRET))
+    forged[at] = changed(lines[at], registered="0" * 64)
+    replayed(lines, DICE)
     with pytest.raises(ServeError, match=f"entry {at + 1}:"):
-        replay([(line, None) for line in forged], MarketDice(SECRET))
+        replayed(forged, DICE)

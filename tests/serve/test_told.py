@@ -12,9 +12,9 @@ from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice, make_secret
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.terms import MarketSpec, complete
-from cloneproof.serve.offline import StoredLedger, replay_market
+from cloneproof.serve.offline import replay_market
 from support.command import run
-from support.service import SEED, Desk, open_market, sqlite, with_arms
+from support.service import SEED, Desk, lines_alone, open_market, sqlite, with_arms
 
 ARMS = {"ana": 3, "bo": 1, "cy": 2}
 HETC = {"agent_rounds": 6, "arm_rounds": 2}
@@ -86,9 +86,7 @@ def test_no_honest_season_is_refused_without_its_dice(name):
 
 def replay_alone(lines):
     """By somebody who has the lines alone."""
-    *_, after = ledger.chain_hashes(ledger.GENESIS, lines)
-    text = b"\n".join(lines).decode()
-    return replay_market("feed", StoredLedger(lambda: [(ledger.GENESIS, after, text)]))
+    return replay_market("feed", lines_alone(lines))
 
 
 def forged(spec, phases, friend="bo", arm="bo-0", value=0.0, rounds=40):

@@ -9,12 +9,9 @@ import random
 
 import pytest
 
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, replay
-from cloneproof.serve.market.terms import complete
+from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.writer.markets import ServedMarkets
-from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+from support.service import DICE, Desk, open_market, replayed, sqlite, started
 
 SECONDS, ROUNDS = 5.0, 9
 
@@ -141,9 +138,7 @@ def test_nothing_overtakes_many_windows_that_end_at_once(tmp_path):
 
 def ignored(friend, rounds, seconds=3600.0):
     """A settled season in which the windows of a friend's decisions never ended."""
-    terms = complete(spec(wait_rounds=rounds, wait_seconds=seconds, seed=None, horizon=200))
-    market = with_arms(LiveMarket.open(terms, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
-    market.start(1000)
+    market = started({"ana": 2, "bo": 1}, wait_rounds=rounds, wait_seconds=seconds, horizon=200)
     for number in range(60):
         made = market.decide(f"r{number}", 2000 + number)
         if made.agent != friend:
@@ -160,16 +155,16 @@ def test_a_ledger_whose_windows_do_not_end_is_refused():
     lines = ignored("ana", 9)
     named = overdue_line(lines, 3600.0, 9)
     assert named is not None
-    for dice in (MarketDice(SECRET), None):
+    for dice in (DICE, None):
         with pytest.raises(Misfit, match=f"entry {named}: the window of decision .* is over") as found:
-            replay([(line, None) for line in lines], dice)
+            replayed(lines, dice)
         assert found.value.n == named
-    replay([(line, None) for line in ignored("ana", 60)], MarketDice(SECRET))  # in time
+    replayed(ignored("ana", 60), DICE)  # in time
 
 
 def test_a_window_of_seconds_must_end_too():
     lines = ignored("ana", 10_000, seconds=0.5)
     named = overdue_line(lines, 0.5, 10_000)
     with pytest.raises(Misfit, match="is over") as found:
-        replay([(line, None) for line in lines], MarketDice(SECRET))
+        replayed(lines, DICE)
     assert found.value.n == named

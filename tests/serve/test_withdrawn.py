@@ -1,46 +1,36 @@
 """Withdrawing an arm by the API: what is shown, recorded and replayed, and what carries over to the next season."""
 
-import json
-from itertools import count
-
 import pytest
 
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.replay import Misfit, replay
-from cloneproof.serve.market.terms import complete
+from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import replay_all
-from support.service import SECRET, Desk, open_market, spec, sqlite, with_arms
+from support.service import (
+    DICE,
+    Desk,
+    changed,
+    declared,
+    open_market,
+    replayed,
+    sqlite,
+    started,
+    with_arms,
+)
 
 FEED = "/v1/markets/feed"
-VIEWS = count()
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}}
-TERMS = complete(spec(seed=None, **SLOTS))
-
-
-@pytest.fixture
-def desk():
-    with Desk() as made:
-        yield made
 
 
 def withdraw(desk, agent, arm, key=None, reason="sold out"):
     return desk.call("DELETE", f"{FEED}/agents/{agent}/arms/{arm}", {"reason": reason}, key)
 
 
+def arms_of(shown):
+    return {arm for _, arm in shown}
+
+
 def register(desk, agent, arm):
     return desk.post(f"agents/{agent}/arms", {"arm": arm}).json()
-
-
-def shown(desk, number, value=0.0):
-    """The arms that the next decisions show, each rewarded at once."""
-    arms = []
-    for _ in range(number):
-        made = desk.decide(f"view {next(VIEWS)}")
-        desk.reward(f"click {made['decision']}", made["decision"], value)
-        arms.append(made["arm"])
-    return arms
 
 
 def test_the_reply_to_a_registration_says_when_it_takes_effect(desk):
@@ -72,7 +62,7 @@ def test_a_withdrawn_arm_is_shown_no_more_and_its_agent_is_out_once_it_is_reache
     again = withdraw(desk, mine, f"{mine}-0")
     assert (again.status_code, again.json()) == (200, reply | {"duplicate": True})
     assert desk.reward("late", first["decision"]) == "recorded"
-    assert set(shown(desk, 20)) == {f"{other}-0"}
+    assert arms_of(desk.shown(20)) == {f"{other}-0"}
     agents = {agent["agent"]: agent for agent in desk.get("progress").json()["agents"]}
     assert [agents[name]["out"] for name in (mine, other)] == [True, False]
     assert [agents[name]["arms"][0]["withdrawn"] for name in (mine, other)] == [True, False]
@@ -93,7 +83,7 @@ def test_without_slots_the_arm_is_skipped_and_the_reply_says_that_nothing_is_pro
     reply = withdraw(desk, "ana", "ana-1").json()
     assert reply["takes_effect"] == "at once; the mechanism skips it"
     assert reply["promise"] == "none: nothing is promised about withdrawals under this mechanism"
-    assert set(shown(desk, 20)) == {"ana-0", "bo-0"}
+    assert arms_of(desk.shown(20)) == {"ana-0", "bo-0"}
 
 
 def test_who_may_withdraw_what(desk):
@@ -122,7 +112,7 @@ def test_the_platform_says_why_it_withdraws_and_a_replay_counts_it(tmp_path):
         for arm in ("bo-0", "bo-1"):
             assert withdraw(desk, "bo", arm, reason="a complaint").status_code == 200
         assert withdraw(desk, "bo", "bo-1", reason=None).json()["duplicate"]
-        shown(desk, 4)
+        desk.shown(4)
         lines = [line["entry"] for line in desk.get("ledger?limit=100").json()["lines"]]
     told = [(line["agent"], line["by"], line.get("reason")) for line in lines if line["kind"] == "withdrawn"]
     assert told == [("ana", "agent", None), ("bo", "platform", "a complaint"), ("bo", "platform", "a complaint")]
@@ -153,11 +143,11 @@ def test_the_platform_pauses_with_a_reason_and_a_replay_counts_it(tmp_path):
         assert pause("ana", desk.make_key("agent", "ana"), reason="mine is down").status_code == 403
         assert pause("bo", reason="down").status_code == 200
         assert pause("bo", reason="down again").status_code == 200  # which changes nothing
-        assert "bo-0" not in (names := shown(desk, 12))
+        assert "bo-0" not in (names := arms_of(desk.shown(12)))
         assert "bo-1" not in names
         assert pause("bo", reason="up", resume=True).status_code == 200
         assert pause("cy", arm="cy-0", reason="sold out").status_code == 200
-        assert "cy-0" not in shown(desk, 6)
+        assert "cy-0" not in arms_of(desk.shown(6))
         told = [
             each["entry"] for each in desk.get("ledger?limit=100").json()["lines"] if each["entry"]["kind"] == "pause"
         ]
@@ -173,17 +163,17 @@ def test_a_replay_without_dice_refuses_a_decision_for_what_is_paused():
     _, champion, lines = played()
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
     pause = ledger.encode(ledger.ArmPaused(at + 1, 2000, champion.agent, 1, "down", champion.arm))
-    wrong = [*lines[:at], pause, changed(lines[at - 2], at + 2, at=3000, id=9, request="r8")]
+    wrong = [*lines[:at], pause, changed(lines[at - 2], n=at + 2, at=3000, id=9, request="r8")]
     with pytest.raises(Misfit, match="not shown while it is paused"):
-        told(wrong)
+        replayed(wrong)
 
 
 def test_a_replay_refuses_a_withdrawal_by_the_platform_without_a_reason():
     *_, lines = played()
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
-    forced = [*lines[:at], changed(lines[at], at + 1, by="platform")]
+    forced = [*lines[:at], changed(lines[at], n=at + 1, by="platform")]
     with pytest.raises(Misfit, match="expected a reason"):
-        told(forced)
+        replayed(forced)
 
 
 def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(desk):
@@ -195,7 +185,7 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert (again["season"], again["duplicate"]) == (2, False)
     assert desk.post("agents/ana/arms", {"arm": "one more"}).status_code == 422
     assert desk.post("agents/ana/arms", {"arm": "more"}).json()["error"] == "quota"
-    assert not {"ana-0", "ana-1", "new"} & set(shown(desk, 30))
+    assert not {"ana-0", "ana-1", "new"} & arms_of(desk.shown(30))
     desk.post("settle", {"reason": "a test"})
     desk.post("seasons", {"season": 2})
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"]] == ["ana-1", "ana-2", "new"]
@@ -203,7 +193,7 @@ def test_a_withdrawn_arm_is_in_no_later_season_unless_it_is_registered_again(des
     assert withdraw(desk, "ana", "new").json()["takes_effect"] == "season 2 starts without it"
     assert [arm["arm"] for arm in desk.get("agents/ana").json()["arms"] if not arm["withdrawn"]] == ["ana-1", "ana-2"]
     desk.post("start")
-    assert set(shown(desk, 40)) <= {"ana-1", "ana-2", "bo-0"}
+    assert arms_of(desk.shown(40)) <= {"ana-1", "ana-2", "bo-0"}
 
 
 def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
@@ -229,8 +219,7 @@ def test_with_nobody_left_nothing_is_served_whatever_happens_then(tmp_path):
 
 def played():
     """A market in which Ana withdraws her champion, with its lines."""
-    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2, "bo": 1})
-    market.start(1000)
+    market = started({"ana": 2, "bo": 1}, **SLOTS)
     for number in range(8):
         entry = market.decide(f"r{number}", 2000)
         market.reward(f"e{number}", entry.id, 1.0, 2000, None)
@@ -240,36 +229,27 @@ def played():
     return market, entry, market.chain.take().lines
 
 
-def told(lines):
-    """A replay by somebody who does not know the dice."""
-    return replay([(line, None) for line in lines])
-
-
-def changed(line, n, **fields):
-    return json.dumps(json.loads(line) | {"n": n} | fields, separators=(",", ":")).encode()
-
-
 def test_a_replay_refuses_a_withdrawal_that_was_not_heeded():
     _, champion, lines = played()
-    withdrawn = replay([(line, None) for line in lines], MarketDice(SECRET)).market.session.withdrawn
+    withdrawn = replayed(lines, DICE).market.session.withdrawn
     assert withdrawn == {champion.agent: [int(champion.arm[-1])]}
-    assert told(lines).unverified_from is not None
+    assert replayed(lines).unverified_from is not None
     at = next(n for n, line in enumerate(lines) if b'"withdrawn"' in line)
-    shown_again = [*lines[: at + 1], changed(lines[at + 1], at + 2, agent=champion.agent, arm=champion.arm)]
-    left_out = lines[:at] + [changed(line, n) for n, line in enumerate(lines[at + 1 :], at + 1)]
-    nobody = [*lines, changed(lines[at], len(lines) + 1, kind="nobody")]
+    shown_again = [*lines[: at + 1], changed(lines[at + 1], n=at + 2, agent=champion.agent, arm=champion.arm)]
+    left_out = lines[:at] + [changed(line, n=n) for n, line in enumerate(lines[at + 1 :], at + 1)]
+    nobody = [*lines, changed(lines[at], n=len(lines) + 1, kind="nobody")]
     for forged in (shown_again, left_out, nobody):
         with pytest.raises(Misfit):
-            replay([(line, None) for line in forged], MarketDice(SECRET))
+            replayed(forged, DICE)
     with pytest.raises(Misfit, match="is shown no more, as it was withdrawn"):
-        told(shown_again)
+        replayed(shown_again)
     with pytest.raises(Misfit, match="somebody is left to serve"):
-        told([*lines[:at], b'{"kind":"nobody","n":%d,"at":2000,"season":1}' % (at + 1)])
+        replayed([*lines[:at], b'{"kind":"nobody","n":%d,"at":2000,"season":1}' % (at + 1)])
 
 
 def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     """While a large season is prepared, an arm may be withdrawn and another one registered."""
-    market = with_arms(LiveMarket.open(TERMS, 0, MarketDice(SECRET)), {"ana": 2})
+    market = with_arms(declared(**SLOTS), {"ana": 2})
     registered = market.registry.participants(1)
     prepared = (1, registered, market.open_session(registered))
     market.withdraw_arm("ana", "ana-0", 1000)
@@ -277,4 +257,4 @@ def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     assert market.registry.participants(1) == registered
     market.start(2000, None, prepared)
     market.decide("r", 2000)
-    replay([(line, None) for line in market.chain.take().lines], MarketDice(SECRET))
+    replayed(market.chain.take().lines, DICE)

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloneproof.serve.market.entries import Decided, Known, decode
-from cloneproof.serve.messages import RewardItem
+from cloneproof.serve.messages import DecisionRequest, RewardItem
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
-from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, Do, Reward, Settle, Unfinished
+from cloneproof.serve.writer.commands import DEFAULTS_AT_ONCE, Decide, DecideSlates, Do, Reward, Settle, Unfinished
 from cloneproof.serve.writer.group import merge, split_reply
 from cloneproof.serve.writer.markets import ServedMarkets
 from cloneproof.serve.writer.queue import Capacity, RoundRobin
@@ -309,10 +309,10 @@ COMMANDS = st.lists(
 )
 
 
-def opened(horizon):
+def opened(**terms):
     markets = ServedMarkets()
-    market, _ = markets.create(spec(market="m", horizon=horizon, wait_seconds=1.0), 1000)
-    with_arms(market, {"ana": 2, "bo": 2}).start(1000)
+    market, _ = markets.create(spec(**({"market": "m", "wait_seconds": 1.0} | terms)), 1000)
+    with_arms(market, {"ana": 2, "bo": 2, "cy": 1}).start(1000)
     return markets, market
 
 
@@ -335,7 +335,7 @@ def _fields(entry):
 @given(commands=COMMANDS, horizon=st.sampled_from([10, 50]), late=st.booleans())
 @settings(max_examples=25, deadline=None)
 def test_a_batch_is_its_items_one_by_one(commands, horizon, late):
-    (one, market), (many, other) = opened(horizon), opened(horizon)
+    (one, market), (many, other) = opened(horizon=horizon), opened(horizon=horizon)
     known_one, known_many = defaultdict(Known), defaultdict(Known)
     for step, command in enumerate(commands):
         now = 2000 + (600 * step if late else 0)
@@ -348,11 +348,42 @@ def test_a_batch_is_its_items_one_by_one(commands, horizon, late):
     assert told(one) == told(many)
 
 
+TWO = {"mechanism": "reservoir", "segments": {"code": 0.3, "writing": 0.7}}
+ENDING = {
+    "mechanism": "reservoir-index",
+    "parameters": {"draws": 2, "constant": 2.0},
+    "ends": "at-random",
+    "horizon": 30,
+}
+PAGES = {
+    "parameters": {"rounds": 2, "draws": 3},
+    "positions": {"code": 2, "writing": [1.0, 0.6, 0.4]},
+    "wait_rounds": 3,
+}
+
+
+@pytest.mark.parametrize(("kind", "terms"), [(Decide, TWO | ENDING), (DecideSlates, TWO | PAGES)])
+def test_a_batch_with_segments_is_its_items_one_by_one(kind, terms):
+    for seed in range(10):
+        dice = Random(seed)
+        (one, market), (many, other) = opened(**terms), opened(**terms)
+        known_one, known_many = defaultdict(Known), defaultdict(Known)
+        for _ in range(6):
+            items = [
+                DecisionRequest(f"r{name}", ("code", "writing", "writing", "other", None)[name % 5])
+                for name in dice.choices(range(90), k=dice.randrange(1, 25))
+            ]
+            singly = [kind("m", [item]).run(one, known_one, 2000)[0] for item in items]
+            assert kind("m", items).run(many, known_many, 2000) == singly
+        assert market.session.to_json() == other.session.to_json()
+        assert market.chain.head == other.chain.head
+
+
 @given(commands=COMMANDS)
 @settings(max_examples=15, deadline=None)
 def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
     """Decisions first or rewards first, as they came: in that order, one by one, each gets what it was told."""
-    (one, _), (many, _) = opened(50), opened(50)
+    (one, _), (many, _) = opened(horizon=50), opened(horizon=50)
     known_one, known_many = defaultdict(Known), defaultdict(Known)
     together = list(merge(commands))
     assert sorted(at for _, positions in together for at in positions) == list(range(len(commands)))
@@ -382,7 +413,7 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
 
 def test_a_reward_that_comes_with_the_settlement_is_late():
     """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
-    markets, market = opened(10)
+    markets, market = opened(horizon=10)
     known = defaultdict(Known)
     made = deciding("m", ["r"]).run(markets, known, 2000)[0].decision
     assert Settle("m", lambda one: one.state, "a test").run(markets, known, 2000) == "settled"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import httpx
+import msgspec
 import uvicorn
 
 from cloneproof.serve import calls
@@ -24,9 +26,12 @@ from cloneproof.serve.http.app import App
 from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_protocol
 from cloneproof.serve.http.service import INTERVALS, Intervals, Service, new_key
 from cloneproof.serve.market.dice import MarketDice, make_secret
+from cloneproof.serve.market.entries import GENESIS, chain_hashes
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.replay import ReplayedLedger, published_dice, replay
+from cloneproof.serve.market.terms import MarketSpec, complete
 from cloneproof.serve.messages import DecisionRequest
+from cloneproof.serve.offline import StoredLedger
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
 from cloneproof.serve.storage.storage import SharedStorage
@@ -38,6 +43,7 @@ COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
 SEED = 7_777_777_777_777_777_777
 SECRET = make_secret(SEED)
+DICE = MarketDice(SECRET)
 
 TERMS = {
     "market": "feed",
@@ -51,7 +57,7 @@ TERMS = {
 
 
 def spec(**changes: Any) -> MarketSpec:
-    return MarketSpec(**(TERMS | changes))
+    return msgspec.convert(TERMS | changes, MarketSpec)
 
 
 def with_arms(market: LiveMarket, arms: dict[str, int], at: int = 1000) -> LiveMarket:
@@ -61,6 +67,39 @@ def with_arms(market: LiveMarket, arms: dict[str, int], at: int = 1000) -> LiveM
         for arm in range(count):
             market.register_arm(agent, f"{agent}-{arm}", at)
     return market
+
+
+def declared(secret: bytes = SECRET, **terms: Any) -> LiveMarket:
+    """A market with these terms, before any registration."""
+    return LiveMarket.open(complete(spec(seed=None, **terms)), 0, MarketDice(secret))
+
+
+def started(arms: dict[str, int], **terms: Any) -> LiveMarket:
+    """The same with agents, each with so many arms, and its season begun."""
+    market = with_arms(declared(**terms), arms)
+    market.start(1000)
+    return market
+
+
+def replayed(lines: Iterable[bytes], dice: MarketDice | None = None) -> ReplayedLedger:
+    """Replay the lines of a ledger alone, with or without the dice of a running season."""
+    return replay([(line, None) for line in lines], dice)
+
+
+def lines_alone(lines: Sequence[bytes]) -> StoredLedger:
+    """A ledger of which somebody has the lines, and nothing else."""
+    *_, last = chain_hashes(GENESIS, lines)
+    return StoredLedger(lambda: [(GENESIS, last, b"\n".join(lines).decode())])
+
+
+def published(lines: Iterable[bytes]) -> MarketDice:
+    """The dice that everybody knows from the lines."""
+    return published_dice([(line, None) for line in lines])
+
+
+def changed(line: bytes, **fields: Any) -> bytes:
+    """A line of a ledger with other fields."""
+    return json.dumps(json.loads(line) | fields, separators=(",", ":")).encode()
 
 
 def session_seed(arms: dict[str, int]) -> bytes:
@@ -105,7 +144,7 @@ class Desk:
         self.key, record = new_key("platform", None, 0)
         self.storage.put_key(record)
         self.runner = asyncio.Runner()
-        self.agent_rate, self.intervals, self.closed = agent_rate, intervals, False
+        self.agent_rate, self.intervals, self.closed, self.views = agent_rate, intervals, False, 0
         self.open()
 
     def writer(self) -> Writer:
@@ -170,6 +209,16 @@ class Desk:
         """What became of a reward, or why it was refused, in one word."""
         reply = self.post("rewards", {"event_id": event, "decision": decision, "value": value}).json()
         return reply.get("result") or reply["error"]
+
+    def shown(self, number: int, value: float = 0.0) -> list[tuple[str, str]]:
+        """Whom the next decisions show, as agents and arms, each rewarded at once."""
+        found = []
+        for _ in range(number):
+            self.views += 1
+            made = self.decide(f"view {self.views}")
+            self.reward(f"click {made['decision']}", made["decision"], value)
+            found.append((made["agent"], made["arm"]))
+        return found
 
     def play(self, names: Iterable[str], value_of: Callable[[int], float] = lambda number: number % 3 == 0) -> None:
         """Decide, and reward at once, by the place of a name among them."""

@@ -22,6 +22,7 @@ from support.late_by_hand import Script
 from support.sizes import LONG
 
 CASES = 2_000 if LONG else 12
+NUMBERS = [number for number in range(CASES) if LONG or number != 3]  # which takes as long as all others together
 RATES = [Fraction(number, 4) for number in (0, 0, 1, 2, 3, 4, 4)]
 ATTENTIONS = [Fraction(number, 4) for number in (1, 2, 3, 4, 4)]
 LAB = "cloneproof.mechanisms.online.laboratory"
@@ -223,7 +224,7 @@ def test_joiners_gain_by_no_list_and_by_no_waiting_and_change_nobodys_promise():
 
 def test_no_list_pays_more_on_any_page_than_each_original_once():
     lost, batches, kinds = 0, 0, Counter()
-    for number in range(CASES):
+    for number in NUMBERS:
         case, copies = random_case(number)
         (found,) = case.gains(copies, weighted=number % 5 == 0)
         assert max(found) <= 0, (number, case, copies, found)

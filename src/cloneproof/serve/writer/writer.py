@@ -2,12 +2,13 @@
 
 Everything that changes a market happens in this one task, so nothing needs a lock. While storage writes in its own
 thread, the next group gathers. To follow a call, read `submit`, `_run`, `_write_group` and `_send_replies`; what
-happens beside this path is in `checkpoints`, `recovery` and `background`.
+happens beside this path is in `checkpoints`, `background`, and `read_all` and `read_market` below.
 
-If storage fails, no call of the group was acknowledged: all get a retryable error, and the markets are read back from
-storage. If a command fails by a fault of the service, only that call gets a 500; its market is read back while other
-markets continue, and its other calls wait. A market with a rule of an installed package that takes longer than a group
-waits after each command, so that it uses at most a tenth of this task's time.
+Storage is right and memory is not. If storage fails, no call of the group was acknowledged: all get a retryable error,
+and the markets are read back, again and again until storage answers or the service stops. If a command fails by a fault
+of the service, only that call gets a 500; its market is read back while other markets continue, and its other calls
+wait. A market with a rule of an installed package that takes longer than a group waits after each command, so that it
+uses at most a tenth of this task's time.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
-from cloneproof.serve.market.entries import Known, Wanted
+from cloneproof.serve.market.entries import Known, Wanted, decode
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.storage.storage import Storage
+from cloneproof.serve.market.replay import go_on
+from cloneproof.serve.storage.storage import Line, Storage
 from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.checkpoints import Checkpoints
 from cloneproof.serve.writer.commands import Command, Settle
 from cloneproof.serve.writer.group import GroupRun, Joined, merge
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.writer.queue import Group, QueueWaits, RoundRobin
-from cloneproof.serve.writer.recovery import read_all, read_market
 
 REST: Final = 9  # how many times as long a market waits as a slow command of its installed rule took
+PAGE: Final = 1000  # lines that are read back at a time
 TICK: Final = 1.0  # seconds between checks of wait windows without calls, and before storage is tried again
 
 log = logging.getLogger("cloneproof.serve")
@@ -248,3 +251,42 @@ class Writer:
                 log.exception("no last snapshots; the next start reads the ledger instead")
         await self._background.close()
         self.storage.close()
+
+
+async def read_all(storage: Storage, background: Background, before: ServedMarkets) -> ServedMarkets | None:
+    """Read all markets as storage has them, with the time of those before; None if the service stops first."""
+    while not background.stopping:
+        try:
+            markets = await background.threads.storage(partial(ServedMarkets.recover, storage))
+            markets.keep_time_of(before)
+            return markets  # type: ignore[no-any-return]
+        except Exception as problem:
+            log_failure("storage cannot be read; trying again", problem)
+            await asyncio.sleep(background.tick)
+    return None
+
+
+async def read_market(storage: Storage, background: Background, markets: ServedMarkets, name: str) -> LiveMarket | None:
+    """Rebuild one market from its whole ledger, in pages; None if the service stops first."""
+    market: LiveMarket | None = None
+    number, secret = markets.numbers[name], markets.by_name[name].dice.secret
+    while not background.stopping:
+        after = 0 if market is None else market.chain.n
+        try:
+            lines = await background.threads.read(partial(storage.lines, number, after, PAGE))
+            if not lines and market is not None:
+                return market
+            market = await background.threads.market(partial(_follow, market, lines, secret))
+        except Exception as problem:
+            log_failure("a market cannot be read back; trying again", problem)
+            market = None
+            await asyncio.sleep(background.tick)
+    return None
+
+
+def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
+    """Return the market after the next lines of its ledger; None stands for no market yet."""
+    market = go_on(market, [decode(line.line) for line in lines], secret)
+    if market.chain.hash != lines[-1].hash:
+        raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {lines[-1].n}; replay it")
+    return market
