@@ -221,3 +221,12 @@ def test_a_log_that_is_not_read_in_time_is_left_with_a_sentence(tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
     assert "expected to read the log within 0.01 s, got about" in done.stderr
     assert len(cp.read_log(tmp_path / "x.csv.gz").arms) == 7
+
+
+def test_titles_that_nobody_named_are_a_doubt():
+    """ "Nothing looks like copies" would else be said of a log whose titles were not compared."""
+    rows = {"agent": ["a", "b"], "arm": ["x", "y"], "title": ["Oak tray", "Oak tray"], "click": [1, 0]}
+    (doubt,) = cp.read_log(rows).columns.doubts
+    assert doubt.endswith("is not compared: name it by --same title")
+    assert not cp.read_log(rows, same="title").columns.doubts
+    assert not cp.read_log(rows, arm="title", local_arms=True).columns.doubts

@@ -285,6 +285,22 @@ def test_counted_work_on_a_busy_machine_gives_the_same_answer():
     assert study.left == ()
 
 
+def test_without_a_policy_every_mechanism_is_audited_only_where_that_was_asked_for(monkeypatch):
+    """By default the advice says what others lose and pay; a limit of time, or thoroughness, buys the audits."""
+    asked = []
+    monkeypatch.setattr("cloneproof.logs.study._compared", asked.append)
+    log = cp.read_log(planted(("ana", "bo"), rounds=300, copies=3), same=["title"])
+    with budget_clock(None):
+        study = study_log(log, levels=2, seconds=0.5)
+        assert not asked
+        study_log(log, levels=2, seconds=0.5, thorough=True)
+    study_log(log, levels=2, seconds=0.5)
+    assert len(asked) == 2
+    told = " ".join(str(study).split())
+    assert "No policy was named (--policy). " in told
+    assert "which mechanisms pay for copies, each by an audit" in told
+
+
 def test_without_seconds_work_is_counted():
     counted = []
 

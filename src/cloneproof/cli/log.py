@@ -172,7 +172,7 @@ def log(
             seed=seed, progress=tell, first=first,
         )  # fmt: skip
     study = study.accepting(accepted)
-    deliver(study, study.to_dict(), as_json, json_file, html)
+    deliver(study, study.to_dict() if as_json or json_file else None, as_json, json_file, html)
     if toml is not None:
         write_terms(study.recommendation, toml)
     raise typer.Exit(code_with_known(study, exit_code(study)))

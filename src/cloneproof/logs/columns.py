@@ -55,6 +55,7 @@ LIKELY_SEGMENTS: Final = (
     "placement",
     "user_type",
 )  # columns of which a note says whether rates differ by them
+TITLES: Final = ("title", "name", "product", "headline", "text")  # columns of texts that name an item
 COSTS: Final = ("_label_cost", "cost")  # columns whose sign is turned
 POSITIONS: Final = ("_label_Action", "_labelIndex")  # positions in the list of a row, which are not arms
 ROLES: Final = {
@@ -70,7 +71,7 @@ class LogColumns:
     """Columns that are used, by what they mean; a row is one round, or `count` rounds with the sum `total`.
 
     A cost counts as minus a reward. Columns of segments are crossed. `notes` says what was guessed, and
-    `doubts` which guesses had other columns with usual names.
+    `doubts` which guesses had other columns with usual names, and which titles are not compared.
     """
 
     arm: str
@@ -167,6 +168,7 @@ def chosen_columns(
     chosen.pop("segment", None)
     for name in same:
         named_column(names, "what is compared", name)
+    doubts += [] if same else _not_compared(free)
     if owners:
         chosen.pop("agent", None)
     return LogColumns(
@@ -182,6 +184,13 @@ def guessed_column(usual: Sequence[str], names: Sequence[str]) -> str | None:
     """
     plain = {" ".join(name.lower().split()): name for name in reversed(names)}
     return next((plain[name.lower()] for name in usual if name.lower() in plain), None)
+
+
+def _not_compared(names: Sequence[str]) -> list[str]:
+    """Describe the column of titles that nobody named."""
+    title = guessed_column(TITLES, names)
+    said = f"`{title}` may tell which items are the same, and is not compared: name it by --same {title}"
+    return [] if title is None else [said]
 
 
 def _refuse_positions(names: Sequence[str], arm: str | None) -> None:

@@ -294,7 +294,7 @@ def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
     return priors[""] if "" in priors else dict(priors)
 
 
-def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
+def fit_rates(originals: Mapping[str, Sequence[Pooled]], steps: int = STEPS) -> FittedPriors:
     """Fit all priors to the originals of each agent, on a grid that spans the plausible rates.
 
     >>> seen = {f"agent {k}": [Pooled(50_000, 0.002 + 0.002 * (k % 2), 1.0)] for k in range(40)}
@@ -312,7 +312,7 @@ def fit_rates(originals: Mapping[str, Sequence[Pooled]]) -> FittedPriors:
     grid = np.linspace(max(low, 1e-7), min(high, 1 - 1e-7), POINTS)
     means = np.clip(means, 0.0, 1.0)
     evidence = binomial_evidence(means, believed(means, counts, grid[1] - grid[0], 1.0), grid)
-    return fit_priors(agents, np.exp(evidence), grid, STEPS)
+    return fit_priors(agents, np.exp(evidence), grid, steps)
 
 
 def fitted_beta(log: Log) -> Beta:

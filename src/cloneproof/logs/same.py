@@ -15,13 +15,12 @@ from cloneproof.analysis.copying.alike import different_texts
 from cloneproof.analysis.copying.judging import joined
 from cloneproof.analysis.copying.matching import THRESHOLD
 from cloneproof.errors import LogError
-from cloneproof.logs.columns import guessed_column, named_column
+from cloneproof.logs.columns import TITLES, guessed_column, named_column
 from cloneproof.logs.sources import LogSource, log_source
 
 MOST_NEAR: Final = 1_000  # pairs that were near, the nearest first
 LEAST_MATCHED: Final = 3  # titles of two owners that match, for these to be candidates of one
 MATCHED_SHARE: Final = 0.5  # of the smaller owner's titles
-NAMED: Final = ("title", "name", "product", "headline", "text")  # columns of titles, where none is named
 
 
 @dataclass(frozen=True)
@@ -258,9 +257,9 @@ def _columns(source: LogSource, by: str | Sequence[str]) -> tuple[str, ...]:
     asked = (by,) if isinstance(by, str) else tuple(by)
     if asked:
         return tuple(named_column(list(source.columns), "by", name) for name in asked)
-    found = guessed_column(NAMED, list(source.columns))
+    found = guessed_column(TITLES, list(source.columns))
     if found is None:
-        raise LogError(f"expected a column of titles, got none called {' or '.join(NAMED)}; name it in by")
+        raise LogError(f"expected a column of titles, got none called {' or '.join(TITLES)}; name it in by")
     return (found,)
 
 

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from cloneproof._checks import count, number_in
-from cloneproof._clock import budget_clock
+from cloneproof._clock import budget_clock, is_counted
 from cloneproof._data import Data, fields_of, to_data
 from cloneproof._findings import NamedFinding, WithFindings
 from cloneproof.advice.comparison import Comparison, compare
@@ -45,8 +46,9 @@ from cloneproof.errors import CloneproofError, EngineError, MarketError, Mechani
 from cloneproof.logs.backtest import Backtest, backtest
 from cloneproof.logs.copy_worth import CopyWorth, by_copies_of_log, posterior_market, worth_of_copies
 from cloneproof.logs.drift import Drift, fitted_drift
-from cloneproof.logs.log import Log
+from cloneproof.logs.log import Log, LoggedArm
 from cloneproof.logs.originals import (
+    STEPS,
     LogOwner,
     Lookalikes,
     arm_records,
@@ -78,6 +80,8 @@ COPIES, WORTH, ADVISED, AUDITED, TRAFFIC = 0.25, 0.4, 0.3, 0.2, 0.1  # largest s
 PLANTED: Final = 40  # items of which copies are planted, to say how often these would be found
 LISTED, JUDGED = 4.0, 2.0  # of so many parts of the time left, titles and rewards are compared within one at most
 RUNS: Final = 60  # of the policy over the log's traffic, in blocks
+LEAST_COMPARED: Final = 5.0  # seconds for all mechanisms
+HASTY: Final = 10  # steps of the fit of priors where time is over, and nothing but the page's table rests on it
 LEAST_SECONDS: Final = 0.3  # seconds without which a question is not begun
 
 
@@ -115,7 +119,7 @@ class LogStudy(WithFindings):
     policy          the policy's name; nothing where none was named
     worth           what the copies in the log are worth to their owners under the policy, the most arms too many first
     verdict         whether the policy pays for copies in the fitted market, and the deviation that shows it
-    comparison      every mechanism, if no policy is named
+    comparison      every mechanism, if no policy is named: with a limit of time, or thoroughly
     recommendation  what is clone-proof in the fitted market, over the log's whole traffic
     traffic         the policy beside the recommended mechanism, over that traffic
     backtest        what policies would have earned on the log
@@ -150,10 +154,12 @@ class LogStudy(WithFindings):
     @property
     def accounts(self) -> list[tuple[str, str, int, float]]:
         """Accounts that share an item with another: their owner, rounds, and what they were paid, in the log's unit."""
-        rows = []
+        rows, owned = [], defaultdict[str, list[LoggedArm]](list)
+        for arm in self.log.arms:
+            owned[arm.agent].append(arm)
         for owner in (one for one in self.owners if len(one.accounts) > 1):
             for account in owner.accounts:
-                arms = self.log.of(account)
+                arms = owned[account]
                 rounds, width = sum(arm.rounds for arm in arms), self.log.high - self.log.low
                 earned = self.log.low * rounds + sum((arm.total for arm in arms), Fraction(0)) * width
                 rows.append((account, owner.name, rounds, self.market.share * float(earned)))
@@ -239,7 +245,10 @@ def study_log(
         rated = fitted_owners(everybody, owners)
         groups = {name: segment_originals(rated, own) for name, own in segments.items()}
         fits = {
-            name: fit_rates({owner: [pooled(group) for group in originals] for owner, originals in own.items()})
+            name: fit_rates(
+                {owner: [pooled(group) for group in originals] for owner, originals in own.items()},
+                HASTY if clock.spent else STEPS,
+            )
             for name, own in groups.items()
         }
         levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
@@ -409,7 +418,8 @@ def _answer(
         raise KeyboardInterrupt
     asked.tell(4, 5, "comparing mechanisms" if mechanism is None else "auditing the policy")
     if mechanism is None:
-        answers.comparison = _compared(asked)
+        if asked.thorough or not is_counted():  # else the advice says what the others lose and pay
+            answers.comparison = _compared(asked)
     else:
         answers.verdict = by_copies_of_log(answers.worth, asked.owners, asked.market, asked.tolerance)
         if answers.verdict is None or asked.thorough:
@@ -486,7 +496,7 @@ def _audited(asked: _Asked, longest: int) -> PolicyAudit | None:
 
 def _compared(asked: _Asked) -> Comparison | None:
     """Compare as many mechanisms as time allows, the fastest first."""
-    if (left := asked.clock.left or 0.0) < LEAST_SECONDS:
+    if (left := asked.clock.left or 0.0) < LEAST_COMPARED:
         asked.leave("a comparison of mechanisms")
         return None
     comparison = compare(

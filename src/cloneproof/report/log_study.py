@@ -62,7 +62,7 @@ def sections(study: LogStudy) -> Iterable[Section]:
     if study.comparison:
         yield from _within("Which mechanisms pay for copies", study.comparison)
     if study.recommendation is not None:
-        yield from _within("What to run instead", study.recommendation, _cost(study))
+        yield from _within(f"What to run{' instead' if study.policy else ''}", study.recommendation, _cost(study))
     if study.verdict is not None and study.verdict.audit is not None:
         yield Section(f"What copies could earn under {study.policy}", tuple(_verdict(study.verdict, study)))
     if study.by_segment:
@@ -162,27 +162,31 @@ def _look(study: LogStudy) -> str:
 def _policy_words(study: LogStudy) -> str:
     """Say what the policy does, and what to run instead."""
     advised = study.recommendation
-    instead = ""
+    run = ""
     if advised is not None and advised.ranked and not advised.unsettled:
         rounds = advised.market.horizon if advised.seasons is None else advised.seasons.rounds
         loses = f"{rounded(_scaled(advised.cost, study).value)} {_unit(study)} in {rounds:,} rounds"
-        instead = f" To run instead: {advised.choice.name}, which loses {loses}."
+        run = f" To run{' instead' if study.policy else ''}: {advised.choice.name}, which loses {loses}."
+        run = run if advised.fits else f" Nothing clone-proof fits: {advised.choice.name} would lose {loses}."
     if study.verdict is None and study.policy:
-        return f"Whether {study.policy} pays for copies was not decided; the notes say why.{instead}"
+        return f"Whether {study.policy} pays for copies was not decided; the notes say why.{run}"
     if study.verdict is None:
-        return f"No policy was named (--policy), so all mechanisms are compared below.{instead}"
+        compared = ", so all mechanisms are compared below" if study.comparison else ""
+        return f"No policy was named (--policy){compared}.{run}"
     words = {
         "exploitable": "pays for copies",
         "clone-proof": "does not pay for copies",
         "undecided": "may pay for copies; that was not decided",
     }[study.verdict.verdict]
-    return f"In the market fitted to this log {study.policy} {words}.{instead}"
+    return f"In the market fitted to this log {study.policy} {words}.{run}"
 
 
 def _more_work(study: LogStudy) -> list[str]:
     """Say what more work would settle."""
     open_ = [f"{what} (not begun or not ended)" for what in study.left]
     open_ += [f"whether {study.policy} pays" for _ in (1,) if study.verdict and study.verdict.verdict == "undecided"]
+    if not (study.policy or study.comparison or "a comparison of mechanisms" in study.left):
+        open_.append("which mechanisms pay for copies, each by an audit")
     if study.findings.power is None:
         open_.append("how often rewards alone would show copies")
     return [f"more work, by --thorough or more --seconds, would settle: {'; '.join(open_)}"] if open_ else []
@@ -200,7 +204,7 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
     """Return a row for each item that seems to be listed several times."""
     arms = {arm.place: arm for arm in study.log.arms}
     rows = []
-    for one in study.alike:
+    for one in study.alike[:MOST_GROUPS]:
         worth = _worth_of(one, study)
         part = "" if worth is None or worth.part is None else "{:.0%} ({:.0%} to {:.0%})".format(*worth.part)
         for number_of, item in enumerate(one.items):
@@ -214,7 +218,7 @@ def _alike(study: LogStudy) -> Iterator[SectionPart]:
             ))  # fmt: skip
     columns = ("who", "what", "times", _unit(study), "came with copies", "what to do", "alike in", "arms", "id")
     yield Table.of(columns, rows[:MOST_GROUPS], left=["what", "what to do", "alike in", "arms", "id"])
-    yield from _further(len(rows) - MOST_GROUPS, "items")
+    yield from _further(sum(len(one.items) for one in study.alike) - MOST_GROUPS, "items")
     yield Paragraph(
         "Arms whose texts are equal, or the same up to filler, order and slips, and what the rewards say is one item "
         "(below). Different items may have one title, and several shops may sell one product.",

@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -44,6 +44,7 @@ VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)?)")
 DECIMAL: Final = re.compile(r"\d+\.\d+[^\W\d_]{0,3}%?")
 YEAR: Final = re.compile(r"(19|20)\d\d")
 APOSTROPHES: Final = re.compile("['\u2019]")
+MOST_READ: Final = 1 << 16  # texts whose words are kept: each is asked for several times
 LONGEST_JOIN: Final = 4  # words that may be one
 CODE: Final = 5  # letters and digits of a code, at least
 DOUBLED: Final = 2.0  # factor of the square of a code's weight
@@ -54,17 +55,18 @@ TOLD_APART, TOLD_SHARE = 2, 0.05  # titles that a contrast alone tells from othe
 OWN_TITLES, OWN_SHARE = 3, 0.6  # titles of a shop with a phrase, at least, and their share
 
 
-def read_words(text: str) -> list[str]:
+@lru_cache(maxsize=MOST_READ)
+def read_words(text: str) -> tuple[str, ...]:
     """Return the words of a text as all would write them: without case, accents and marks, II as 2, "1,5" as 1.5.
 
     >>> read_words("NEW! Caf\u00e9 Lamp II, v2.0, 1,5 m, .5 kg, 1/2")
-    ['new', 'cafe', 'lamp', '2', '2', '1.5', 'm', '0.5', 'kg', '1/2']
+    ('new', 'cafe', 'lamp', '2', '2', '1.5', 'm', '0.5', 'kg', '1/2')
     """
     plain = unicodedata.normalize("NFKD", APOSTROPHES.sub("", text.casefold()))
     if not plain.isascii():
         plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    words = [_written(word) for word in WORD.findall(LISTED.sub(" ", plain))]
-    return [*words[:-1], "1"] if words[1:] and words[-1] == "i" else words
+    words = tuple(_written(word) for word in WORD.findall(LISTED.sub(" ", plain)))
+    return (*words[:-1], "1") if words[1:] and words[-1] == "i" else words
 
 
 def _written(word: str) -> str:

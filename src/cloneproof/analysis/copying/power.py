@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import gammaln
-from scipy.stats import beta
+from scipy.special import betaincinv, gammaln
 
 from cloneproof.analysis.copying.discoveries import CopyQuestion, SearchedLog, question_weights
 from cloneproof.analysis.copying.judging import log_e_value
@@ -40,8 +39,9 @@ def copy_power(log: SearchedLog, questions: Sequence[CopyQuestion], level: float
 
 def estimated_power(copies: int, hits: int, draws: int) -> CopyPower:
     """Return the chance and its interval, where so many of the planted items were found."""
-    low, high = beta.ppf(MISSED / 2, hits, draws - hits + 1), beta.ppf(1 - MISSED / 2, hits + 1, draws - hits)
-    return CopyPower(copies, hits / draws, float(np.nan_to_num(low)), float(np.nan_to_num(high, nan=1.0)), draws)
+    low = betaincinv(hits, draws - hits + 1, MISSED / 2) if hits else 0.0
+    high = betaincinv(hits + 1, draws - hits, 1 - MISSED / 2) if hits < draws else 1.0
+    return CopyPower(copies, hits / draws, float(low), float(high), draws)
 
 
 def _log_planted(log: SearchedLog, arms: Sequence[int], dice: np.random.Generator) -> float:
