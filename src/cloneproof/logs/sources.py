@@ -11,9 +11,10 @@ import glob
 import gzip
 import io
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from itertools import islice
@@ -36,7 +37,10 @@ SAMPLED_LINES: Final = 1000  # lines of a JSON file whose keys become columns
 OTHER_ENCODINGS: Final = {
     b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK": "a ZIP or Excel file", b"\x1f\x8b": "gzip",
 }  # fmt: skip
-FileKind = Literal["csv", "parquet", "json"]
+SQLITE: Final = b"SQLite format 3\0"
+COUNTS: Final = (("alpha", "beta"), ("successes", "failures"))  # by arm, as routers call them
+ARMS: Final = ("model_name", "model", "model_id", "arm", "arm_id", "name")
+FileKind = Literal["csv", "parquet", "json", "sqlite"]
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
 MOST_COLUMNS: Final = 10_000  # columns of a file
@@ -51,6 +55,8 @@ def file_kind(file: Path) -> FileKind:
     start = _first_bytes(file, 64)
     if start[:4] == b"PAR1":
         return "parquet"
+    if start.startswith(SQLITE):
+        return "sqlite"
     name = file.name.lower().removesuffix(".gz")
     if name.endswith((".parquet", ".pq")):
         raise LogError(f"expected a Parquet file, got {_named(file)}, which does not begin as one does; write it anew")
@@ -309,7 +315,7 @@ def _from_files(places: Iterable[str | PathLike[str]], connection: DuckDBPyConne
     kinds = {file_kind(file) for file in files}
     if len(kinds) > 1:
         raise LogError(f"expected files of one kind, got {' and '.join(sorted(kinds))}; read them one after the other")
-    make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json}[kinds.pop()]
+    make = {"csv": _from_csv, "parquet": _from_parquet, "json": _from_json, "sqlite": _from_sqlite}[kinds.pop()]
     return make(files, connection)
 
 
@@ -355,9 +361,8 @@ def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Lo
 def router_states(file: Path) -> dict[str, list[Any]] | None:
     """Return a router's states as LiteLLM's table has them, beyond the prior; None if the file holds no such object.
 
-    A state is an object with `alpha` and `beta` under its arm's name, inside objects by segment if there are some; or
-    one of the `cells` that LiteLLM's endpoint shows. The prior is what `samples` leaves, half of it successes, else
-    Beta(1, 1); states with less had none.
+    A state is an object with `alpha` and `beta`, or `successes` and `failures`, under its arm's name, inside objects by
+    segment if there are some; or one of the `cells` that LiteLLM's endpoint shows, or a row of its table.
     """
     try:
         whole = json.loads(_first_bytes(file, LONGEST_HEADER).decode("utf-8-sig"))
@@ -366,11 +371,11 @@ def router_states(file: Path) -> dict[str, list[Any]] | None:
     found: list[tuple[str, str, float, float, float]] = []
 
     def look(value: object, path: tuple[str, ...]) -> None:
-        if isinstance(value, dict) and {"alpha", "beta"} <= value.keys() and (path or "model" in value):
-            alpha, beta = (float(value[name]) for name in ("alpha", "beta"))
-            *segment, arm = (str(value.get("request_type", "")), str(value["model"])) if "model" in value else path
-            mass = alpha + beta - float(value["samples"]) if "samples" in value else 2.0
-            found.append((" / ".join(segment), arm, alpha, beta, mass / 2))
+        names = next((pair for pair in COUNTS if isinstance(value, dict) and set(pair) <= value.keys()), None)
+        named = next((name for name in ARMS[:2] if isinstance(value, dict) and name in value), None)
+        if isinstance(value, dict) and names and (path or named):
+            *segment, arm = (str(value.get("request_type", "")), str(value[named])) if named else path
+            found.append((" / ".join(segment), arm, *_counts(value, names)))
         elif isinstance(value, dict):
             for key, inner in value.items():
                 look(inner, path if key == "cells" else (*path, key))
@@ -380,14 +385,68 @@ def router_states(file: Path) -> dict[str, list[Any]] | None:
 
     with suppress(TypeError, ValueError):
         look(whole, ())
-    if not found:
-        return None
-    segments, arms, alphas, betas, priors = map(list, zip(*found, strict=True))
-    if min(alphas + betas) < 1:
-        priors = [0.0] * len(found)
-    less = {name: [max(0.0, n - m) for n, m in zip(own, priors, strict=True)] for name, own in
+    if not found and isinstance(whole, dict) and whole and all(isinstance(inner, dict) for inner in whole.values()):
+        raise LogError(
+            "expected a router's states, {arm: {alpha, beta}} or {arm: {successes, failures}}, by segment if there are "
+            f"some, or one JSON object a line, got {brief(whole)} in {_named(file)}; write it so"
+        )
+    return _states(found) if found else None
+
+
+def _counts(state: Mapping[str, Any], names: tuple[str, str]) -> tuple[float, float, float]:
+    """Return successes and failures, and the mass of the prior in them.
+
+    That is what `samples` leaves, half of it successes, else of Beta(1, 1); rows of LiteLLM's table have none.
+    """
+    first, second = (float(state[name]) for name in names)
+    none = names != COUNTS[0] or "model_name" in state
+    return first, second, 0.0 if none else first + second - float(state["samples"]) if "samples" in state else 2.0
+
+
+def _states(found: Iterable[tuple[str, str, float, float, float]]) -> dict[str, list[Any]]:
+    """Return columns of states: segment, arm, successes, failures, and the mass of the prior, which is subtracted."""
+    segments, arms, alphas, betas, masses = map(list, zip(*found, strict=True))
+    if min(alphas + betas) < 1:  # there was no prior
+        masses = [0.0] * len(arms)
+    less = {name: [max(0.0, n - mass / 2) for n, mass in zip(own, masses, strict=True)] for name, own in
             (("alpha", alphas), ("beta", betas))}  # fmt: skip
     return {**({"request_type": segments} if any(segments) else {}), "model_name": arms, **less}
+
+
+def _from_sqlite(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
+    """A router's database: a table of counts by arm, or the requests that freellmapi counts, but those canceled."""
+    if len(files) > 1:
+        raise LogError(f"expected one SQLite file, got {len(files)}; read them one after the other")
+    try:
+        with closing(sqlite3.connect(f"{files[0].resolve().as_uri()}?mode=ro", uri=True)) as database:
+            database.row_factory = sqlite3.Row
+            tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            found = [state for table in tables for state in _table_states(database, table)]
+    except (sqlite3.Error, TypeError, ValueError) as problem:
+        named = _named(files[0])
+        raise LogError(f"expected a SQLite file that can be read, got {named}: {problem}; check it") from None
+    if found:
+        return _from_table(_states(found), connection)
+    raise LogError(
+        "expected a table with alpha and beta, or successes and failures, by model, or freellmapi's requests, got "
+        f"{brief(tables)} in {_named(files[0])}; export the counts as JSON, {{arm: {{alpha, beta}}}}"
+    )
+
+
+def _table_states(database: sqlite3.Connection, table: str) -> Iterator[tuple[str, str, float, float, float]]:
+    """Yield the states of a table of SQLite; none if it has others' columns."""
+    columns = {row["name"] for row in database.execute(f"PRAGMA table_info({identifier(table)})")}
+    names = next((pair for pair in COUNTS if set(pair) <= columns), None)
+    arm = next((name for name in ARMS if name in columns), None)
+    if names and arm:
+        for row in map(dict, database.execute(f"SELECT * FROM {identifier(table)}")):
+            yield str(row.get("request_type", "")), str(row[arm]), *_counts(row, names)
+    elif table == "requests" and {"platform", "model_id", "status"} <= columns:
+        for row in database.execute(
+            "SELECT platform || '/' || model_id, total(status = 'success'), total(status <> 'success') FROM requests "
+            "WHERE status <> 'canceled' GROUP BY 1 ORDER BY 1"
+        ):
+            yield "", *row, 0.0
 
 
 def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
