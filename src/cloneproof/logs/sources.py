@@ -40,6 +40,10 @@ OTHER_ENCODINGS: Final = {
 SQLITE: Final = b"SQLite format 3\0"
 COUNTS: Final = (("alpha", "beta"), ("successes", "failures"))  # by arm, as routers call them
 ARMS: Final = ("model_name", "model", "model_id", "arm", "arm_id", "name")
+FREELLMAPI: Final = (
+    "SELECT platform || '/' || model_id AS model, total(status = 'success') AS successes, "
+    "total(status <> 'success') AS failures FROM {} WHERE status <> 'canceled' GROUP BY 1 ORDER BY 1"
+)
 FileKind = Literal["csv", "parquet", "json", "sqlite"]
 SourceKind = Literal["csv", "parquet", "json", "table"]
 SUFFIXES: Final = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".jsonl", ".ndjson", ".json", ".csv.gz", ".jsonl.gz")
@@ -358,57 +362,41 @@ def _from_parquet(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Lo
     return replace(source, columns=_typed(source.query(f"DESCRIBE SELECT * FROM {rows}")))
 
 
-def router_states(file: Path) -> dict[str, list[Any]] | None:
-    """Return a router's states as LiteLLM's table has them, beyond the prior; None if the file holds no such object.
+def router_states(whole: object) -> dict[str, list[Any]] | None:
+    """Return a router's states as LiteLLM's table has them, beyond the prior; None if there are none.
 
     A state is an object with `alpha` and `beta`, or `successes` and `failures`, under its arm's name, inside objects by
-    segment if there are some; or one of the `cells` that LiteLLM's endpoint shows, or a row of its table.
+    segment if there are some; or one of the `cells` that LiteLLM's endpoint shows, or a row of a table. The prior is
+    what `samples` leaves, half of it successes, else Beta(1, 1); rows of LiteLLM's table and states with less had none.
     """
-    try:
-        whole = json.loads(_first_bytes(file, LONGEST_HEADER).decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        return None
     found: list[tuple[str, str, float, float, float]] = []
 
     def look(value: object, path: tuple[str, ...]) -> None:
-        names = next((pair for pair in COUNTS if isinstance(value, dict) and set(pair) <= value.keys()), None)
-        named = next((name for name in ARMS[:2] if isinstance(value, dict) and name in value), None)
-        if isinstance(value, dict) and names and (path or named):
-            *segment, arm = (str(value.get("request_type", "")), str(value[named])) if named else path
-            found.append((" / ".join(segment), arm, *_counts(value, names)))
-        elif isinstance(value, dict):
-            for key, inner in value.items():
-                look(inner, path if key == "cells" else (*path, key))
-        elif isinstance(value, list):
+        if isinstance(value, list):
             for inner in value:
                 look(inner, ())
+        if not isinstance(value, dict):
+            return
+        names = next((pair for pair in COUNTS if set(pair) <= value.keys()), None)
+        named = next((name for name in ARMS if name in value and (name in ARMS[:2] or not path)), None)
+        if names and (path or named):
+            *segment, arm = (str(value.get("request_type", "")), str(value[named])) if named else path
+            first, second = (float(value[name]) for name in names)
+            none = names != COUNTS[0] or named == "model_name"
+            mass = 0.0 if none else first + second - float(value["samples"]) if "samples" in value else 2.0
+            found.append((" / ".join(segment), arm, first, second, mass / 2))
+        else:
+            for key, inner in value.items():
+                look(inner, path if key == "cells" else (*path, key))
 
     with suppress(TypeError, ValueError):
         look(whole, ())
-    if not found and isinstance(whole, dict) and whole and all(isinstance(inner, dict) for inner in whole.values()):
-        raise LogError(
-            "expected a router's states, {arm: {alpha, beta}} or {arm: {successes, failures}}, by segment if there are "
-            f"some, or one JSON object a line, got {brief(whole)} in {_named(file)}; write it so"
-        )
-    return _states(found) if found else None
-
-
-def _counts(state: Mapping[str, Any], names: tuple[str, str]) -> tuple[float, float, float]:
-    """Return successes and failures, and the mass of the prior in them.
-
-    That is what `samples` leaves, half of it successes, else of Beta(1, 1); rows of LiteLLM's table have none.
-    """
-    first, second = (float(state[name]) for name in names)
-    none = names != COUNTS[0] or "model_name" in state
-    return first, second, 0.0 if none else first + second - float(state["samples"]) if "samples" in state else 2.0
-
-
-def _states(found: Iterable[tuple[str, str, float, float, float]]) -> dict[str, list[Any]]:
-    """Return columns of states: segment, arm, successes, failures, and the mass of the prior, which is subtracted."""
-    segments, arms, alphas, betas, masses = map(list, zip(*found, strict=True))
-    if min(alphas + betas) < 1:  # there was no prior
-        masses = [0.0] * len(arms)
-    less = {name: [max(0.0, n - mass / 2) for n, mass in zip(own, masses, strict=True)] for name, own in
+    if not found:
+        return None
+    segments, arms, alphas, betas, priors = map(list, zip(*found, strict=True))
+    if min(alphas + betas) < 1:
+        priors = [0.0] * len(found)
+    less = {name: [max(0.0, n - m) for n, m in zip(own, priors, strict=True)] for name, own in
             (("alpha", alphas), ("beta", betas))}  # fmt: skip
     return {**({"request_type": segments} if any(segments) else {}), "model_name": arms, **less}
 
@@ -417,41 +405,40 @@ def _from_sqlite(files: tuple[Path, ...], connection: DuckDBPyConnection) -> Log
     """A router's database: a table of counts by arm, or the requests that freellmapi counts, but those canceled."""
     if len(files) > 1:
         raise LogError(f"expected one SQLite file, got {len(files)}; read them one after the other")
+    rows: list[dict[str, Any]] = []
     try:
         with closing(sqlite3.connect(f"{files[0].resolve().as_uri()}?mode=ro", uri=True)) as database:
             database.row_factory = sqlite3.Row
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            found = [state for table in tables for state in _table_states(database, table)]
-    except (sqlite3.Error, TypeError, ValueError) as problem:
+            for table in map(identifier, tables):
+                columns = {row["name"] for row in database.execute(f"PRAGMA table_info({table})")}
+                if any(set(pair) <= columns for pair in COUNTS):
+                    rows += map(dict, database.execute(f"SELECT * FROM {table}"))
+                elif {"platform", "model_id", "status"} <= columns:
+                    rows += map(dict, database.execute(FREELLMAPI.format(table)))
+    except sqlite3.Error as problem:
         named = _named(files[0])
         raise LogError(f"expected a SQLite file that can be read, got {named}: {problem}; check it") from None
-    if found:
-        return _from_table(_states(found), connection)
-    raise LogError(
-        "expected a table with alpha and beta, or successes and failures, by model, or freellmapi's requests, got "
-        f"{brief(tables)} in {_named(files[0])}; export the counts as JSON, {{arm: {{alpha, beta}}}}"
-    )
-
-
-def _table_states(database: sqlite3.Connection, table: str) -> Iterator[tuple[str, str, float, float, float]]:
-    """Yield the states of a table of SQLite; none if it has others' columns."""
-    columns = {row["name"] for row in database.execute(f"PRAGMA table_info({identifier(table)})")}
-    names = next((pair for pair in COUNTS if set(pair) <= columns), None)
-    arm = next((name for name in ARMS if name in columns), None)
-    if names and arm:
-        for row in map(dict, database.execute(f"SELECT * FROM {identifier(table)}")):
-            yield str(row.get("request_type", "")), str(row[arm]), *_counts(row, names)
-    elif table == "requests" and {"platform", "model_id", "status"} <= columns:
-        for row in database.execute(
-            "SELECT platform || '/' || model_id, total(status = 'success'), total(status <> 'success') FROM requests "
-            "WHERE status <> 'canceled' GROUP BY 1 ORDER BY 1"
-        ):
-            yield "", *row, 0.0
+    states = router_states(rows)
+    if states is None:
+        raise LogError(
+            "expected a table with alpha and beta, or successes and failures, by model, or freellmapi's requests, got "
+            f"{brief(tables)} in {_named(files[0])}; export the counts as JSON, {{arm: {{alpha, beta}}}}"
+        )
+    return _from_table(states, connection)
 
 
 def _from_json(files: tuple[Path, ...], connection: DuckDBPyConnection) -> LogSource:
-    if len(files) == 1 and (states := router_states(files[0])) is not None:
+    whole: object = None
+    with suppress(ValueError, RecursionError):
+        whole = json.loads(_first_bytes(files[0], LONGEST_HEADER).decode("utf-8-sig")) if len(files) == 1 else None
+    if (states := router_states(whole)) is not None:
         return _from_table(states, connection)
+    if isinstance(whole, dict) and whole and all(isinstance(inner, dict) for inner in whole.values()):
+        raise LogError(
+            "expected a router's states, {arm: {alpha, beta}} or {arm: {successes, failures}}, by segment if there are "
+            f"some, or one JSON object a line, got {brief(whole)} in {_named(files[0])}; write it so"
+        )
     keys = json_keys(files)
     if len(keys) > MOST_COLUMNS:
         raise LogError(f"expected at most {MOST_COLUMNS:,} keys, got {len(keys):,}; keep those that are needed")
