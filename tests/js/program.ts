@@ -9,6 +9,7 @@ for (let round = 0; round < 300; round++) {
   if (round === 150) live = Session.fromJSON(JSON.stringify(live));
 }
 session(mechanism("ucb1"), new Map([["1", 2]]), 10).decide();
+session(mechanism("h-ucb", { arm_clock: "current" }), { ana: 2, bo: 1 }, 10, { positions: [1, 0.6] }).decideSlate();
 
 // @ts-expect-error an id is a number
 if (!late.length) live.reward("1", 1);

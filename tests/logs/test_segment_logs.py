@@ -2,7 +2,9 @@
 
 import json
 import random
+import sqlite3
 from collections import defaultdict
+from contextlib import closing
 
 import numpy as np
 import pyarrow as pa
@@ -121,7 +123,10 @@ def test_states_of_a_router_are_a_log(tmp_path):
     cell = {"request_type": "general", "model": "a", "alpha": 9.0, "beta": 6.0, "samples": 5, "quality_mean": 0.6}
     shown = {"router_name": "r", "cells": [cell, cell | {"model": "b", "alpha": 5.0, "beta": 8.0, "samples": 3}]}
     assert read(shown) == ({"a": (5, 4), "b": (3, 0)}, ["general"])
-    with pytest.raises(LogError, match="expected one JSON object a line"):
+    rows = [{"request_type": "code", "model_name": "a", "alpha": 3, "beta": 1}]  # LiteLLM's table: beyond the prior
+    assert read(rows) == ({"a": (4, 3)}, ["code"])
+    assert read({"a": {"successes": 3, "failures": 1}}) == ({"a": (4, 3)}, [])
+    with pytest.raises(LogError, match="expected a router's states"):
         read({"a": {"alpha": "many", "beta": 1}})
 
 
@@ -235,3 +240,44 @@ def test_small_segments_are_pooled_in_a_study():
         "5 others": 15,
     }
     assert sum(own.arms[0].total for own in found.values()) == 22
+
+
+def database_of(place, *statements):
+    with closing(sqlite3.connect(place)) as database, database:
+        for statement, *rows in statements:
+            database.execute(statement)
+            table = statement.split()[2]
+            database.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})" if rows else "", rows)
+    return place
+
+
+def counted(log):
+    return {arm.arm: (arm.rounds, arm.total) for arm in log.arms}
+
+
+def test_counts_of_a_router_are_read_from_sqlite(tmp_path):
+    owners = {"a": "ana", "b": "bo"}
+    rows = [("a", 9.0, 3.0), ("b", 5.0, 7.0)]
+    beyond = {"a": (10, 8.0), "b": (10, 4.0)}  # the prior Beta(1, 1)
+    made = database_of(tmp_path / "x.db", ("CREATE TABLE arms (arm_id TEXT, alpha REAL, beta REAL)", *rows))
+    assert counted(cp.read_log(made, owners=owners)) == beyond
+    made = database_of(tmp_path / "y.db", ("CREATE TABLE arms (model TEXT, successes REAL, failures REAL)", *rows))
+    assert counted(cp.read_log(made, owners=owners)) == {"a": (12, 9.0), "b": (12, 5.0)}
+    table = "CREATE TABLE requests (id INTEGER, platform TEXT, model_id TEXT, status TEXT)"  # freellmapi's
+    kinds = ["success", "success", "error", "canceled", "timeout"]
+    asked = [(k, "groq", f"m{k % 2}", kinds[k % 5]) for k in range(20)]
+    log = cp.read_log(database_of(tmp_path / "z.db", (table, *asked)), owners={"groq/m0": "ana", "groq/m1": "bo"})
+    assert counted(log) == {"groq/m0": (8, 4.0), "groq/m1": (8, 4.0)}
+
+
+def test_files_of_other_shapes_get_one_sentence(tmp_path):
+    other = database_of(tmp_path / "other.db", ("CREATE TABLE users (name TEXT)", ("ana",)))
+    (tmp_path / "cut.db").write_bytes(b"SQLite format 3\0 and nothing")
+    (tmp_path / "other.json").write_text('{"a": {"wins": 3}, "b": {"wins": 1}}')
+    for place, words in (
+        (other, "got \\['users'\\] in 'other.db'"),
+        (tmp_path / "cut.db", "can be read, got 'cut.db'"),
+        (tmp_path / "other.json", "expected a router's states, {arm: {alpha, beta}}"),
+    ):
+        with pytest.raises(LogError, match=words):
+            cp.read_log(place, owners={"a": "ana", "b": "bo"})

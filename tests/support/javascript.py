@@ -19,9 +19,9 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 MODULE = Path(str(files("cloneproof"))) / "js" / "cloneproof.js"
 HERE = Path(__file__).parent.parent / "js"
-FLAT = ("ucb1", "kl-ucb", "thompson")
-NAMES = (*FLAT, "h-thompson", "reservoir", "reservoir-bars", "reservoir-index")
-PAGED = (*FLAT, "h-thompson", "reservoir")
+RANKED = ("ucb1", "kl-ucb", "thompson", "epsilon-greedy", "h-ucb", "h-thompson")
+NAMES = (*RANKED, "reservoir", "reservoir-bars", "reservoir-index")
+PAGED = (*RANKED, "reservoir")
 
 
 def needed(program: str, package: str) -> str:
@@ -65,8 +65,10 @@ def random_options(name: str, rng: np.random.Generator, paged: bool) -> dict[str
         return {"draws": draws, "constant": round(float(rng.uniform(0.3, 3)), 2)}
     if name in ("thompson", "h-thompson"):
         return {"alpha": 2.5, "beta": 1.5} if rng.random() < 0.5 else {}
-    clock = {"clock": ("current", "completed")[int(rng.integers(2))]} if name in ("ucb1", "kl-ucb") else {}
-    return constant | clock
+    if name == "epsilon-greedy":
+        return {"c": round(float(rng.uniform(0.2, 40)), 2)} if rng.random() < 0.7 else {}
+    clocks = ("clock", "arm_clock") if name == "h-ucb" else ("clock",)
+    return constant | {clock: ("current", "completed")[int(rng.integers(2))] for clock in clocks}
 
 
 def random_case(name: str, number: int, rounds: int, paged: bool = False) -> dict[str, Any]:
@@ -85,6 +87,9 @@ def random_case(name: str, number: int, rounds: int, paged: bool = False) -> dic
         rest["window"] = int(rng.integers(1, 60))
     if paged:
         rest["positions"] = int(rng.integers(1, 5))
+        if rng.random() < 0.6:
+            seen = sorted((round(float(each), 2) for each in rng.uniform(0.05, 1, rest["positions"])), reverse=True)
+            rest["positions"] = [*seen, 0.0] if rng.random() < 0.2 else seen
     if rng.random() < 0.5:
         rest["ends"] = "at-random"
     rates = rng.random()

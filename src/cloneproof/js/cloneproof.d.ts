@@ -7,8 +7,11 @@ export interface SegmentedMechanism extends Mechanism {
   readonly segments: Readonly<Record<string, Mechanism>>;
 }
 
-interface Pages {
-  clock?: "current" | "completed";
+type Clock = "current" | "completed";
+
+interface Index {
+  constant?: number;
+  clock?: Clock;
 }
 
 interface Prior {
@@ -18,9 +21,11 @@ interface Prior {
 
 /** The parameters of each mechanism, as in Python. */
 export interface Options {
-  ucb1: Pages & { constant?: number };
-  "kl-ucb": Pages & { constant?: number };
+  ucb1: Index;
+  "kl-ucb": Index;
+  "epsilon-greedy": { c?: number };
   thompson: Prior;
+  "h-ucb": Index & { arm_clock?: Clock };
   "h-thompson": Prior;
   reservoir: { rounds: number; draws: number; threshold?: number; rank_rounds?: number };
   "reservoir-bars": { bars: number | readonly number[]; stake?: number | readonly number[]; draws?: number };
@@ -43,8 +48,8 @@ export interface Terms {
   /** A reward still missing after this many rounds counts as 0. */
   window?: number | null;
   ends?: "at-horizon" | "at-random";
-  /** How many places a page has. */
-  positions?: number | null;
+  /** How many places a page has, or the attention of each, from 1 to 0. */
+  positions?: number | readonly number[] | null;
   /** If false, a decision is forgotten once its reward is in. */
   history?: boolean;
   /** The fraction of decisions in each segment; a Map where names are whole numbers. */
@@ -77,7 +82,7 @@ export interface SessionFile {
 export class Session {
   private constructor();
   static fromJSON(file: string | SessionFile): Session;
-  /** Decisions so far, and pages so far. */
+  /** Decisions so far, and calls of `decide` or `decideSlate` so far. */
   readonly round: number;
   readonly pages: number;
   /** The last decision, or page. */
