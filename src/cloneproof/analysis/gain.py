@@ -61,6 +61,8 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_source,
 )
 from cloneproof.engines.monte_carlo.statistics import (
+    TIGHTEST,
+    TIGHTEST_OF_SLOW,
     Bounds,
     Estimands,
     RunTotals,
@@ -240,7 +242,8 @@ def draw_pairs(
     bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
     likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
     drawn = identity(jobs[1], agent, *([caught] if caught else []))
-    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely)
+    tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
+    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with source_of_runs(jobs, sampling) as source:
         played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes

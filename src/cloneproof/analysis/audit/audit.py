@@ -132,7 +132,7 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     with interrupts_raised():
         arguments = before_search(question, clock)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
-        searching = searching.share(SEARCHING) if searching is clock else searching
+        searching = searching.share(SEARCHING) if searching is clock and question.box is None else searching
         searching = searching.share(2) if question.also & SAMPLED or question.caught else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
         deviations = next(filter(None, answers))
