@@ -25,12 +25,11 @@ from cloneproof.analysis.deviations import CopiesOf, Deviation, World, drawn_lis
 from cloneproof.analysis.evaluate import (
     ArithmeticName,
     ExactEngine,
-    black_box_runs,
     check_mechanism_or_box,
     exact_evaluations,
 )
 from cloneproof.analysis.search import SEARCH, Search
-from cloneproof.engines.black_box import BlackBox, BlackBoxJob
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob, black_box_runs
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation, weighted_sum
 from cloneproof.engines.monte_carlo.job import (

@@ -44,6 +44,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from cloneproof._checks import known, number_in
+from cloneproof._clock import is_counted
 from cloneproof._processes import process_pool
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.deadline import Deadline
@@ -350,7 +351,7 @@ class Player:
 def _levels(tape: int) -> Iterator[float]:
     """Yield the uniform numbers of an arm's tape (`uniform`), computed in blocks."""
     for first in itertools.count(0, LEVELS):
-        yield from uniforms(np.uint64(tape), np.arange(first, first + LEVELS, dtype=np.uint64)).tolist()
+        yield from uniforms(np.asarray(tape, np.uint64), np.arange(first, first + LEVELS, dtype=np.uint64)).tolist()
 
 
 def _takes_segment(method: Callable[..., Any]) -> bool:
@@ -507,3 +508,19 @@ def black_box_outcomes(
                 )
     runs = runs or [player.run(run) for run in range(first, first + count)]
     return outcomes_of(runs, len(job.market.agents))
+
+
+@contextmanager
+def black_box_runs(
+    threads: int | None, seconds: float | None = None
+) -> Iterator[Callable[[BlackBoxJob, int, int], Outcomes]]:
+    """Open a function that plays chunks, one at a time; several processes may share a chunk's runs.
+
+    When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
+    """
+    deadline = Deadline(None if is_counted() else seconds)
+    if threads is None or threads == 1:
+        yield partial(black_box_outcomes, deadline=deadline)
+    else:
+        with Workers(threads) as workers:
+            yield partial(black_box_outcomes, workers=workers, deadline=deadline)

@@ -107,6 +107,8 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     later: list[RaceEntry] = []
     postponed: list[RaceEntry] = []
     for entry in state.planned:
+        if state.out_of_time:
+            return
         if state.is_expensive(entry):
             later.append(entry)
         else:
@@ -114,6 +116,8 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
             yield from confirmations(state, CAREFUL)
     yield from confirmations(state)
     for entry in later:
+        if state.out_of_time:
+            return
         yield from state.draw_first(entry, postponed)
         yield from confirmations(state)
     yield from halve(state, state.candidates)

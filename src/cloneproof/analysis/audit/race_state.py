@@ -281,6 +281,10 @@ class Race:
             self.first_found = min(self.first_found, self.work)
             if self.budget is None or self.work >= GO_ON * self.first_found:
                 return True
+        return self.out_of_time
+
+    @property
+    def out_of_time(self) -> bool:
         return self.tried and self.deadline.spent
 
     def evaluate(self, proposal: Draw) -> None:
