@@ -25,6 +25,9 @@ TICK, SECONDS = 0.02, 4
         (("compare", PAGE, "-m", "thompson"), "undecided"),
         (("compare", PAGE, "-m", "reservoir-streams"), ""),
         (("board", BATTLES, "--owners", "first-word"), "not answered"),
+        (("audit", CREATORS, "-m", "thompson"), ""),
+        (("audit", CREATORS, "-m", "reservoir"), ""),
+        (("audit", PAGE, "-m", "reservoir-streams"), ""),
         (("evaluate", CREATORS, "-m", "thompson"), "partial"),
     ],
 )

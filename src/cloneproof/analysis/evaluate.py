@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, get_args
 
 from cloneproof._checks import known, one_of, whole
-from cloneproof._clock import is_counted
 from cloneproof.analysis.search import SEARCH, Search
-from cloneproof.engines.black_box import BlackBox, BlackBoxJob, Workers, black_box_outcomes
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob, black_box_runs
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
     FREE,
-    ChunkOutcomes,
     SamplingStatus,
     check_sampling,
     limit_of,
@@ -97,20 +93,6 @@ def _equal_mechanisms(worlds: dict[int, tuple[Market, Mechanism]]) -> list[tuple
         else:
             groups.append((market, mechanism, [horizon]))
     return groups
-
-
-@contextmanager
-def black_box_runs(threads: int | None, seconds: float | None = None) -> Iterator[ChunkOutcomes[BlackBoxJob]]:
-    """Open a function that plays chunks, one at a time; several processes may share a chunk's runs.
-
-    When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
-    """
-    deadline = Deadline(None if is_counted() else seconds)
-    if threads is None or threads == 1:
-        yield partial(black_box_outcomes, deadline=deadline)
-    else:
-        with Workers(threads) as workers:
-            yield partial(black_box_outcomes, workers=workers, deadline=deadline)
 
 
 def check_mechanism_or_box(mechanism: object) -> None:

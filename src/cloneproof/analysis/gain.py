@@ -25,12 +25,11 @@ from cloneproof.analysis.deviations import CopiesOf, Deviation, World, drawn_lis
 from cloneproof.analysis.evaluate import (
     ArithmeticName,
     ExactEngine,
-    black_box_runs,
     check_mechanism_or_box,
     exact_evaluations,
 )
 from cloneproof.analysis.search import SEARCH, Search
-from cloneproof.engines.black_box import BlackBox, BlackBoxJob
+from cloneproof.engines.black_box import BlackBox, BlackBoxJob, black_box_runs
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName, Estimate, Evaluation, weighted_sum
 from cloneproof.engines.monte_carlo.job import (
@@ -61,6 +60,8 @@ from cloneproof.engines.monte_carlo.sampler import (
     run_source,
 )
 from cloneproof.engines.monte_carlo.statistics import (
+    TIGHTEST,
+    TIGHTEST_OF_SLOW,
     Bounds,
     Estimands,
     RunTotals,
@@ -240,7 +241,8 @@ def draw_pairs(
     bounds = tuple(chain(*((Bounds(-most.high, most.high), most, most) for most in served)))
     likely = max(likely_part(part.market, agent) for part in jobs[0].parts)
     drawn = identity(jobs[1], agent, *([caught] if caught else []))
-    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely)
+    tightest = TIGHTEST_OF_SLOW if isinstance(mechanism, BlackBox) else TIGHTEST
+    estimands = Estimands(bounds, strata.weights, drawn, reach_of(strata.means, agent), BOLD, likely, tightest)
     start = RunTotals.empty(estimands) if sampling.resume is None else sampling.resume.check_same(estimands)
     with source_of_runs(jobs, sampling) as source:
         played = partial(_after_catching, source.outcomes, caught, sampling.seed) if caught else source.outcomes

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import math
 import operator
 import pickle
@@ -33,7 +34,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, repeat
 from pathlib import Path
 from time import monotonic
@@ -43,10 +44,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from cloneproof._checks import known, number_in
+from cloneproof._clock import is_counted
 from cloneproof._processes import process_pool
 from cloneproof._randomness import substream, uniform
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob, outcomes_of
+from cloneproof.engines.monte_carlo.job import Outcomes, SamplingJob, outcomes_of, uniforms
 from cloneproof.engines.reference import (
     SESSION_STREAM,
     Run,
@@ -62,7 +64,9 @@ from cloneproof.mechanisms.online.levels import ONE
 
 CALL_LIMIT = 30.0  # seconds; a first call may have to load or compile something
 LONGEST = 200  # characters of someone else's message
+LEVELS = 128  # of an arm's tape that are computed at a time
 LARGEST_BATCH = 32  # runs that a worker is sent at a time
+MOST_PLAYERS = 16  # jobs that a worker keeps unpacked: the worlds of a pair take turns
 ARRIVALS_STREAM, SEGMENT_STREAM = SESSION_STREAM + 1, SESSION_STREAM + 2  # who arrives, and the tapes of a segment
 
 
@@ -200,7 +204,7 @@ class CallTimeout(BaseException):
 
 
 class CallLimit(AbstractContextManager["CallLimit"]):
-    """Makes calls, each within `seconds`; as a context manager it restores the process's alarm.
+    """Limits calls to `seconds` each, the one under way since `begun`; it restores the process's alarm.
 
     In the main thread of a POSIX process a timer looks twice in that time whether a call has run too long, and then
     interrupts it, unless it is in compiled code that never returns to the interpreter. Elsewhere such a call is
@@ -227,16 +231,6 @@ class CallLimit(AbstractContextManager["CallLimit"]):
             left, interval = self.alarm
             if left:
                 signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - self.entered), 1e-6), interval)
-
-    def __call__(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
-        self.begun = start = monotonic()
-        try:
-            result = function(*arguments)
-        finally:
-            self.begun = math.inf  # no call is under way: an alarm that rings now means nothing
-        if monotonic() - start > self.seconds:
-            raise CallTimeout
-        return result
 
     def _ring(self, number: int, frame: FrameType | None) -> None:
         if monotonic() - self.begun > self.seconds:
@@ -279,13 +273,21 @@ class Player:
 
     def ask(self, function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401 (theirs to break)
         """Call the black box; any failure becomes a `BlackBoxError`."""
+        limit = self.limit
+        limit.begun = start = monotonic()
         try:
-            return self.limit(function, *arguments)
+            result = function(*arguments)
+            limit.begun = math.inf  # no call is under way: an alarm that rings now means nothing
+            if monotonic() - start > limit.seconds:
+                raise CallTimeout
+            return result
         except CallTimeout:
             expected = f"an answer within {self.box.call_limit:g} s"
             raise self._broken(expected, "none", "fix what hangs, or give BlackBox a longer call_limit") from None
         except (Exception, SystemExit) as error:
             raise self._broken("an answer", exception_text(error), "its traceback says where") from error
+        finally:
+            limit.begun = math.inf
 
     def _broken(self, expected: str, got: str, advice: str) -> BlackBoxError:
         place = CallPlace(self.number, self.round, self.call)
@@ -301,20 +303,24 @@ class Player:
         select_takes, update_takes = (bool(view.segments) and _takes_segment(method) for method in (select, update))
         choosing = f"select({'segment' if select_takes else ''})"
         learning = f"update(arm, reward{', segment' if update_takes else ''})"
-        arms, segment, limited = worlds[0], view.segments[:1], self.deadline.limit is not None
+        pairs = [[(arm, _levels(arm.tape)) for arm in arms] for arms in worlds]
+        arms, segment, limited, count = pairs[0], view.segments[:1], self.deadline.limit is not None, len(worlds[0])
+        ask = self.ask
         for round_ in range(1, view.horizon + 1):
             self.round, self.call = round_, choosing
             if limited and self.deadline.spent:
                 raise OutOfTimeError(f"black box {self.box.name!r} had no time for round {round_}; give it more")
             if cuts:
                 number = bisect(cuts, uniform(arrivals, round_))
-                arms, segment = worlds[number], (view.segments[number],)
-            label = self._check_label(self.ask(select, *(segment if select_takes else ())), len(arms))
-            arm = arms[label]
-            reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
+                arms, segment = pairs[number], (view.segments[number],)
+            label = ask(select, *segment) if select_takes else ask(select)
+            if type(label) is not int or not 0 <= label < count:
+                label = self._arm_of(label, count)
+            arm, levels = arms[label]
+            reward = sample(arm.mean, next(levels))
             arm.pulls += 1
             self.call = learning
-            self.ask(update, label, reward, *(segment if update_takes else ()))
+            ask(update, label, reward, *segment) if update_takes else ask(update, label, reward)
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)
         return sums
 
@@ -330,10 +336,8 @@ class Player:
         self.previous = policy
         return methods
 
-    def _check_label(self, label: Any, count: int) -> int:  # noqa: ANN401
-        """Return the arm as a Python integer; NumPy integers are accepted."""
-        if type(label) is int and 0 <= label < count:
-            return label
+    def _arm_of(self, label: Any, count: int) -> int:  # noqa: ANN401
+        """Return an arm that is not a Python integer, such as one of NumPy, as one."""
         try:
             arm = -1 if isinstance(label, bool) else operator.index(label)
         except TypeError:
@@ -342,6 +346,12 @@ class Player:
             expected, advice = f"an arm from 0 to {count - 1}", "return one of view.arms, as a whole number"
             raise self._broken(expected, brief(label), advice)
         return arm
+
+
+def _levels(tape: int) -> Iterator[float]:
+    """Yield the uniform numbers of an arm's tape (`uniform`), computed in blocks."""
+    for first in itertools.count(0, LEVELS):
+        yield from uniforms(np.asarray(tape, np.uint64), np.arange(first, first + LEVELS, dtype=np.uint64)).tolist()
 
 
 def _takes_segment(method: Callable[..., Any]) -> bool:
@@ -365,7 +375,7 @@ def _seeded_generators(seed: int) -> Iterator[None]:
         np.random.set_state(numpys)
 
 
-_players: dict[bytes, Player] = {}  # of a worker: the job that it plays
+_players: dict[bytes, Player] = {}  # of a worker: the jobs that it plays
 
 
 class UnsendableError(EngineError):
@@ -375,7 +385,8 @@ class UnsendableError(EngineError):
 def _play(message: bytes, runs: range) -> list[Run]:
     """Play some runs of a job, in a worker."""
     if message not in _players:
-        _players.clear()
+        if len(_players) >= MOST_PLAYERS:
+            _players.clear()
         try:
             _players[message] = Player(pickle.loads(message))
         except Exception as error:
@@ -386,6 +397,9 @@ def _play(message: bytes, runs: range) -> list[Run]:
 class Workers(AbstractContextManager["Workers"]):
     """Worker processes, started when first needed. `runs` plays a chunk on them.
 
+    Of a slow policy a chunk is a run or two. Then the runs after them are begun meanwhile, one for each other process,
+    since they are mostly asked for next: a process idles only at the end.
+
     >>> with Workers(2) as workers:
     ...     workers.pool is None
     True
@@ -394,6 +408,7 @@ class Workers(AbstractContextManager["Workers"]):
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self.pool: ProcessPoolExecutor | None = None
+        self.begun: dict[tuple[bytes, int], Future[list[Run]]] = {}  # of runs that were not asked for yet
 
     def __exit__(self, *error: object) -> None:
         self.close()
@@ -407,19 +422,28 @@ class Workers(AbstractContextManager["Workers"]):
             if manager is not None:  # if it closes its pipe while the interpreter ends, that prints a traceback
                 manager.join(1.0)
         self.pool = None
+        self.begun.clear()
 
     def runs(self, job: BlackBoxJob, first: int, count: int, deadline: Deadline) -> list[Run]:
         """Play the runs of a chunk; raise the error of the first that fails."""
         message = _message(job)
         self.pool = self.pool or process_pool(self.processes)
         size = max(1, min(LARGEST_BATCH, count // (4 * self.processes)))
-        batches = [range(k, min(k + size, first + count)) for k in range(first, first + count, size)]
+        end = first + count
         try:
-            played = [self.pool.submit(_play, message, runs) for runs in batches]
+            played = [self._begin(message, range(k, min(k + size, end))) for k in range(first, end, size)]
+            for run in range(end, end + self.processes - 1) if size == 1 else ():
+                self.begun[message, run] = self._begin(message, range(run, run + 1))
             return [run for future in played for run in self._result(job, future, deadline)]
         except BaseException:
             self.close()  # what is under way is not wanted any more
             raise
+
+    def _begin(self, message: bytes, runs: range) -> Future[list[Run]]:
+        """Begin these runs, unless it is one that was begun before."""
+        assert self.pool is not None
+        before = self.begun.pop((message, runs[0]), None) if len(runs) == 1 else None
+        return before or self.pool.submit(_play, message, runs)
 
     def _result(self, job: BlackBoxJob, future: Future[list[Run]], deadline: Deadline) -> list[Run]:
         try:
@@ -449,6 +473,7 @@ def _message(job: BlackBoxJob) -> bytes:
     return message
 
 
+@lru_cache(maxsize=4)
 def _is_guarded(script: Path) -> bool:
     try:
         tests = [node.test for node in ast.parse(script.read_bytes()).body if isinstance(node, ast.If)]
@@ -483,3 +508,19 @@ def black_box_outcomes(
                 )
     runs = runs or [player.run(run) for run in range(first, first + count)]
     return outcomes_of(runs, len(job.market.agents))
+
+
+@contextmanager
+def black_box_runs(
+    threads: int | None, seconds: float | None = None
+) -> Iterator[Callable[[BlackBoxJob, int, int], Outcomes]]:
+    """Open a function that plays chunks, one at a time; several processes may share a chunk's runs.
+
+    When the time is over, a running chunk stops between two calls of the policy with `OutOfTimeError`.
+    """
+    deadline = Deadline(None if is_counted() else seconds)
+    if threads is None or threads == 1:
+        yield partial(black_box_outcomes, deadline=deadline)
+    else:
+        with Workers(threads) as workers:
+            yield partial(black_box_outcomes, workers=workers, deadline=deadline)

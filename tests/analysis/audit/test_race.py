@@ -4,13 +4,15 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit import race_state
-from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.race import race
+from cloneproof.analysis.audit.question import audit_case, audit_cases
+from cloneproof.analysis.audit.race import in_order, race
 from cloneproof.analysis.audit.race_state import RaceEntry, confirmation_level
 from cloneproof.analysis.gain import sampled_gain
+from cloneproof.engines.black_box import black_box_outcomes
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.report.words import verdict_sentence
+from support.black_box_policies import InTurn
 
 # with posteriors to draw from, the tree goes up to some 80 rounds of two arms; from there on everything is sampled
 PAIR = [cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))]
@@ -119,6 +121,24 @@ def test_a_good_guess_is_confirmed_by_samples(sampling, guessed_quadrature):
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform(0, 1))], horizon=40)
     found = cp.audit(market, cp.mechanism("etc", arm_rounds=1), search=cp.Search(copies=2, runs=64))
     assert {one.gain.kind for one in found.tried} == {"estimated", "confidence"}
+
+
+def test_the_first_list_of_a_black_box_needs_no_fresh_pairs_and_the_levels_still_add_up():
+    """Its look has the level of a first confirmation, so that what is confirmed later has those after it."""
+    market = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 2, cp.Point(0.5))], horizon=40)
+    (cases,) = audit_cases(market, cp.BlackBox(InTurn), ["ana"], [40]).values()
+    planned = [RaceEntry(cases[0], (number,)) for number in range(2, 40)]
+    first, *others = in_order(planned)
+    assert first.copies == (5,)  # 2.5 times as many arms as bo has
+    state = race_state.Race(0.0, 7, 0.01, [first, *others], 64, Deadline(), None, black_box_outcomes)
+    assert state.look_level(first) == confirmation_level(0.01, 1)
+    assert state.next_rank == 2
+    later = sum(confirmation_level(0.01, rank) for rank in range(state.next_rank, 10**5))
+    every = state.look_level(first) + later + sum(map(state.look_level, others))
+    assert every < 0.01 * (race_state.HALF + race_state.LOOKS)
+    state.evaluate(race_state.Draw(first, 8))
+    assert state.looks[first].sample.seed == 7
+    assert 1 - state.looks[first].sample.confidence == pytest.approx(confirmation_level(0.01, 1) / 2)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 30, 500])

@@ -1,21 +1,35 @@
 """Asymptotic confidence sequences: they cover at all times of long samples, are narrow, and say what they are."""
 
 import numpy as np
+import pytest
 from scipy.stats import binom
 
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.statistics import FIRST_TIME, Bounds, Estimands, RunTotals, asymptotic_widths
+from cloneproof.engines.monte_carlo.statistics import (
+    FIRST_TIME,
+    TIGHTEST,
+    TIGHTEST_OF_SLOW,
+    Bounds,
+    Estimands,
+    RunTotals,
+    asymptotic_widths,
+)
 
 PAIR = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=90)
 
 
-def test_they_cover_a_mean_at_all_times_from_the_first_one_on():
+of_each_length = pytest.mark.parametrize("tightest", [TIGHTEST, TIGHTEST_OF_SLOW])
+
+
+@of_each_length
+def test_they_cover_a_mean_at_all_times_from_the_first_one_on(tightest):
     """400 samples of 2,000 observations, looked at 120 times each, at 90 %."""
     values = np.random.default_rng(5).normal(size=(400, 2000))
     times = np.unique(np.geomspace(64, 2000, 120).astype(int))
     means = np.cumsum(values, axis=1)[:, times - 1] / times
     squares = np.cumsum(values**2, axis=1)[:, times - 1] / times
-    widths = np.stack([asymptotic_widths(squares[:, k] - means[:, k] ** 2, t, 0.1) for k, t in enumerate(times)], 1)
+    variances = squares - means**2
+    widths = np.stack([asymptotic_widths(variances[:, k], t, 0.1, 0.0, tightest) for k, t in enumerate(times)], 1)
     missed = int((np.abs(means) > widths).any(axis=1).sum())
     assert missed <= binom.isf(1e-6, 400, 0.1)
     at_one_time = np.abs(means[:, -1]) > 1.645 * np.sqrt(squares[:, -1] / times[-1])
@@ -29,7 +43,8 @@ def test_the_width_is_near_that_of_the_central_limit_theorem():
     assert np.isinf(asymptotic_widths(np.array([1.0]), FIRST_TIME - 1, 0.01)).all()
 
 
-def test_a_rare_loss_that_few_pairs_miss_is_not_taken_for_a_gain():
+@of_each_length
+def test_a_rare_loss_that_few_pairs_miss_is_not_taken_for_a_gain(tightest):
     """Copies that win a little in most pairs, and lose all of a rare win of honesty: nothing is gained on average.
 
     The rarest are seen in no pair at all. Without room for what was not seen nearly every audit would be wrong; with it
@@ -43,7 +58,7 @@ def test_a_rare_loss_that_few_pairs_miss_is_not_taken_for_a_gain():
         variances = np.maximum(0.0, np.cumsum(gains**2, axis=1)[:, times - 1] / times - means**2) * times / (times - 1)
         wrong = {}
         for unseen in (0.0, 1.0):
-            widths = [asymptotic_widths(variances[:, k], int(t), 0.01, unseen) for k, t in enumerate(times)]
+            widths = [asymptotic_widths(variances[:, k], int(t), 0.01, unseen, tightest) for k, t in enumerate(times)]
             wrong[unseen] = int((means - np.stack(widths, axis=1) > 0).any(axis=1).sum())
         assert wrong[1.0] <= binom.isf(1e-6, 1000, 0.02)
         assert chance > 0.1 or wrong[0.0] > 200

@@ -153,8 +153,10 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
         return None
     if market.ends == "at-random":  # a tree to some 14 times the mean, once for each way to share slots
         return None
+    until = evidence.clock if evidence.clock.budget is not None else Deadline()
     try:
-        table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
+        with until.for_engines():
+            table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
     except EngineError:
         return None
     excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from cloneproof._clock import budget_clock
+from cloneproof._clock import budget_clock, is_counted, wall_time
 from cloneproof.analysis.audit.arguments import after_search, before_search
 from cloneproof.analysis.audit.conclusion import conclude
 from cloneproof.analysis.audit.deduplicator import with_deduplication
@@ -116,10 +116,13 @@ def audit(
     'clone-proof'
     """
     check_sampling(progress=progress)
+    begun = wall_time()
     question = checked_question(market, mechanism, agent, opponents, tolerance, horizons, also, caught)
     search = search.within(seconds)
     with budget_clock(search.seconds):
-        return answer(question, search, Deadline(search.seconds, progress, until=search.work))
+        clock = Deadline(search.seconds, progress, until=search.work)
+        clock = clock if is_counted() else replace(clock, start=begun, begun=begun)  # tuning took part of the seconds
+        return answer(question, search, clock)
 
 
 def answer(question: Question, search: Search, clock: Deadline, enclose: bool = True) -> Audit:
@@ -132,7 +135,7 @@ def answer(question: Question, search: Search, clock: Deadline, enclose: bool = 
     with interrupts_raised():
         arguments = before_search(question, clock)
         searching = clock.share(BEFORE) if asks_for_ceiling(question) else clock
-        searching = searching.share(SEARCHING) if searching is clock else searching
+        searching = searching.share(SEARCHING) if searching is clock and question.box is None else searching
         searching = searching.share(2) if question.also & SAMPLED or question.caught else searching
         answers = (find(question, arguments, search, searching) for find in strategies)
         deviations = next(filter(None, answers))

@@ -50,7 +50,7 @@ MOST_GENERATIONS = 12  # It takes at most this many steps.
 
 # The order of first looks: rungs of ladders; then come the vectors of the fewest arms.
 RUNGS = (16, 64, 4, 256, 2, 8, 32, 128)
-FLOOD = 5.0  # times as many arms as all others have: more gain little more
+FLOOD = 2.5  # times as many arms as all others have: fewer gain less, and pairs of more take longer
 
 # Confirmations
 CLEAR = 2.0  # A candidate surely seems to pay if its excess is this many standard errors.
@@ -107,6 +107,8 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
     later: list[RaceEntry] = []
     postponed: list[RaceEntry] = []
     for entry in state.planned:
+        if state.out_of_time:
+            return
         if state.is_expensive(entry):
             later.append(entry)
         else:
@@ -114,6 +116,8 @@ def proposed_draws(state: Race) -> Iterator[Draw]:
             yield from confirmations(state, CAREFUL)
     yield from confirmations(state)
     for entry in later:
+        if state.out_of_time:
+            return
         yield from state.draw_first(entry, postponed)
         yield from confirmations(state)
     yield from halve(state, state.candidates)
@@ -181,6 +185,8 @@ def worth_confirming(state: Race, entry: RaceEntry, of_budget: float) -> float:
     draws = state.confirmations.get(entry) or state.looks[entry]
     clear = draws.excess(state.tolerance) > CLEAR * draws.error
     left = 0.0 if state.budget is None else state.deadline.left or 0.0
+    if state.confirms_first:
+        of_budget = 1.0  # few lists of a slow policy can be decided
     return max(state.work, of_budget * left) if clear else state.work
 
 
@@ -189,7 +195,7 @@ def cost_of_confirmation(state: Race, entry: RaceEntry, fresh: bool) -> float:
     drawn = state.confirmations.get(entry) if fresh else state.looks[entry]
     draws = drawn or state.looks[entry]
     excess = draws.excess(state.tolerance) - draws.error / 2
-    level = confirmation_level(state.alpha, 1) if fresh else state.look_level(entry)
+    level = confirmation_level(state.alpha, 1 + state.confirms_first) if fresh else state.look_level(entry)
     wanted = draws.pairs_until_known(excess, level / 2, state.bounds)
     done = 0 if drawn is None else drawn.pairs
     if done >= state.most or wanted > 4 * state.most:

@@ -7,6 +7,8 @@
 - HALF * ALPHA: confirmations. A candidate that seems to pay is sampled again from its own seed. These pairs are
   independent of what made it look good, so no union over all candidates is needed: the j-th candidate to be confirmed
   has the error level HALF * ALPHA * 2 / 3^j. Each level is shared by two estimates, the gain and the honest payoff.
+  Of a black box, which is slow, the first list planned is fixed before anything is drawn: it needs no fresh pairs, and
+  its look has the first of these levels.
 - NONE * ALPHA: that *none* of the candidates gains more than x. This needs no union (an intersection-union test, Berger
   1982): the candidate with the largest true gain was fixed before anything was drawn, and the largest of all upper ends
   is at least its own. If some candidates were not looked at, the intervals of the search count instead.
@@ -279,6 +281,10 @@ class Race:
             self.first_found = min(self.first_found, self.work)
             if self.budget is None or self.work >= GO_ON * self.first_found:
                 return True
+        return self.out_of_time
+
+    @property
+    def out_of_time(self) -> bool:
         return self.tried and self.deadline.spent
 
     def evaluate(self, proposal: Draw) -> None:
@@ -305,6 +311,8 @@ class Race:
 
     def look_level(self, entry: RaceEntry) -> float:
         """Return the level of a candidate's interval in the search."""
+        if self.confirms_first and entry == self.planned[0]:
+            return confirmation_level(self.alpha, 1)
         rank, number = self.ranks[entry], self.numbers[entry]
         part = 0.5 / len(self.generations[number]) + 0.5 / ((rank + 1) * (rank + 2))
         return LOOKS * self.alpha * generation_share(number) * part
@@ -314,9 +322,19 @@ class Race:
         fresh = self.confirmations.get(entry)
         if fresh is not None:
             return self.draw(entry, pairs, fresh, fresh.sample.seed, 2 * (1 - fresh.sample.confidence), stratify)
-        rank = len(self.confirmations) + 1
+        rank = self.next_rank
         seed = substream(CONFIRMATIONS, self.seed, rank) >> 1
         return self.draw(entry, pairs, None, seed, confirmation_level(self.alpha, rank), stratify)
+
+    @property
+    def confirms_first(self) -> bool:
+        """Whether the first list planned is confirmed by its look."""
+        return bool(self.planned) and self.planned[0].case.box is not None
+
+    @property
+    def next_rank(self) -> int:
+        """Rank of the next candidate to be confirmed (`confirmation_level`)."""
+        return len(self.confirmations) + 1 + self.confirms_first
 
     def draw(
         self, entry: RaceEntry, pairs: int, before: Draws | None, seed: int, level: float, stratify: PassLength
@@ -440,7 +458,8 @@ class Race:
         wanted = min(self.most, self.wanted(draws))
         if self.budget is None:
             return wanted
-        within = draws.pairs + int((self.deadline.left or 0.0) * AT_ONCE / draws.cost)
+        at_once = 1.0 if self.confirms_first else AT_ONCE  # of a slow policy no list is left that could use the rest
+        within = draws.pairs + int((self.deadline.left or 0.0) * at_once / draws.cost)
         return min(wanted, within) if within >= draws.pairs + max(1, draws.pairs // 4) else draws.pairs
 
     def wanted(self, draws: Draws) -> int:

@@ -30,10 +30,10 @@ from cloneproof.analysis.audit.search_result import (
 )
 from cloneproof.analysis.audit.theorems import Basis
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.evaluate import ExactEngine, black_box_runs, evaluate, exact_evaluations
+from cloneproof.analysis.evaluate import ExactEngine, evaluate, exact_evaluations
 from cloneproof.analysis.gain import compared, exact_payoffs, payoff_of
 from cloneproof.analysis.search import Answers, Search, run_search, until_interrupted
-from cloneproof.engines.black_box import BlackBoxJob
+from cloneproof.engines.black_box import BlackBoxJob, black_box_runs
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Evaluation
 from cloneproof.engines.monte_carlo.job import Job

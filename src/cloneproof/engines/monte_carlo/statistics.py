@@ -47,7 +47,7 @@ LOG_WEIGHTS: FloatArray = np.log(_RANKS / _RANKS.sum())
 COSTS: FloatArray = -np.log1p(-RATES) - RATES
 _STEPS = 100  # Newton needs about 6
 FIRST_TIME = 16  # observations before which no limit is trusted
-TIGHTEST = 256  # observations at which the width is least for its alpha
+TIGHTEST, TIGHTEST_OF_SLOW = 256, 32  # observations at which the width is least for its alpha; of slow policies, few
 UNLIKELY = 1e-3  # a best mean beyond this quantile of a continuous prior is not expected among few runs
 CUT = 8.0
 _ROUNDING = 1e-9
@@ -92,8 +92,12 @@ def round_up(values: FloatArray) -> FloatArray:
     return np.ldexp(np.ceil(mantissa * 2.0**32) * 2.0**-32, exponent)
 
 
-def asymptotic_widths(variances: FloatArray, count: int, alpha: float, unseen: FloatArray | float = 0.0) -> FloatArray:
+def asymptotic_widths(
+    variances: FloatArray, count: int, alpha: float, unseen: FloatArray | float = 0.0, tightest: int = TIGHTEST
+) -> FloatArray:
     """Return the half-widths of means of `count` observations with these sample variances; infinite for too few.
+
+    They hold at all times together, whatever the number of observations `tightest` for which they are made.
 
     Few observations may all miss a rare one, and then look alike. So one more is counted at the distance `unseen`, for
     whichever side: without it, observations at 1 % that lose what the others win are taken for a gain in up to 99 % of
@@ -105,7 +109,7 @@ def asymptotic_widths(variances: FloatArray, count: int, alpha: float, unseen: F
     if count < FIRST_TIME:
         return np.full(variances.shape, math.inf)
     log = -2 * math.log(alpha)
-    rate = (log + math.log(log + 1)) / TIGHTEST  # r^2, nearly the best for that time
+    rate = (log + math.log(log + 1)) / tightest  # r^2, nearly the best for that time
     spread = 1 + count * rate
     variances = variances + np.square(unseen) / (count + 1)
     return np.asarray(np.sqrt(variances * 2 * spread / (count**2 * rate) * math.log(math.sqrt(spread) / alpha))) + (
@@ -240,7 +244,7 @@ class Estimands:
     `identity` names the job, including the seed; totals of different jobs must not be mixed. In each stratum the bounds
     are those of the columns times its `reach` (default 1). `bold` is the part of the stake on the boldest bet
     (`confidence_sequences`), `likely` the part of half its range by which an observation may move that was not seen yet
-    (`asymptotic_widths`; 0: none is expected).
+    (`asymptotic_widths`; 0: none is expected), `tightest` the observations for which asymptotic widths are made.
     """
 
     bounds: tuple[Bounds, ...]
@@ -249,6 +253,7 @@ class Estimands:
     reach: tuple[float, ...] = ()
     bold: float = 0.0
     likely: float = 0.0
+    tightest: int = TIGHTEST
 
     @property
     def reaches(self) -> FloatArray:
@@ -352,7 +357,8 @@ class RunTotals:
         widest: FloatArray = np.array([max(mean - reach * b.low, reach * b.high - mean) for b, mean in ends])
         if bounds == "asymptotic":
             unseen = self.estimands.likely * self.estimands.scale / 2
-            return np.asarray(np.minimum(asymptotic_widths(self.variances, self.count, alpha, unseen), widest))
+            widths = asymptotic_widths(self.variances, self.count, alpha, unseen, self.estimands.tightest)
+            return np.asarray(np.minimum(widths, widest))
         if self.count == 0:
             return widest
         scale = np.where(self.estimands.scale > 0.0, self.estimands.scale, 1.0)
