@@ -12,6 +12,7 @@ import pytest
 
 from cloneproof import boards, examples
 from cloneproof.boards.board import win_chance
+from cloneproof.boards.entrants import _share_won, _shared, _tested
 from cloneproof.boards.laws import balanced_law, champion_of_all, champion_of_slots, published
 from cloneproof.boards.variants import Standing
 from cloneproof.errors import BoardError
@@ -419,3 +420,19 @@ def test_the_tuned_board_is_as_good_as_any_on_a_fine_grid():
     ]  # fmt: skip
     best = min(boards.Standing(panel, rule).wrong_pairs().value for rule in grid)
     assert tuned <= 1.02 * best
+
+
+def test_battles_of_slots_drawn_one_by_one_have_the_law_of_pairs():
+    """Shares won in both worlds: means, and products within and between the worlds, differ by less than six errors."""
+    honest = np.array([0.0, 100.0, -50.0, 30.0, 0.0, 200.0])
+    copied = np.where(np.arange(6) % 3 == 1, 250.0, honest)
+    dice = np.random.default_rng(5)
+
+    def moments(world):
+        first, second = world
+        return np.concatenate([first, second, first * second, first[:-1] * first[1:], second[:-1] * first[1:]])
+
+    one_by_one = np.array([moments(_tested(honest, copied, 9.0, dice)) for _ in range(4000)])
+    by_pairs = np.array([moments(map(_share_won, _shared(honest, copied, 9.0, dice))) for _ in range(4000)])
+    error = np.sqrt((one_by_one.var(axis=0) + by_pairs.var(axis=0)) / 4000)
+    assert (np.abs(one_by_one.mean(axis=0) - by_pairs.mean(axis=0)) < 6 * error).all()

@@ -1,13 +1,14 @@
 """Measuring the frontier: what lists gain under mechanisms of which nothing is proven, within counted work.
 
 Some lists are played against honesty in the same worlds, by providers that are
-alike, one at a time. The rows that lose least of those in doubt are then played again in fresh worlds with the list
-that seemed to pay, so that what is shown was not selected by luck. The number of runs is fixed by counted work, and
-intervals are Student's, at 99 % for all lists of a row together.
+alike, one at a time. Rows that lose less than what is proven, of which alone one may think of running them, are then
+played again in fresh worlds with the list that seemed to pay: what is shown of them was not selected by luck. The
+number of runs is fixed by counted work, and intervals are Student's, at 99 % for all lists of a row together.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -43,7 +44,8 @@ LOOKS = ((64, 6, 1), (16, 6, 1), (0, 3, 1), (0, 0, 1), (0, 0, 0))  # the most th
 FEWEST, ENOUGH, AGAIN_RUNS = 6, 24, 10  # runs: of an interval, of a first look, of a second with more deviators
 LEAST_WORLDS = 3.0  # honest runs that one of the smallest look takes, with a list of copies beside honesty
 DEVIATORS, KINDS = 6, 3  # at most so many providers that are alike deviate, and so many kinds of them
-AGAIN, DOUBTED = 0.3, 1  # part of the time for rows that are played again, and how many at most
+AGAIN, LEAST_AGAIN = 0.4, 0.15  # part of the time for rows that are played again, the least one if many are played
+DOUBTED, MOST_RUNS = 3, 4000  # rows that are played again at most, and runs of each
 SURE, PATIENCE = 0.99, 1.6  # the smallest look may take this many times as long as there is
 ONE_PLACE = "thompson, one place each"
 
@@ -78,20 +80,20 @@ def frontier(
 
     kinds = min(KINDS, len({agent.laws for agent in market.agents}))
     least = [FEWEST * LEAST_WORLDS * kinds * cost for cost, _ in costed]  # the smallest look at each comes first
+    again = max(LEAST_AGAIN, min(AGAIN, 1 - sum(least) / seconds))
     for place, (_, mechanism) in enumerate(costed):
-        look, left_over = _Look(market, mechanism, seed, caught), budget(AGAIN)
+        look, left_over = _Look(market, mechanism, seed, caught), budget(again)
         share = least[place] + max(0.0, left_over - sum(least[place:])) * weights[place] / sum(weights[place:])
         row, spent = look.row(most, min(share, left_over))
         work += spent
         rows += [] if row is None else [row]
         slow += [mechanism.name] if row is None else []
-    doubted = [row for row in sorted(rows, key=lambda row: row.lost.value) if row.found and not row.pays][:DOUBTED]
-    for place, row in enumerate(doubted):
+    for place, row in enumerate(doubted := _doubted(rows)):
         look = _Look(market, row.mechanism or left[0], seed + 1, caught)
-        again, spent = look.row(most, min(budget(), AGAIN * seconds) / (len(doubted) - place), row.copies)
+        fresh, spent = look.row(most, budget() / (len(doubted) - place), row.copies)
         work += spent
-        if again is not None:
-            rows[rows.index(row)] = replace(row, found=again.found, lost=min(row.lost, again.lost, key=_error))
+        if fresh is not None:
+            rows[rows.index(row)] = replace(row, found=fresh.found, lost=min(row.lost, fresh.lost, key=_error))
     return marked(rows), slow
 
 
@@ -119,6 +121,13 @@ def _costed(market: Market, mechanisms: Iterable[Mechanism]) -> Iterator[tuple[f
 
 def _error(estimate: Estimate) -> float:
     return estimate.error
+
+
+def _doubted(rows: Sequence[FrontierRow]) -> list[FrontierRow]:
+    """Return the rows to be played again: those that lose least, of those that lose less than what is proven."""
+    played = sorted((row for row in rows if row.tried), key=lambda row: row.lost.value)
+    proven = min((row.lost.high for row in rows if row.promise == "proven"), default=math.inf)
+    return [row for row in played if row.lost.value < proven][:DOUBTED] or [row for row in played if not row.pays][:1]
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,7 @@ class _Look:
             parts = self._parts(alike, namers, max(1, min(DEVIATORS, int(seconds // cost) // most)), lists)
             cost = sum(part.cost for part in parts)
             runs = int(seconds // cost)
-            runs = max(FEWEST, runs if only is not None else min(most, runs))
+            runs = max(FEWEST, min(most if only is None else MOST_RUNS, runs))
             sums = [part.estimates(runs, self.seed, self.caught) for part in parts]
             if not all(sums):
                 return None

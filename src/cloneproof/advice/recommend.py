@@ -237,16 +237,11 @@ def recommend(
         market = market if seasons is None else market.with_horizon(seasons.length)
         quick = not search.thorough and search.seconds is None
         question = _Question(providers, accounts, seasons, *_own(own), search.seed, caught, quick)
-        if not market.segments:
-            return _with_frontier(_recommended(market, question, clock), question, clock, promise)
-        alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
-        clocks = (part_of(clock, place, len(alike) + 1) for place in range(len(alike) + 1))  # each as it is asked for
-        advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
-        apart = isinstance(market.positions, Mapping)  # then there is no page for all
-        pooled = None if apart else _recommended(market.pooled(), question, next(clocks))
-        by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
-        advised_in_all = _judged_fit(added_up(market, by_segment, pooled), clock)
-        return _with_frontier(advised_in_all, question, clock, promise)
+        if market.segments:
+            advised = _in_each_segment(market, question, clock)
+        else:
+            advised = _recommended(market, question, clock)
+        return _with_frontier(advised, question, clock, promise)
 
 
 @dataclass(frozen=True)
@@ -261,6 +256,7 @@ class _Question:
     seed: int
     caught: float
     quick: bool  # leave out what takes long and does not choose
+    part: bool = False  # of a market with segments, where sums are shown
 
     @property
     def informed(self) -> bool:
@@ -293,6 +289,18 @@ def _recommended(market: Market, question: _Question, clock: Deadline) -> Recomm
         so_far = replace(so_far, left=True, notes=(*so_far.notes, _over(clock)))
     so_far = replace(so_far, ranked=tuple(with_late_rewards(market, entry) for entry in so_far.ranked))
     return _judged_fit(so_far, clock)
+
+
+def _in_each_segment(market: Market, question: _Question, clock: Deadline) -> Recommendation:
+    """Return the sum of the advice for each segment, beside one market for all of them."""
+    question = replace(question, part=True)
+    alike = {id(segment): segment for segment in market.by_segment.values()}  # such segments are asked about once
+    clocks = (part_of(clock, place, len(alike) + 1) for place in range(len(alike) + 1))  # each as it is asked for
+    advised = {key: _recommended(segment, question, next(clocks)) for key, segment in alike.items()}
+    apart = isinstance(market.positions, Mapping)  # then there is no page for all
+    pooled = None if apart else _recommended(market.pooled(), question, next(clocks))
+    by_segment = {name: advised[id(segment)] for name, segment in market.by_segment.items()}
+    return _judged_fit(added_up(market, by_segment, pooled), clock)
 
 
 def _no_longer_than(seconds: float | None) -> AbstractContextManager[None]:
@@ -391,6 +399,10 @@ class _Stages:
         if deep and not self.asked.informed and so_far.ranked and not clock.spent and not market.places:
             so_far = replace(so_far, options=self._ends(so_far))
             yield so_far
+        if self.asked.quick and self.asked.part:
+            tell(100, 100, "done")
+            yield replace(so_far, ranked=tuple(map(self._with_account, so_far.ranked)))
+            return
         tell(70, 100, "what may be wrong")
         for chosen in [so_far.choice, so_far.cheaper] if so_far.ranked else []:
             if chosen is not None and not clock.spent and not market.places:
@@ -549,8 +561,12 @@ class _Stages:
         wrong = wrong_declarations(self.registered, entry.mechanism, self.sampling(RANGED), self.sampling(OTHERWISE))
         if self.asked.informed:
             wrong += (if_bayesian(self.market, entry.mechanism, self.sampling(OTHERWISE)),)
+        return replace(self._with_account(entry), wrong=wrong)
+
+    def _with_account(self, entry: AssessedMechanism) -> AssessedMechanism:
+        """Add what a second account gains, if that is not known."""
         gain = entry.account_gain or second_account_gain(self.market, entry.mechanism, self._accounts)
-        return replace(entry, wrong=wrong, account_gain=gain)
+        return replace(entry, account_gain=gain)
 
 
 def _declared(market: Market) -> Sequence[str]:

@@ -12,7 +12,7 @@ depend on what the others list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
@@ -237,8 +237,9 @@ def _reservoir(entrants: Entrants, rng: np.random.Generator) -> Worlds:
     copies = entrants.variants * listed[0]  # variants of the best model have its weight
     to_variant = (owners == entrants.producer) & (rng.random(len(owners)) < copies / (listed.sum() + copies))
     copied = np.where(to_variant, entrants.truth[-1], honest)
-    tests = _shared(honest, copied, battles, rng)
-    champions = [_first_of_each(_share_won(wins), owners, producers) for wins in tests]
+    few = battles < len(honest) ** 2  # then most pairs of slots never meet
+    tests = _tested(honest, copied, battles, rng) if few else map(_share_won, _shared(honest, copied, battles, rng))
+    champions = [_first_of_each(shares, owners, producers) for shares in tests]
     fresh = _shared(honest[champions[0]], copied[champions[1]], battles, rng)
     return [fitted(wins) * ELO for wins in fresh], [1 / producers] * 2
 
@@ -248,6 +249,31 @@ def _drawn(board: Board, name: str, rng: np.random.Generator) -> Indices:
     models = board.models_of(name)
     weights = board.weights_of(models)
     return rng.choice(models, SLOTS, p=None if board.weights is None else weights / weights.sum())
+
+
+def _tested(honest: Floats, copied: Floats, battles: float, rng: np.random.Generator) -> Iterator[Floats]:
+    """Yield each slot's share of battles won in the world of `honest` and in that of `copied` strengths.
+
+    Battles are drawn one by one: a Poisson number of uniform pairs has the law of `_shared`, in time that grows with
+    the battles and not with the pairs. Those between unchanged slots count in both worlds.
+    """
+    size = len(honest)
+
+    def drawn(strengths: Floats) -> tuple[Indices, Indices]:
+        number = rng.poisson(battles)
+        one = rng.integers(size, size=number)
+        other = (one + rng.integers(1, size, size=number)) % size
+        won = rng.random(number) < win_chance(strengths[one] - strengths[other])
+        return np.where(won, one, other), np.where(won, other, one)
+
+    changed = honest != copied
+    winners, losers = drawn(honest)
+    again = drawn(copied)
+    same, new = ~(changed[winners] | changed[losers]), changed[again[0]] | changed[again[1]]
+    both = np.concatenate([winners[same], again[0][new]]), np.concatenate([losers[same], again[1][new]])
+    for won, lost in ((winners, losers), both):
+        wins = np.bincount(won, minlength=size)
+        yield wins / np.maximum(1, wins + np.bincount(lost, minlength=size))
 
 
 def _share_won(wins: Floats) -> Floats:

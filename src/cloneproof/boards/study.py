@@ -24,6 +24,7 @@ from cloneproof.boards.rating import one_thread
 from cloneproof.boards.rules import listing_rule, sample_board
 from cloneproof.boards.variants import COPIED, Standing, VariantGain
 from cloneproof.engines.deadline import Deadline
+from cloneproof.engines.monte_carlo.sampler import by_deadline
 from cloneproof.errors import BoardError, OutOfTimeError
 
 StudyProgress = Callable[[int, int, str], None]
@@ -182,24 +183,23 @@ def study_board(
         with _question(left, "what near-equal models earn now"):
             worth = earned(board)
         with _question(left, "what variants gain {} of the producers", names, gains):
-            standing = Standing(Panel(board).fine(per_model), used)
+            standing = by_deadline(lambda: Standing(Panel(board).fine(per_model), used))
             for done, name in enumerate(names):
                 deadline.tell(done, steps, "variants on a fixed panel")
                 kinds = COPIED if name in names[:TOP] else COPIED[:1]
                 numbers = VARIANTS if name in names[:TOP] else (SHOWN,)
                 gains += [standing.gain(name, copied, number) for copied in kinds for number in numbers]
         with _question(left, "which models look like one"):
-            copies = None if board.battles is None else find_copies(board)
+            copies = None if board.battles is None else by_deadline(lambda: find_copies(board))
         with _question(left, "what to run instead"):
             if recommend:
                 deadline.tell(len(names), steps, "tuning a reservoir board")
-                advice = recommend_board(
-                    board,
-                    battles=max(20, per_model * len(board.models) // len(board.names)),
-                    listing=listing,
-                    thorough=thorough,
+                tuned = partial(
+                    recommend_board, board, battles=max(20, per_model * len(board.models) // len(board.names)),
+                    listing=listing, thorough=thorough,
                     progress=lambda done, of: deadline.tell(len(names), steps, f"rule {done} of {of}"),
-                )
+                )  # fmt: skip
+                advice = by_deadline(tuned)
         with _question(left, "what unequal variants add to a score"):
             for ours, number, spread in product([advice.rule] if advice else [], UNEQUAL, SPREADS):
                 check_time("simulation of unequal variants")
@@ -214,10 +214,10 @@ def study_board(
         with _question(left, "what variants gain where entrants fight each other"):
             for sampling in SAMPLING if simulated else ():
                 deadline.tell(steps - len(simulated) + len(entrants), steps, "variants among entrants")
-                entrants.append(among(sampling=sampling))
+                entrants.append(by_deadline(partial(among, sampling=sampling)))
             for rule in LISTING if simulated else ():
                 deadline.tell(steps - len(LISTING) + len(rules), steps, "rules among entrants")
-                rules.append(among(rule=rule, empty=True))
+                rules.append(by_deadline(partial(among, rule=rule, empty=True)))
     lead = lead_of(board, names[0])
     private = tuple(private_selection(number, per_model, abs(lead)) for number in PRIVATE)
     answers = (tuple(gains), tuple(entrants), tuple(rules), private, tuple(inflation))

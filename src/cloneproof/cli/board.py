@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, NoReturn
 
 import typer
@@ -81,6 +82,7 @@ def board(
     from cloneproof.boards.earned import study_competition
     from cloneproof.boards.reading import holds_scores, holds_submissions, read_board, read_submissions
     from cloneproof.boards.study import study_board
+    from cloneproof.engines.monte_carlo.sampler import FIRST_PATIENCE, by_deadline
 
     source = files if len(files) > 1 else files[0]
     if holds_submissions(source, _pairs(column)):
@@ -88,12 +90,15 @@ def board(
         end(contest, bool(contest.named))
     if holds_scores(source, _pairs(column)):
         with clock.for_engines():
-            copies = find_copies(source, owners=owners, kin=kin, columns=_pairs(column))
+            copies = by_deadline(partial(find_copies, source, owners=owners, kin=kin, columns=_pairs(column)))
         end(copies, bool(copies.pairs))
     if kin is not None:
         raise BoardError("expected --kin with a table of scores by task, got another table; leave it out")
-    with clock.for_engines():
-        read = read_board(source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
+    patience = None if clock.left is None else clock.left + FIRST_PATIENCE  # without a board nothing can be said
+    with Deadline(patience).for_engines():
+        read = by_deadline(
+            partial(read_board, source, owners=owners, weights=weights, columns=_pairs(column), method=rating)
+        )
     kept = read if most_models is None else read.at_most(most_models)
     with working("looking") as tell:
         study = study_board(

@@ -76,24 +76,52 @@ def slow_reason(job: Job) -> str | None:
     )
 
 
+# Nanoseconds of a usual core, as measured over the catalogue: for a round and for each candidate that it looks at, and
+# on pages for each candidate. Of what is not listed, any other rule's.
+LOOKS_NS: Final = {
+    "ucb": (20.0, 4.0, 15.0),
+    "slow-ucb": (20.0, 4.0, 15.0),
+    "epsilon-greedy": (10.0, 1.4, 12.0),
+    "posterior": (0.0, 40.0, 45.0),
+    "kl-ucb": (100.0, 20.0, 700.0),
+    "kl-moss": (100.0, 20.0, 500.0),
+    "steady-kl-ucb": (100.0, 20.0, 500.0),
+}
+OTHER_NS: Final = (200.0, 40.0, 70.0)
+
+
 def seconds_of_run(job: Job) -> float:
-    """Estimate how long a usual core takes for a run, by rounds and arms; less where the kernel skips rounds."""
+    """Estimate how long a usual core takes for a run, by rounds and candidates; less where the kernel skips rounds."""
     rounds, arms = job.market.horizon, sum(map(sum, job.copies.values()))
     name, _ = kernel_for(job)
-    if name in ("reference", "ranked pages"):
-        return rounds / ROUNDS_IN_PYTHON if name == "reference" else rounds * arms * 7e-8
+    if name == "reference":
+        return rounds / ROUNDS_IN_PYTHON
     if name == "laboratory":
         return laboratory_seconds(job)
-    if all(rule.commits for rule in job.mechanism.rules):
-        return 1e-6 + 3e-7 * arms
-    quick = name == "stepping" and usual_bandit(job) in ("ucb", "epsilon-greedy")
-    skips = name in ("slot blocks", "index on slots") or quick
-    stepped = rounds * (4e-8 + 1e-9 * arms if skips else 2e-7 + 4e-8 * arms)
+    listed = all(agent.support is not None for agent in job.market.agents)
+    start = 1e-6 + (0.0 if listed else 1e-6 * job.market.originals)  # means are drawn by quantiles
+    if name == "blocks" or all(rule.commits for rule in job.mechanism.rules):
+        return start + 3e-7 * arms
+    stepped = start + 1e-9 * rounds * _round_ns(job, name == "ranked pages")
     if name == "slot blocks":  # the rounds in which two champions are about even grow with the root of all
-        return min(stepped, 2e-6 * math.sqrt(len(job.market.agents) * rounds))
+        return min(stepped, start + 1.1e-6 * math.sqrt(len(job.market.agents) * rounds))
     if name == "index on slots":  # a slot has few updates in many rounds, each after a look at all slots
         return min(stepped, 6e-5 * len(job.market.agents) * job.mechanism.draws)
     return stepped
+
+
+def _round_ns(job: Job, on_pages: bool) -> float:
+    """Return the nanoseconds of a round, or of a page: each level that chooses, by how many candidates it looks at."""
+    arms, agents = sum(map(sum, job.copies.values())), len(job.copies)
+    own = arms / agents * (len(job.market.places) if on_pages else 1)
+    skips = on_pages or usual_bandit(job) in ("ucb", "epsilon-greedy")
+    total = 0.0
+    for rule, candidates in zip(job.mechanism.rules, (arms,) if job.mechanism.flat else (agents, own), strict=True):
+        stepped = rule.index in ("ucb", "slow-ucb", "epsilon-greedy") and not skips
+        of_round, of_candidate, on_page = OTHER_NS if stepped else LOOKS_NS.get(rule.index, OTHER_NS)
+        if not rule.commits:
+            total += candidates * on_page if on_pages else of_round + candidates * of_candidate
+    return total
 
 
 def outcomes(job: Job, first: int, count: int) -> Outcomes:

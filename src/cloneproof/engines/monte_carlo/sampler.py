@@ -223,7 +223,8 @@ def by_deadline(work: Callable[..., T], *arguments: Any) -> T:  # noqa: ANN401
     future = in_thread(work, *arguments)
     while not future.done():
         if time_is_over(0.0):
-            raise OutOfTimeError(f"time was over within {work.__name__}", "use a larger budget")
+            name = getattr(work, "__name__", "a computation")
+            raise OutOfTimeError(f"time was over within {name}", "use a larger budget")
         futures.wait([future], max(0.0, EXACT_UNTIL.get() - now()))
     return future.result()
 
