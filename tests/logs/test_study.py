@@ -17,10 +17,12 @@ from cloneproof._clock import budget_clock, is_counted
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.analysis.copying.alike import duplicates
 from cloneproof.analysis.copying.records import CopyGroup
+from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
-from cloneproof.logs.backtest import _estimates
+from cloneproof.logs.backtest import _estimates, backtest
 from cloneproof.logs.copy_worth import worth_of_copies
 from cloneproof.logs.originals import (
+    LogOwner,
     Pooled,
     arm_records,
     common_levels,
@@ -399,6 +401,16 @@ def test_the_backtest_agrees_with_sums_over_rows():
     assert errors[0] == pytest.approx(1.96 * (w * r).std() / np.sqrt(500))
     assert errors[2] == pytest.approx(1.96 * (w * (r - m[arm])).std() / np.sqrt(500))
     assert left == pytest.approx(w.sum() ** 2 / (w**2).sum())
+
+
+def test_a_backtest_is_left_out_where_it_takes_longer_than_there_is(tmp_path):
+    """60 arms under Thompson take seconds in a session; the even choice needs none."""
+    generate.write_log(tmp_path / "x.csv", rounds=3000)
+    log = cp.read_log(tmp_path / "x.csv", same=["title"])
+    owners = [LogOwner(arm.agent, (arm.agent,), ((arm,),)) for arm in log.arms]
+    with budget_clock(None):
+        done = backtest(log, owners, cp.mechanism("thompson"), None, Deadline(0.5))
+    assert ([row.name for row in done.rows], done.left) == (["every arm alike"], ("thompson",))
 
 
 def test_the_generator_has_what_it_says(tmp_path):

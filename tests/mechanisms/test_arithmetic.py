@@ -154,3 +154,15 @@ def test_the_table_of_logarithms_is_right_when_threads_extend_it_at_once(monkeyp
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: [arithmetic.ln(t) for t in range(1, 10_000)], range(4)))
     assert all(math.isclose(arithmetic.ln(t), math.log(t), rel_tol=1e-15) for t in range(2, 10_000))
+
+
+@pytest.mark.parametrize("wide", [np.longdouble, np.float64], ids=["long double", "no long double"])
+def test_logarithms_of_a_block_are_those_of_balls(monkeypatch, wide):
+    """Wherever long doubles leave the rounding open, and everywhere where they are but doubles."""
+    asked, ball = [], arithmetic._ln
+    monkeypatch.setattr(arithmetic, "_ln", lambda t: asked.append(t) or ball(t))
+    monkeypatch.setattr(np, "longdouble", wide)
+    for first in (2, 99_000, 1_999_000):
+        block = arithmetic._logarithms(first, 1000)
+        assert block == [ball(t) for t in range(first, first + 1000)]
+    assert len(asked) == 3000 if wide is np.float64 else 0 < len(asked) < 300

@@ -72,9 +72,7 @@ NAMED = (
 DEARER = "it costs {:,.0f} where providers know their items, more than the first one"
 UNLISTED = "ranked only where rates are listed, as the promise depends on true bounds"
 INTERRUPTED = "Interrupted: this is what was found by then."
-FRONTIER = (
-    30.0  # Counted work, at most, for what is not clone-proof, beside that of the rest; of time, all that is left.
-)
+FRONTIER, FRONTIER_PART = 30.0, 0.7  # counted work for what is not clone-proof, at most and of the budget; of time, all
 MEASURED = (
     "Not proven: of {} lists tried none surely pays; the most was {:+.0%} ± {:.0%} of the honest payoff, by {}. "
     "Measured for the rates and the horizon declared here."
@@ -328,7 +326,7 @@ def _with_frontier(advised: Recommendation, question: _Question, clock: Deadline
     """
     if question.informed or (clock.spent and not is_counted()) or advised.interrupted:
         return replace(advised, promise=promise)
-    seconds = min(FRONTIER, clock.budget or 0.0) if is_counted() else clock.left or 0.0
+    seconds = min(FRONTIER, FRONTIER_PART * (clock.budget or 0.0)) if is_counted() else clock.left or 0.0
     clock.tell(100, 100, "what honesty costs")
     try:
         with interrupts_raised():

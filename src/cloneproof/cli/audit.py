@@ -47,6 +47,9 @@ def shell_words(audit: Audit, smallest: Witness, arguments: Sequence[str]) -> st
     return shlex.join(["cloneproof", *arguments, *kept])
 
 
+AGAIN = 4  # times as many pairs as the audit drew: a written test is to be surer than the audit was
+
+
 def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -> str:
     """Return a pytest file in which the smallest attack is tried again."""
     smallest = audit.smallest or audit.worst
@@ -57,7 +60,7 @@ def pytest_file(audit: Audit, policy: str | None, rule: str | None, seed: int) -
         name = f"cp.mechanism({audit.mechanism.name!r}{options})"
         name = name if rule is None else f"cp.Mechanism(arm=cp.rule({rule!r}{options}))"
     runs = [
-        f"runs={one.progress.runs}, seed={one.seed}"
+        f"runs={AGAIN * one.progress.runs}, seed={one.seed}"
         for one in audit.samples
         if one.market is smallest.market and (one.agent, one.copies) == (smallest.agent, smallest.copies)
     ]

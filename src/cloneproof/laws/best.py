@@ -22,7 +22,7 @@ import scipy
 from cloneproof.errors import EngineError
 from cloneproof.laws.arithmetic import Array, Number
 from cloneproof.laws.points import ELSEWHERE
-from cloneproof.market.priors import Beta, Prior, Uniform
+from cloneproof.market.priors import Beta, Prior, Uniform, quantiles
 
 AnyAtoms = tuple[tuple[float, Any], ...]  # values of a prior and their weights, floats or fractions
 CELLS = 4000  # of the levels of quantile functions
@@ -117,10 +117,7 @@ def best_of_quantiles(providers: Sequence[Sequence[Prior]], attention: Sequence[
     """
     t = np.linspace(0.0, 1.0, CELLS + 1)
     places = t * t * (3 - 2 * t)
-    tables = {
-        prior: np.array([prior.quantile(float(u)) for u in places])
-        for prior in {each for own in providers for each in own}
-    }
+    tables = {prior: quantiles(prior, places) for prior in {each for own in providers for each in own}}
     grid = np.unique(np.concatenate([*tables.values()]))
     below = []
     for own in providers:

@@ -24,13 +24,12 @@ from typing import Final
 
 import numpy as np
 
-from cloneproof._clock import count_work
+from cloneproof._clock import count_work, is_counted
 from cloneproof._data import Data
 from cloneproof.advice.recommendation import Recommendation
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate
-from cloneproof.engines.monte_carlo.job import ROUNDS_IN_PYTHON
 from cloneproof.engines.reference import simulate
 from cloneproof.errors import CloneproofError
 from cloneproof.logs.log import Log
@@ -45,6 +44,8 @@ LEAST_REPLAYED: Final = 100  # rounds below which no replay is shown
 UNIFORM: Final = 1.05  # largest ratio of two propensities in a log that drew its arms evenly
 COMMITTED: Final = 20_000  # simulated rounds of a policy that soon commits; its shares are those of the last half
 ADAPTIVE: Final = 60_000  # rounds times arms of a simulated policy that compares all arms in every round
+ROUND, LOOK = 2e-5, 4e-6  # seconds that a session takes for a round, and for each candidate that it compares, by rule
+LOOKS: Final = {"posterior": 1.4e-5, "kl-ucb": 2.2e-5, "kl-moss": 2.2e-5, "steady-kl-ucb": 2.2e-5}
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,15 @@ class BacktestRow(Data):
 
 @dataclass(frozen=True)
 class Backtest:
-    """Mean reward per round of the log itself and of policies; `uniform`: arms were drawn evenly."""
+    """Mean reward per round of the log itself and of policies; `uniform`: arms were drawn evenly.
+
+    `left` names the policies for which there was no time.
+    """
 
     logged: Estimate
     uniform: bool
     rows: tuple[BacktestRow, ...]
+    left: tuple[str, ...] = ()
 
 
 def backtest(
@@ -85,7 +90,8 @@ def backtest(
 ) -> Backtest | None:
     """Backtest the log's policy, an even choice of arms, the policy in question and the recommended one.
 
-    Policies that cannot run or have no time are left out, and sessions stop when time is over.
+    Policies that cannot run are left out, and so is what would take longer than there is time; sessions stop when
+    time is over.
     """
     halves = [[sums for sums in log.propensities if sums.half == half] for half in (0, 1)]
     if not all(halves):
@@ -98,16 +104,17 @@ def backtest(
         targets[policy.name] = policy
     if advised is not None and advised.ranked:
         targets[advised.choice.name] = advised.choice.mechanism
-    results = []
+    results, left = [], list[str]()
     for number, (name, target) in enumerate(targets.items()):
-        if clock.spent:
-            break
+        if clock.spent or (is_counted() and _seconds(target, owners) > (clock.left or 0.0)):
+            left.append(name)
+            continue
         try:
             results.append(_crossed(name, target, halves, owners, rows, clock.share(len(targets) - number), seed))
         except CloneproofError:
             continue
     spread = max(sums.most for sums in log.propensities) / min(sums.least for sums in log.propensities)
-    return Backtest(logged, spread <= UNIFORM, tuple(results))
+    return Backtest(logged, spread <= UNIFORM, tuple(results), tuple(left))
 
 
 def _crossed(
@@ -167,7 +174,7 @@ def replayed(
         queue[1] -= reward
         live.reward(decision.id, float(reward))
         total, done = total + reward, done + 1
-    count_work(done / ROUNDS_IN_PYTHON)
+    count_work(done * _seconds_of_round(policy, owners))
     if done < LEAST_REPLAYED:
         return None, done
     width = math.sqrt(math.log(2 / 0.05) / (2 * done))
@@ -196,7 +203,7 @@ def _shares(
         served.append(listed[record.agent][record.arm])
         if clock.spent:
             break
-    count_work(len(served) / ROUNDS_IN_PYTHON)
+    count_work(len(served) * _seconds_of_round(policy, owners))
     counts = Counter(served[len(served) // 2 :])
     return {arm: count / counts.total() for arm, count in counts.items()}
 
@@ -205,6 +212,22 @@ def affordable_rounds(policy: Mechanism, arms: int) -> int:
     """Return how many rounds of a session take a few seconds at most."""
     cheap = policy.draws > 0 or policy.commits_to_arm
     return COMMITTED if cheap else max(500, ADAPTIVE // max(arms, 1))
+
+
+def _seconds_of_round(policy: Mechanism, owners: Sequence[LogOwner]) -> float:
+    """Estimate the seconds that a usual core takes for a round of a session: each level compares its candidates."""
+    arms, agents = sum(len(owner.arms) for owner in owners), len(owners)
+    levels = (arms,) if policy.flat else (agents, arms / agents)
+    looks = zip(policy.rules, levels, strict=True)
+    return ROUND + sum(size * LOOKS.get(rule.index, LOOK) for rule, size in looks if not rule.commits)
+
+
+def _seconds(policy: Mechanism | BlackBox | None, owners: Sequence[LogOwner]) -> float:
+    """Estimate the seconds of a policy's shares in both halves, and of its replay."""
+    if not isinstance(policy, Mechanism):
+        return 0.0
+    arms = sum(len(owner.arms) for owner in owners)
+    return 3 * affordable_rounds(policy, arms) * _seconds_of_round(policy, owners)
 
 
 def _estimates(

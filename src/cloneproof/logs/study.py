@@ -430,8 +430,8 @@ def _answer(
         asked.notes.append(f"there is no backtest by {what}: leave --{what} out for one of the whole log")
     elif log.propensities:
         answers.backtest = backtest(log, asked.owners, mechanism, answers.recommendation, asked.clock, asked.seed)
-        if asked.clock.spent:
-            asked.leave("trying every policy on the log itself")
+        if answers.backtest is not None and answers.backtest.left:
+            asked.leave(f"what {' and '.join(answers.backtest.left)} would have earned on the log itself")
 
 
 @dataclass(frozen=True)

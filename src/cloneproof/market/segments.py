@@ -30,6 +30,7 @@ from cloneproof.market.priors import (
     checked_points,
     discrete_from,
     prior_from_dict,
+    quantiles,
     step_quantile,
 )
 
@@ -138,7 +139,7 @@ class SegmentPriors:
         return self.priors[self.names.index(segment)]
 
     def rates(self, segments: Iterable[str], level: Callable[[int], Any]) -> dict[str, Any]:
-        return {name: _quantiles(self.marginal(name), level(k)) for k, name in enumerate(segments)}
+        return {name: quantiles(self.marginal(name), level(k)) for k, name in enumerate(segments)}
 
     def check(self, segments: Iterable[str], whose: str) -> None:
         _check_names("a prior", self.names, segments, whose)
@@ -253,7 +254,11 @@ class LogOdds:
         return scipy.special.expit(scipy.special.logit(self.median) + normal)
 
     def quantile(self, u: float) -> float:
-        return float(self.rate(self.deviation * float(scipy.special.ndtri(u))))
+        return float(self.quantiles(u))
+
+    def quantiles(self, u: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
+        """Return the rate at each level."""
+        return self.rate(self.deviation * scipy.special.ndtri(u))
 
     def discretised(self, n: int) -> Discrete:
         """Return the means of n bins of equal probability, each with probability 1/n."""
@@ -332,9 +337,14 @@ class SegmentAverage:
         return _averages(self.law, self.segments, self.draws)  # type: ignore[arg-type]
 
     def quantile(self, u: float) -> float:
-        place = min(max(u * len(self._table) - 0.5, 0.0), len(self._table) - 1.0)
-        low, high = self._table[int(place)], self._table[math.ceil(place)]
-        return float(low + (place % 1.0) * (high - low))
+        return float(self.quantiles(u))
+
+    def quantiles(self, u: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
+        """Return the average at each level, interpolated between draws."""
+        table = self._table
+        place = np.clip(np.asarray(u) * len(table) - 0.5, 0.0, len(table) - 1.0)
+        low, high = table[np.floor(place).astype(int)], table[np.ceil(place).astype(int)]
+        return low + (place % 1.0) * (high - low)
 
     def discretised(self, n: int) -> Discrete:
         """Return the means of n groups of draws, about equally probable."""
@@ -358,10 +368,6 @@ def _averages(law: SegmentLaw, segments: Sequence[tuple[str, float]], draws: int
 
     rates = law.rates([name for name, _ in segments], level)
     return np.sort(sum(fraction * rates[name] for name, fraction in segments))
-
-
-def _quantiles(prior: Prior, level: Any) -> Any:  # noqa: ANN401 (a number, or an array of them)
-    return np.array([prior.quantile(float(u)) for u in level]) if np.ndim(level) else prior.quantile(level)
 
 
 def pooled(law: MeanLaw, segments: Mapping[str, float], draws: int = MANY) -> Prior:

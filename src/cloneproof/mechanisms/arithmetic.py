@@ -46,9 +46,19 @@ def ln(t: int) -> float:
             if t > min(len(_table) + _CHUNK, _LONGEST):  # a single number: those before it may never be asked for
                 return _ln(t)
             if t > len(_table):
-                start = len(_table) + 1
-                _table.extend([_ln(number) for number in range(start, start + _CHUNK)])
+                _table.extend(_logarithms(len(_table) + 1, _CHUNK))
     return _table[t - 1]
+
+
+def _logarithms(first: int, count: int) -> list[float]:
+    """Return `ln` of whole numbers from `first` on: by long doubles, and in balls where these may round otherwise."""
+    wide = np.log(np.arange(first, first + count, dtype=np.longdouble))
+    nearest = wide.astype(np.float64)
+    doubt = 16 * np.finfo(np.longdouble).eps * wide  # sixteen units in the last place of a long double
+    to_next = np.abs(wide - nearest) + doubt >= np.spacing(nearest) / 2
+    for place in np.flatnonzero(to_next):
+        nearest[place] = _ln(first + int(place))
+    return nearest.tolist()
 
 
 def _ln(t: int) -> float:

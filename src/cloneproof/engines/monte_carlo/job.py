@@ -15,7 +15,7 @@ from cloneproof._randomness import GOLDEN, substream
 from cloneproof.engines.plays import plays
 from cloneproof.engines.reference import MEANS_STREAM, Run, simulate_run
 from cloneproof.market.market import FullCopies, Market, Means
-from cloneproof.market.priors import Beta, Prior
+from cloneproof.market.priors import quantiles
 from cloneproof.mechanisms.mechanism import Mechanism
 
 M_co = TypeVar("M_co", covariant=True)  # what plays: a mechanism, or somebody's black box
@@ -107,22 +107,8 @@ def means_of_runs(job: SamplingJob[Any], first: int, count: int) -> FloatArray:
     columns = []
     for i, agent in enumerate(job.market.agents):
         agent_streams = words(streams, i)
-        columns += [_quantiles(prior, uniforms(agent_streams, o)) for o, prior in enumerate(agent.priors)]
+        columns += [quantiles(prior, uniforms(agent_streams, o)) for o, prior in enumerate(agent.priors)]
     return np.stack(columns, axis=1)
-
-
-def _quantiles(prior: Prior, u: FloatArray) -> FloatArray:
-    """Return `prior.quantile` at many levels, bit for bit."""
-    if prior.atoms is not None:
-        values = np.array([value for value, _ in prior.atoms])
-        cumulated = np.cumsum([weight for _, weight in prior.atoms])
-        steps = np.searchsorted(cumulated, u * cumulated[-1], side="right")
-        return np.asarray(values[np.minimum(steps, len(values) - 1)])
-    if isinstance(prior, Beta):
-        from scipy.special import betaincinv  # slow to import, and not always needed
-
-        return np.asarray(betaincinv(prior.a, prior.b, u))
-    return np.array([prior.quantile(level) for level in u])
 
 
 class Strata(NamedTuple):
