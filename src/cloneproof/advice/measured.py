@@ -243,7 +243,7 @@ class _Part:
         totals, _ = drive(rows, RunTotals.empty(Estimands(bounds)), RunPlan(runs, cost=self.cost))
         if totals.count < FEWEST:
             return []
-        quantile = float(scipy.stats.t.ppf(1 - (1 - SURE) / 2 / len(self.lists), totals.count - 1))
+        quantile = float(scipy.special.stdtrit(totals.count - 1, 1 - (1 - SURE) / 2 / len(self.lists)))
         errors = quantile * np.sqrt(totals.variances / totals.count)
         how = f"{totals.count} runs, {groups[-1]} providers, seed {seed}, 99 % for the lists of a row together"
         return [

@@ -22,7 +22,6 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp, ndtri
-from scipy.stats import rankdata
 
 from cloneproof._checks import number_in
 from cloneproof._data import fields_of
@@ -260,7 +259,8 @@ def _listed(scores: Scores, fitted: Strengths, pair: tuple[int, int], near: floa
 
 def _groups(scores: Scores, strength: Floats, pairs: list[tuple[int, int]]) -> tuple[LikeModels, ...]:
     """Return the models that pairs join, the strongest first."""
-    places = rankdata(-strength, method="ordinal")
+    places = np.empty(len(strength), int)
+    places[np.argsort(-strength, kind="stable")] = np.arange(1, len(strength) + 1)
     groups = [sorted(group, key=lambda row: places[row]) for group in joined(len(strength), pairs) if len(group) > 1]
     return tuple(
         LikeModels(
@@ -273,6 +273,8 @@ def _groups(scores: Scores, strength: Floats, pairs: list[tuple[int, int]]) -> t
 
 def fit_strengths(values: Floats) -> Strengths:
     """Fit one factor to the normal scores of each task by alternating least squares; what is missing is left out."""
+    from scipy.stats import rankdata  # slow to import
+
     finite = np.isfinite(values)
     ranks = rankdata(np.where(finite, values, np.inf), axis=0)  # what is missing comes after all others
     normal = np.where(finite, ndtri(np.where(finite, ranks, 0.5) / (finite.sum(axis=0) + 1)), 0.0)

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import rankdata
 
 from cloneproof._clock import check_time
 from cloneproof._data import Data, fields_of
@@ -164,7 +163,7 @@ def study_competition(submissions: Submissions) -> Competition:
         "cap(3)": [scores[own[:3]].max() for own in groups.values()],
     }
     places = {
-        rule: dict(zip(groups, rankdata(-np.array(values), method="min").astype(int).tolist(), strict=True))
+        rule: {group: 1 + sum(bool(other > own) for other in values) for group, own in zip(groups, values, strict=True)}
         for rule, values in by_rule.items()
     }
     worth = of_groups(submissions.names, scores, errors, groups) if errors.any() else ()
