@@ -1,9 +1,11 @@
 """One suite by mechanism and feature: a served season, a session, and whatever is saved, restored or replayed agree.
 
 Every mechanism of the catalogue plays a season with every feature, or refuses it. In each season a plain session, and a
-market that is restored from its snapshot again and again, are given the same events. A new feature is a line.
+market that is restored from its snapshot again and again, are given the same events. In the ledger of each feature no
+line can be changed, left out or told twice. A new feature is a line.
 """
 
+import json
 import random
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,15 +14,15 @@ from typing import Any, NamedTuple
 import pytest
 
 import cloneproof as cp
-from cloneproof.errors import CloneproofError, PausedError, Refused
+from cloneproof.errors import CloneproofError, Refused, ServeError, SessionError
 from cloneproof.mechanisms import CATALOGUE
 from cloneproof.mechanisms.online.levels import ticks
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.entries import payment
+from cloneproof.serve.market.entries import Defaulted, payment
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import recover, replay, restore, snapshot_difference, take_snapshot
 from cloneproof.serve.market.terms import complete
-from support.service import SECRET, spec
+from support.service import DICE, SECRET, changed, published, replayed, spec, with_arms
 from support.sizes import LONG
 from support.strategies import SMALL
 
@@ -44,7 +46,9 @@ class Feature(NamedTuple):
     late: int = 0
     joins: bool = False
     withdraws: bool = False
+    leaves: bool = False  # withdraws all that there is
     pauses: bool = False
+    fractions: bool = False  # rewards between 0 and 1
     taken_by: frozenset[str] = EVERY
 
 
@@ -52,7 +56,16 @@ TWO = {"segments": {"phone": 0.7, "desk": 0.3}}
 FEATURES = {
     "late rewards": Feature(late=6, rounds=200),
     "windows": Feature({"wait_rounds": 3}, late=6),
-    "a random end": Feature({"ends": "at-random"}),
+    "rewards between 0 and 1": Feature({"uniform_traffic": 0.3}, fractions=True, late=4, rounds=60),
+    "a fresh draw": Feature(
+        parameters={"rounds": 3, "draws": 2, "threshold": 3}, fractions=True, late=3, rounds=60,
+        taken_by=frozenset({"reservoir"}),
+    ),
+    "a random end": Feature({"ends": "at-random", "horizon": 15}),
+    "random ends of segments": Feature(TWO | {"ends": "at-random", "horizon": 15}, late=2),
+    "nobody left": Feature(leaves=True, late=2, rounds=60),
+    "nobody left in segments": Feature(TWO, leaves=True, late=2, rounds=60),
+    "nobody left on pages": Feature({"positions": [1.0, 0.6]}, leaves=True, rounds=60, taken_by=frozenset(RANKING)),
     "uniform traffic": Feature({"uniform_traffic": 0.3}, late=2),
     "withdrawals": Feature(withdraws=True, late=2),
     "pauses": Feature(pauses=True, late=3, taken_by=EVERY - {"reservoir-streams"}),
@@ -119,7 +132,7 @@ def plain_session(market: LiveMarket, name: str, feature: Feature) -> cp.Session
 def decided(live: cp.Session, segment: str | None, pages: bool) -> list[tuple[Any, ...]]:
     try:
         made = live.decide_slate(segment) if pages else [live.decide(segment)]
-    except PausedError:
+    except SessionError:
         return []
     return [(one.id, one.agent, f"{one.agent}-{one.arm}", one.phase) for one in made]
 
@@ -128,7 +141,7 @@ def served(market: LiveMarket, number: int, segment: str | None) -> list[tuple[A
     try:
         made = market.decide(f"r{number}", 2000 + number, segment)
     except Refused as refusal:
-        if refusal.code != "paused":
+        if refusal.code not in ("paused", "nobody_left", "segment_ended", "horizon_reached"):
             raise
         return []
     shown = zip(made.rounds, made.shown, strict=True) if market.spec.positions else [(made.id, made)]
@@ -150,6 +163,10 @@ def events(feature: Feature, number: int, market: LiveMarket) -> None:
         market.register_agent(f"eve{number}", 2000 + number)
         market.register_arm(f"eve{number}", f"eve{number}-0", 2000 + number)
         market.join(f"eve{number}", 2000 + number)
+    if feature.leaves and number == 6:
+        for agent, count in ARMS.items():
+            for arm in range(count):
+                market.withdraw_arm(agent, f"{agent}-{arm}", 2000 + number)
     if feature.withdraws and number in (8, 12):
         market.withdraw_arm("ana" if number == 8 else "bo", "ana-1" if number == 8 else "bo-0", 2000 + number)
 
@@ -160,7 +177,8 @@ def season(name: str, feature: Feature) -> LiveMarket:
     plain = plain_session(market, name, feature)
     alike = "wait_rounds" not in feature.terms and not feature.joins  # sessions know no windows, and no season's key
     segments, dice, due, refused = list(market.spec.segments) or [None], random.Random(1), [], 0
-    for number in range(min(feature.rounds, market.session.last)):
+    defaults: dict[int, Defaulted] = {}
+    for number in range(feature.rounds):
         if LONG or number % (feature.rounds // 7) == 0:
             restored = restore(take_snapshot(restored), SECRET)
         segment = dice.choice(segments)
@@ -168,13 +186,15 @@ def season(name: str, feature: Feature) -> LiveMarket:
         assert market.session.probability is None or 0 < market.session.probability <= 1
         assert served(restored, number, segment) == made
         assert not alike or decided(plain, segment, "positions" in feature.terms) == made
+        assert not any(market.registry.arm(agent, arm).until for _, agent, arm, _ in made)  # the season of a withdrawal
         refused += not made
-        due += [(number + dice.randint(0, feature.late), one, float(dice.random() < 0.4)) for one, *_ in made]
+        for decision, *_ in made:
+            worth = dice.random() if feature.fractions else float(dice.random() < 0.4)
+            due.append((number + dice.randint(0, feature.late), decision, worth))
         for one in (market, restored):
-            list(one.expire(2000 + number))
+            defaults |= {entry.id: entry for entry in one.expire(2000 + number)}
             for _, decision, worth in sorted(each for each in due if each[0] <= number):
-                if one.awaits(decision):
-                    one.reward(f"e{decision}", decision, worth, 2000 + number, None)
+                one.reward(f"e{decision}", decision, worth, 2000 + number, defaults.get(decision))
             events(feature, number, one)
         if alike:
             for _, decision, worth in sorted(each for each in due if each[0] <= number):
@@ -187,7 +207,8 @@ def season(name: str, feature: Feature) -> LiveMarket:
                 (plain.resume if resume else plain.pause)(agent, None if arm is None else int(arm[-1]))
         due = [each for each in due if each[0] > number]
     assert restored.chain.head == market.chain.head
-    assert not refused or feature.pauses
+    assert bool(refused) <= (feature.pauses or feature.leaves or market.spec.ends == "at-random")
+    assert market.session.nobody_left or not feature.leaves
     if alike:
         paid = dict.fromkeys(ARMS, 0)
         for entry in plain.ledger:
@@ -219,9 +240,61 @@ def test_service_session_snapshot_and_replay_agree(name, kind):
 )
 def test_what_a_mechanism_does_not_take_it_refuses(name, kind):
     with pytest.raises(
-        CloneproofError, match=r"takes? no|no pauses|take agents|draws from arms|ends at random|unknown parameter|got"
+        CloneproofError, match=r"takes? no|no pauses|agents|draws from arms|ends at random|unknown parameter|got|needs"
     ):
         season(name, FEATURES[kind])
+
+
+def forged(lines, number, kind):
+    """Each change of a line that somebody must notice, with its name."""
+    entry = json.loads(lines[number])
+    told = {("reward", "event"), ("late", "event"), ("late", "value"), ("decision", "request"), ("slate", "request")}
+    for name, value in entry.items():
+        if name in ("kind", "at", "spec", "segments", "reason") or (kind, name) in told:
+            continue
+        other = value
+        if isinstance(value, bool | int):
+            other = value + 1
+        elif isinstance(value, float | None):
+            other = 0.75 - (value or 0.0) / 2
+        elif isinstance(value, list):
+            other = value[:-1]
+        else:
+            other = value[:-1] + ("0" if value[-1] != "0" else "1")
+        yield name, [*lines[:number], changed(lines[number], **{name: other}), *lines[number + 1 :]]
+    if kind in ("started", "joined"):
+        yield "beacon", [*lines[:number], changed(lines[number], beacon="of my choice"), *lines[number + 1 :]]
+    twice, left_out = lines[: number + 1] + lines[number:], lines[:number] + lines[number + 1 :]
+    for name, part in (("twice", twice), ("left out", left_out)):
+        if (kind, name) not in UNNOTICED:
+            yield name, [changed(line, n=n) for n, line in enumerate(part, 1)]
+
+
+UNNOTICED = {("late", "left out"), ("withdrawn", "left out"), ("joined", "left out")}  # where it changes nothing
+
+
+@pytest.mark.parametrize("kind", FEATURES)
+def test_a_settled_season_is_checked_by_everybody_and_no_line_can_be_forged(kind):
+    market = season(min(FEATURES[kind].taken_by), FEATURES[kind])
+    market.end(3000, "enough")
+    market.settle(3000)
+    market.open_season(2, 3000)
+    with_arms(market, {"zoe": 2}, 3000).start(3000)
+    for number in range(1000, 1003):
+        served(market, number, next(iter(market.spec.segments), None))
+    lines = market.chain.take().lines
+    for dice in (DICE, published(lines)):
+        found = replayed(lines, dice)
+        assert found.market.registry.to_dict() == market.registry.to_dict()
+        assert (found.market.decisions, found.market.ends) == (market.decisions, market.ends)
+    kinds = [json.loads(line)["kind"] for line in lines]
+    first = {each: kinds.index(each) for each in kinds[: kinds.index("settled") + 1]}
+    forgeries = [(each, name, other) for each, at in first.items() for name, other in forged(lines, at, each)]
+    for each, name, other in forgeries if LONG or kind in ("weights", "windows") else forgeries[len(kind) % 3 :: 3]:
+        with pytest.raises(ServeError) as found:
+            replayed(other, published(other))
+        assert each not in ("decision", "slate", "reward", "default") or found.value.n >= first[each] + 1
+        assert name in ("twice", "left out") or each not in ("decision", "reward") or found.value.n == first[each] + 1
 
 
 FAULTS = {

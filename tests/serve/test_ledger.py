@@ -97,52 +97,6 @@ def test_a_changed_letter_breaks_the_chain_there(played, tmp_path, entry):
     assert found.entries < entry + 250
 
 
-def first_of(lines, kind):
-    return next(number for number, line in enumerate(lines, 1) if json.loads(line)["kind"] == kind)
-
-
-FORGERIES = {
-    "decision": lambda e: e | {"agent": "bo" if e["agent"] == "ana" else "ana"},
-    "reward": lambda e: e | {"paid": e["paid"] + 1},
-    "default": lambda e: e | {"value": 1.0},
-    "late": lambda e: e | {"id": 2},
-    "arm": lambda e: e | {"season": 2},
-    "started": lambda e: e | {"season": 2},
-    "settled": lambda e: e | {"season": 3},
-    "opened": lambda e: e | {"n": 2},
-}
-
-
-@pytest.mark.parametrize("kind", FORGERIES)
-def test_a_forgery_with_a_good_chain_is_named_by_its_number(played, tmp_path, kind):
-    path = copied(played[0], tmp_path)
-    lines = all_lines(path)
-    number = first_of(lines, kind)
-    forged = FORGERIES[kind](json.loads(lines[number - 1]))
-    lines[number - 1] = json.dumps(forged, separators=(",", ":")).encode()
-    rewritten(path, lines)
-    (found,) = replay_all(str(path))
-    assert not found.fits
-    assert f"entry {number}:" in found.statement
-
-
-@pytest.mark.parametrize("kind", ["decision", "reward", "default", "late"])
-def test_a_line_left_out_or_told_twice_is_named(played, tmp_path, kind):
-    path = copied(played[0], tmp_path)
-    lines = all_lines(path)
-    number = first_of(lines, kind)
-    twice, left_out = lines[:number] + lines[number - 1 :], lines[: number - 1] + lines[number:]
-    # a late reward changes nothing after it, so that one is missing shows only to who knows the old head
-    for forged in (twice,) if kind == "late" else (twice, left_out):
-        renumbered = [
-            json.dumps(json.loads(line) | {"n": n}, separators=(",", ":")).encode() for n, line in enumerate(forged, 1)
-        ]
-        rewritten(path, renumbered)
-        (found,) = replay_all(str(path))
-        assert not found.fits
-        assert found.entries >= number - 1
-
-
 def test_the_command_line(played, tmp_path):
     done = run("replay", played[0], "--json")
     assert done.returncode == 0
@@ -326,24 +280,6 @@ def test_in_a_season_that_runs_everything_but_the_dice_is_checked(three_seasons,
     entries[at] = entries[at] | change
     found = replay_of(entries)
     assert (found.fits, found.entries) == (False, at)
-
-
-@pytest.mark.parametrize("season", [1, 2])
-def test_other_dice_than_those_committed_to_are_noticed(three_seasons, season):
-    """Planted: the platform publishes, or plays with, another key; who has only the lines can tell."""
-    at = [number for number, one in enumerate(three_seasons) if one["kind"] == "settled"][season - 1]
-    entries = [*three_seasons]
-    entries[at] = entries[at] | {"key": "0" * 64}
-    found = replay_of(entries)
-    assert (found.fits, found.entries) == (False, at)
-    entries = [one | {"commitment": "0" * 64} if one["kind"] == "opened" else one for one in three_seasons]
-    assert not replay_of(entries).fits
-
-
-def test_what_is_mixed_in_at_the_start_is_checked(three_seasons):
-    for change in ({"registered": "0" * 64}, {"beacon": "of my choice"}):
-        entries = [one | change if one["kind"] == "started" else one for one in three_seasons]
-        assert not replay_of(entries).fits
 
 
 def test_the_dice_follow_from_who_registered_and_from_the_beacon():

@@ -9,10 +9,9 @@ import cloneproof as cp
 from cloneproof._randomness import uniform
 from cloneproof.errors import Refused
 from cloneproof.mechanisms.online.levels import ticks
-from cloneproof.serve.market.entries import Decided, Defaulted, Late, Rewarded, decode, encode, payment
-from cloneproof.serve.market.replay import Misfit, replay
+from cloneproof.serve.market.entries import Decided, Late, decode, encode, payment
 from cloneproof.serve.market.terms import complete
-from support.service import DICE, Desk, declared, open_market, replayed, spec, with_arms
+from support.service import Desk, declared, spec, with_arms
 
 PARAMETERS = {
     "reservoir": {"rounds": 20, "draws": 3, "threshold": 13},
@@ -31,36 +30,6 @@ def market_of(arms=ARMS, **changes):
 
 def value_of(decision: int) -> float:
     return round(uniform(99, decision), 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("reservoir-index", {"draws": 3, "constant": 1.5}),
-        ("reservoir-bars", {"bars": [0.5, 0.2], "stake": 2, "draws": 3}),
-        ("reservoir", PARAMETERS["reservoir"]),
-    ],
-)
-def test_a_season_ends_where_its_dice_drew_the_end(name, parameters):
-    """The commitment fixes it, a replay with the dice finds it, and one without them takes what is told."""
-    terms = {"ends": "at-random", "uniform_traffic": 0.2}
-    market = market_of(mechanism=name, parameters=parameters, horizon=60, **terms)
-    market.start(1000)
-    seed = market.session.seed
-    plain = cp.session(cp.mechanism(name, **parameters), ARMS, 60, seed=seed, share=0.4, **terms)
-    for number in range(1, plain.last + 1):
-        made, wanted = market.decide(f"r{number}", 1000), plain.decide()
-        assert (made.id, made.agent, made.arm) == (wanted.id, wanted.agent, f"{wanted.agent}-{wanted.arm}")
-        market.reward(f"e{number}", number, value_of(number), 1000, None)
-        plain.reward(number, value_of(number))
-    with pytest.raises(Refused, match=f"all {plain.last} rounds"):
-        market.decide("one more", 1000)
-    told = market.chain.take().lines
-    assert replayed(told, DICE).market.session.last == plain.last
-    assert replayed(told).market.decisions == plain.last
-    more = Decided(market.chain.n + 1, 1000, plain.last + 1, made.agent, made.arm, made.phase, None, "one more")
-    with pytest.raises(Misfit, match="are decided"):
-        replayed([*told, encode(more)], DICE)
 
 
 @pytest.mark.parametrize(
@@ -125,44 +94,6 @@ def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
     assert market.registry.agents[first.agent].balance == balance
     with pytest.raises(Refused, match="already has a reward"):
         market.reward("e2", first.id, 1.0, 12_000, None)
-
-
-def test_a_window_also_ends_after_so_many_decisions():
-    market = market_of(wait_rounds=3)
-    market.start(1000)
-    made = [market.decide(f"r{number}", 1000) for number in range(3)]
-    assert not market.overdue(1000)
-    made.append(market.decide("r3", 1000))
-    assert market.overdue(1000)
-    assert [entry.id for entry in market.expire(1000)] == [made[0].id]
-    assert not market.overdue(1000)
-    for one in made[1:]:
-        market.reward(f"e{one.id}", one.id, 1.0, 1000, None)
-    for number in range(4, 9):
-        last = market.decide(f"r{number}", 1000)
-        market.reward(f"e{last.id}", last.id, 1.0, 1000, None)
-        assert list(market.expire(1000)) == []
-        assert not market.overdue(1000)
-
-
-def test_a_window_of_rounds_holds_inside_a_batch():
-    """Nobody sends a reward: each default stands before the fourth decision after its own, whatever came together."""
-    with Desk() as desk:
-        open_market(desk, {"ana": 1, "bo": 2}, wait_rounds=3)
-        made = desk.decide_batch(f"r{number}" for number in range(20))
-        assert [one["decision"] for one in made] == list(range(1, 21))
-        assert [desk.reward("e", 17), desk.reward("f", 18)] == ["late", "recorded"]
-        lines = [(line.line, line.hash) for line in desk.storage.lines(1, 0, 1000)]
-    awaited, decided = set[int](), 0
-    for entry in (decode(line) for line, _ in lines):
-        if isinstance(entry, Decided):
-            assert not awaited or entry.id - min(awaited) <= 3
-            awaited.add(entry.id)
-            decided += 1
-        elif isinstance(entry, Defaulted | Rewarded):
-            awaited.discard(entry.id)
-    assert decided == 20
-    assert replay(lines, DICE).market.chain.n == len(lines)
 
 
 def rounds_of_bo(mechanism, parameters, kept=None, **terms):

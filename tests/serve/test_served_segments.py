@@ -23,7 +23,6 @@ from support.service import (
     started,
     with_arms,
 )
-from support.sizes import LONG
 
 TWO = {"code": 0.3, "writing": 0.7}
 SLOTS = {"mechanism": "reservoir", "parameters": {"rounds": 2, "draws": 3, "threshold": 2}, "segments": TWO}
@@ -164,22 +163,6 @@ def test_a_changed_segment_is_noticed():
     assert noticed(decisions[3], None, None) == decisions[3] + 1
 
 
-def test_nobody_is_left_segment_by_segment():
-    market = started(ARMS, **SLOTS)
-    for agent, arms in ARMS.items():
-        for arm in range(arms):
-            market.withdraw_arm(agent, f"{agent}-{arm}", 1500)
-    for segment in TWO:
-        for _ in range(2):
-            with pytest.raises(Refused, match=f"nobody to serve in segment '{segment}' of season 1"):
-                market.decide("r", 2000, segment)
-    assert market.over
-    lines = market.chain.take().lines
-    assert [json.loads(line)["segment"] for line in lines if b'"nobody"' in line] == list(TWO)
-    for dice in (DICE, None):
-        assert replayed(lines, dice).market.session.nobody_left
-
-
 def test_parameters_may_be_a_segments_own():
     own = {"code": {"fraction": 0.3, "parameters": {"draws": 5}}, "writing": 0.7}
     terms = complete(spec(seed=None, **(SLOTS | {"segments": own})))
@@ -263,17 +246,3 @@ def test_joining_and_withdrawing_cost_the_same_however_many_segments_have_begun(
     found = restore(take_snapshot(market), SECRET)
     assert len(told) == 2 * 40
     assert found.session.to_json() == market.session.to_json()
-
-
-def test_many_segments_are_served_snapshotted_and_replayed():
-    names = [f"query-{number}" for number in range(1000 if LONG else 150)]
-    market = started(ARMS, **(SLOTS | {"segments": dict.fromkeys(names, 1 / len(names))}))
-    dice = random.Random(2)
-    for number in range(4 * len(names)):
-        made = market.decide(f"r{number}", 2000, dice.choice(names))
-        market.reward(f"e{number}", made.id, float(dice.random() < 0.4), 2000, None)
-    assert len(market.session.begun) > 0.9 * len(names)
-    lines = market.chain.take().lines
-    assert replayed(lines, DICE).market.session.to_json() == market.session.to_json()
-    assert replayed(lines).unverified_from is not None
-    assert restore(take_snapshot(market), SECRET).session.to_json() == market.session.to_json()

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from cloneproof.errors import Refused
 from cloneproof.serve import calls
 from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.replay import Misfit
@@ -15,7 +14,6 @@ from support.service import (
     Desk,
     changed,
     open_market,
-    published,
     replayed,
     sqlite,
     started,
@@ -165,67 +163,6 @@ def test_a_changed_place_is_noticed():
     assert noticed(pages[5], swap, None) == pages[5] + 1
     assert noticed(pages[5], other_arm(2), None) is not None or json.loads(lines[pages[5]])["shown"][2]["agent"] == "bo"
     assert noticed(pages[0], lambda entry: entry["shown"][2].update(phase="award"), None) == pages[0] + 1
-
-
-def test_seasons_of_pages_end_and_are_checked():
-    market = started(ARMS, **(PAGES | {"horizon": 30}))
-    play(market, 30)
-    assert market.over
-    with pytest.raises(Refused, match="all 30 rounds of season 1 are decided"):
-        market.decide("more", 9000)
-    market.settle(9000)
-    market.open_season(2, 9000)
-    market.start(9000)
-    assert market.decide("next", 9000).id == 91
-    lines = market.chain.take().lines
-    for dice in (DICE, published(lines)):
-        assert [one.rounds for one in replayed(lines, dice).seasons] == [30]
-
-
-def test_nobody_is_left_on_a_page():
-    market = started(ARMS, **PAGES)
-    play(market, 3)
-    for agent, arms in ARMS.items():
-        for arm in range(arms):
-            market.withdraw_arm(agent, f"{agent}-{arm}", 3000)
-    refusal = None
-    for number in range(200):  # until the tests have reached everybody
-        decided, refusal = market.decide_many((f"s{number}",), 3000)
-        assert all(page.shown == [] for page in decided)
-        if refusal is not None:
-            break
-    assert refusal.code == "nobody_left"
-    lines = market.chain.take().lines
-    for dice in (DICE, None):
-        assert replayed(lines, dice).market.session.nobody_left
-
-
-@pytest.mark.parametrize(
-    "terms",
-    [PAGES, DEVICES, PAGES | {"uniform_traffic": 0.3}, PAGES | {"ends": "at-random"}, PAGES | {"positions": 5}],
-)
-def test_honest_pages_after_withdrawals_are_possible_whatever_the_dice(terms):
-    """Absent agents stand in for who is out, and no page shows anybody twice."""
-    waited = 0
-    for seed in range(4):
-        market, dice = started(ARMS, **terms), random.Random(seed)
-        left = [(agent, f"{agent}-{arm}") for agent, arms in ARMS.items() for arm in range(arms)]
-        for page in range(40):
-            segment = dice.choice(list(market.spec.segments) or [None])
-            decided, refusal = market.decide_many((f"r{page}",), 2000, segments=(segment,))
-            if refusal is not None:
-                continue
-            agents = [one.agent for one in decided[0].shown]
-            assert len(set(agents)) == len(agents)
-            waited += "waiting" in [one.phase for one in decided[0].shown]
-            for decision in decided[0].rounds:
-                market.reward(f"e{decision}", decision, float(dice.random() < 0.4), 2000, None)
-            if page in (5, 12, 20):
-                market.withdraw_arm(*left.pop(dice.randrange(len(left))), 2000)
-        lines = market.chain.take().lines
-        assert replayed(lines).unverified_from is not None
-        assert replayed(lines, DICE).unverified_from is None
-    assert waited or terms["positions"] == 5
 
 
 def test_after_withdrawals_nobody_stands_twice_in_front():

@@ -12,17 +12,17 @@ places the rotation of the laboratory is checked too, and ranks where no secret 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 from cloneproof.errors import Refused
-from cloneproof.market.segments import segment_horizon
-from cloneproof.mechanisms import Session
 from cloneproof.mechanisms.mechanism import Mechanism
-from cloneproof.mechanisms.online.levels import ONE, ticks
-from cloneproof.mechanisms.online.registration import Allocation, Pauses, nobody_left, open_registration
-from cloneproof.mechanisms.online.session_file import Decision
-from cloneproof.mechanisms.online.slate import checked_attention
+from cloneproof.mechanisms.online.levels import ONE
+from cloneproof.mechanisms.online.registration import Allocation, Page, Registration, nobody_left, open_registration
+from cloneproof.mechanisms.online.segment import Segment, SegmentTerms
+from cloneproof.mechanisms.online.session import Session
+from cloneproof.mechanisms.online.slate import Attention, seen_places
 from cloneproof.mechanisms.online.slots import SlotLevel, rank_of
+from cloneproof.mechanisms.online.state import RunningState
 from cloneproof.mechanisms.online.streams import last_round
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.live import LiveMarket
@@ -35,208 +35,157 @@ def _impossible(why: str) -> Refused:
 
 
 class UnverifiedSession(Session):
-    """A session that takes each decision from an entry of the ledger (`entry`, set before), if it is possible."""
+    """A session that is told each decision by an entry of the ledger (`entry`, set before), which must be possible."""
 
     def __init__(self, market: LiveMarket, registered: dict[str, int]) -> None:
-        self.round, self.pages, self.pending = 0, 0, {}
-        self.registration, self._withdrawn, self._pauses = open_registration(registered), set(), Pauses()
-        spec = market.spec
-        self.segments, self.begun = spec.fractions, {}
-        self.positions = None if spec.positions is None else checked_attention(spec.positions, spec.segments)
-        self._unverified = {name: UnverifiedSegment(market, registered, name) for name in self.segments or (None,)}
-        self._fixed = spec.ends == "at-horizon"
-        self.last = spec.horizon if self._fixed else sum(segment.last for segment in self._unverified.values())
-        self._arms, self._names = dict[tuple[str, str], tuple[int, int]](), list[str]()
-        self._registry, self.joined, self._never = market.registry, False, set[tuple[str, str]]()
-        for name, arms in registered.items():
-            self._enter_agent(name, arms)
-        self._changes = 0
+        spec, self._registry = market.spec, market.registry
         self.entry: ledger.Made | None = None
-        self.probabilities = ()
+        super().__init__(
+            market.mechanism, open_registration(registered, self._registry.weights(registered)), spec.horizon, 0,
+            spec.share, spec.rewards, None, spec.ends, spec.uniform_traffic, spec.fractions or None, spec.positions,
+            spec.batch,
+        )  # fmt: skip
+        self.history = False
+        self._numbers_of = dict[tuple[str, str], tuple[int, int]]()  # by the names of an agent and its arm
+        for name, arms in registered.items():
+            self._name_arms(name, arms)
 
-    def _enter_agent(self, name: str, arms: int) -> None:
+    def _name_arms(self, name: str, arms: int) -> None:
+        agent = self.registration.names.index(name)
         for number, arm in enumerate(self._registry.arms(name, arms)):
-            self._arms[name, arm.arm] = len(self._names), number
-            if not arm.weight:
-                self._never.add((name, arm.arm))
-        self._names.append(name)
+            self._numbers_of[name, arm.arm] = agent, number
 
-    @property
-    def decided(self) -> bool:
-        return all(segment.decided for segment in self._unverified.values())
+    def _segment_terms(self, name: str | None, number: int) -> SegmentTerms:
+        terms = super()._segment_terms(name, number)
+        return terms if self.ends == "at-horizon" else terms._replace(last=last_round(terms.horizon, _SMALLEST_DRAW))
 
-    def _forget_phases(self) -> None:
-        for segment in self._unverified.values():
-            segment.phases = None
-
-    def no_joiners(self) -> str | None:
-        return None
+    def _begin(self, name: str | None, joined: Sequence[int | None] | None = None) -> Segment:
+        segment = super()._begin(name, joined)
+        segment.state, segment.coins = ToldState(self, segment, self._terms[name]), None
+        return segment
 
     def join(self, agent: str, arms: int, weights: Sequence[int] | None = None, mixed: bytes = b"") -> None:
-        self._enter_agent(agent, arms)
-        self.joined = True
-        self._forget_phases()
+        super().join(agent, arms, weights, mixed)
+        self._name_arms(agent, arms)
 
-    def decide_run(self, most: int, segment: str | None = None) -> tuple[Decision, int]:
-        entry, gone, current = self.entry, self._withdrawn, self._checked_part(segment)
-        if not isinstance(entry, ledger.Decided):
-            raise _impossible("a page has one place")
-        agent, arm = self._shown(entry.agent, entry.arm)
-        slot = current.take(entry.phase, agent, arm, turns=not gone and not self.joined and not self._pauses.changes)
-        self.round += 1
-        self.pending[self.round] = Allocation(agent, arm, entry.phase, False, False, 0, slot, segment=segment)
-        return Decision(self.round, entry.agent, arm, entry.phase, segment=segment), 1
-
-    def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
-        entry, current = self.entry, self._checked_part(segment)
-        if not isinstance(entry, ledger.SlateDecided):
-            raise _impossible("a page has several places")
-        arms = [self._shown(place.agent, place.arm) for place in entry.shown]
-        slots = current.take_page(entry.shown, arms)
-        self.pages += 1
-        self.probabilities = tuple(place.probability for place in entry.shown)
-        decisions = list[Decision]()
-        for place, (agent, arm), slot in zip(entry.shown, arms, slots, strict=True):
-            self.round += 1
-            self.pending[self.round] = Allocation(agent, arm, place.phase, False, False, 0, slot, segment=segment)
-            decisions.append(Decision(self.round, place.agent, arm, place.phase, segment=segment, place=place.place))
-        return tuple(decisions)
-
-    def _checked_part(self, segment: str | None) -> UnverifiedSegment:
-        """Return the segment of the entry that comes now; raises `NobodyLeftError` if that says so."""
-        current, gone = self._unverified[segment], self._withdrawn
-        if current.round >= current.last:
-            raise _impossible(f"segment {segment!r} has no further round")
-        current.enter_batch()
-        if self.entry is None:
-            if len({agent for agent, _ in gone}) < len(self._names):
-                raise _impossible("somebody is left to serve, who has withdrawn nothing")
-            current.nobody_left = True
-            if self._fixed:
-                self.last = self.played if self.nobody_left else self.last
-            else:
-                self.last -= current.last - current.round
-            current.last = current.round
-            raise nobody_left()
-        return current
-
-    def _shown(self, agent: str, arm: str) -> tuple[int, int]:
+    def shown(self, agent: str, arm: str) -> tuple[int, int]:
         """Return the numbers of an agent and its arm, if this can be shown."""
-        if (agent, arm) not in self._arms:
+        if (agent, arm) not in self._numbers_of:
             raise Refused(409, "unknown_arm", f"{agent!r} has no arm {arm!r} in this season")
-        if self._arms[agent, arm] in self._withdrawn:
+        numbers = self._numbers_of[agent, arm]
+        if numbers in self._withdrawn:
             raise _impossible(f"{arm!r} of {agent!r} is shown no more, as it was withdrawn")
-        if self._arms[agent, arm] in self._pauses.arms:
+        if numbers in self._pauses.arms:
             raise _impossible(f"{arm!r} of {agent!r} is not shown while it is paused")
-        if (agent, arm) in self._never:
+        if not self.registration.share(*numbers):
             raise _impossible(f"{arm!r} of {agent!r} is never shown, as its weight is 0")
-        return self._arms[agent, arm]
-
-    def withdraw(self, agent: str, arm: int) -> None:
-        self._withdrawn.add((self._names.index(agent), arm))
-        self._forget_phases()
-
-    def pause(self, agent: str, arm: int | None = None) -> bool:
-        self._forget_phases()
-        self._pauses.changes += 1
-        return self._set_paused({(self._names.index(agent), cast("int", arm))} - self._pauses.arms)
-
-    def resume(self, agent: str, arm: int | None = None) -> bool:
-        return self._set_paused({(self._names.index(agent), cast("int", arm))} & self._pauses.arms)
-
-    def reward_many(self, rewards: Sequence[tuple[int, float]]) -> list[tuple[Allocation, int]]:
-        entered = [(self.pending.pop(decision), ticks(value)) for decision, value in rewards]
-        for allocation, worth in entered:
-            if allocation.phase != "uniform":
-                self._unverified[allocation.segment].add(allocation.slot, worth)
-        return entered
-
-    @property
-    def nobody_left(self) -> bool:
-        return all(segment.nobody_left for segment in self._unverified.values())
-
-    @property
-    def probability(self) -> float | None:
-        return self.entry.probability if isinstance(self.entry, ledger.Decided) else None
+        return numbers
 
 
-class UnverifiedSegment:
-    """What is known of a segment, or of a season without any: its rounds, and what its phases allow."""
+class ToldState(RunningState):
+    """What is known of a segment, or of a season without any: what its phases allow.
 
-    def __init__(self, market: LiveMarket, registered: dict[str, int], name: str | None) -> None:
-        spec, self.round, self.nobody_left = market.spec, 0, False
-        self.batch, self.held = spec.batch, list[tuple[int, int]]()  # rewards of the batch, with what they test
-        horizon = spec.horizon if name is None else segment_horizon(spec.fractions[name], spec.horizon)
-        self.last = spec.horizon if spec.ends == "at-horizon" else last_round(horizon, _SMALLEST_DRAW)
-        mechanism = market.mechanism if name is None else market.mechanism.in_segment(name)
-        mechanism = mechanism.at_horizon(len(registered), horizon)
-        self._uniform = Rotation("uniform traffic", list(registered)) if spec.uniform_traffic else None
-        places = spec.places
-        self.places = places[str(name)] if isinstance(places, dict) else places
-        given = spec.positions[str(name)] if isinstance(spec.positions, dict) else spec.positions
-        self._declared = given is not None and not isinstance(given, int)
-        self._seen = sum(each > 0 for each in given) if isinstance(given, Sequence) else self.places
+    Once somebody has withdrawn, paused or joined, which `leave_out` is told, nothing is known of phases and turns.
+    """
+
+    def __init__(self, session: UnverifiedSession, segment: Segment, terms: SegmentTerms) -> None:
+        self.session, self.withdrawals, self.places = session, segment.withdrawals, segment.places
+        mechanism = terms.mechanism.at_horizon(len(segment.registration.names), terms.horizon)
+        arms = dict(zip(segment.registration.names, segment.registration.arms, strict=True))
         self._one_each = bool(mechanism.draws) or mechanism.one_place_each or not mechanism.flat
-        if self.places:
-            laboratory = mechanism.draws > 0
-            self.phases: PossiblePhases | None = (Laboratory if laboratory else PossiblePhases)(mechanism, registered)
-        elif mechanism.streams:  # a page of one place
-            self.phases = Laboratory(mechanism, registered)
-        elif mechanism.in_epochs:  # each has phases of its own
-            self.phases = None
-        elif mechanism.scans:
-            self.phases = Timetable(mechanism, registered)
-        elif mechanism.awards:
-            self.phases = Trials(mechanism, registered)
-        else:
-            self.phases = (PossibleBalances if mechanism.bars else PossiblePhases)(mechanism, registered)
+        self.phases: PossiblePhases | None = possible_phases(mechanism, arms, terms.attention)
+        self._turns: Rotation | None = Rotation("uniform traffic", list(arms))
+        self.chances: list[float | None] = []
+        if segment.changes:
+            self.leave_out()
 
     @property
     def decided(self) -> bool:
         return isinstance(self.phases, Trials) and self.phases.award is not None
 
-    def add(self, slot: int, worth: int) -> None:
-        """Hold a reward, in ticks, until the next batch begins."""
-        self.held.append((slot, worth))
+    @property
+    def chance(self) -> float | None:
+        """Probability of the last decision, as it was told."""
+        return self.chances[0]
 
-    def enter_batch(self) -> None:
-        """Enter what is held, if a batch begins."""
-        if self.round % self.batch == 0:
-            for slot, worth in self.held:
-                if self.phases is not None:
-                    self.phases.add(slot, worth)
-            self.held.clear()
+    def leave_out(self) -> None:
+        self.phases = self._turns = None
 
-    def take(self, phase: str, agent: int, arm: int, turns: bool) -> int:
-        """Enter a decision; the slot that is tested, else -1. `turns` says whether uniform traffic goes in turn."""
-        slot = -1
-        if phase == "uniform":
-            if self._uniform is None:
+    def join(self, registration: Registration) -> None:
+        """Nothing further: who joined was told by `leave_out`."""
+
+    def add(self, allocation: Allocation, ticks: int, coin: int) -> None:
+        if self.phases is not None:
+            self.phases.add(allocation.slot, ticks)
+
+    def _told(self) -> ledger.Made:
+        """Return the entry that comes now; raises `NobodyLeftError` if that says so."""
+        if self.session.entry is not None:
+            return self.session.entry
+        if len({agent for agent, _ in self.withdrawals.arms}) < len(self.session.registration.names):
+            raise _impossible("somebody is left to serve, who has withdrawn nothing")
+        raise nobody_left()
+
+    def next_run(self, round_: int, most: int) -> tuple[Allocation, int]:
+        entry, slot = self._told(), -1
+        if not isinstance(entry, ledger.Decided):
+            raise _impossible("a page has one place")
+        agent, arm = self.session.shown(entry.agent, entry.arm)
+        if entry.phase == "uniform":
+            if not self.session.uniform_traffic:
                 raise _impossible("there is no uniform traffic under these terms")
-            if turns:
-                self._uniform.take(agent)
+            if self._turns is not None:
+                self._turns.take(agent)
         elif self.phases is not None:
-            slot = self.phases.take(phase, agent, arm)
-        self.round += 1
-        return slot
+            slot = self.phases.take(entry.phase, agent, arm)
+        self.chances = [entry.probability]
+        return _told_allocation(agent, arm, entry.phase, slot), 1
 
-    def take_page(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
-        """Enter a page; of each place the slot that is tested there, else -1."""
+    def next_page(self, page: int) -> Page:
+        entry, slate = self._told(), list[Allocation | None]([None] * self.places)
+        if not isinstance(entry, ledger.SlateDecided):
+            raise _impossible("a page has several places")
+        arms = [self.session.shown(one.agent, one.arm) for one in entry.shown]
+        self.chances = [None] * self.places
+        for one, (agent, arm), slot in zip(entry.shown, arms, self._slots(entry.shown, arms), strict=True):
+            slate[one.place - 1] = _told_allocation(agent, arm, one.phase, slot)
+            self.chances[one.place - 1] = one.probability
+        return slate
+
+    def _slots(self, shown: Sequence[ledger.ShownPlace], arms: Sequence[tuple[int, int]]) -> list[int]:
+        """Check a page; of each place the slot that is tested there, else -1."""
         owners, places = [agent for agent, _ in arms] if self._one_each else arms, [place.place for place in shown]
         if len(set(owners)) < len(owners):
             raise _impossible("a page shows nobody twice")
         if places != sorted(set(places)) or not all(1 <= place <= self.places for place in places):
             raise _impossible(f"a page has the places 1 to {self.places}")
-        self.round += 1
         phases = [place.phase for place in shown]
         if "uniform" in phases:
-            if self._uniform is None or set(phases) != {"uniform"}:
+            if not self.session.uniform_traffic or set(phases) != {"uniform"}:
                 raise _impossible("a page of uniform traffic is so in all its places, where the terms have some")
         elif isinstance(self.phases, Laboratory):
-            return self.phases.take_page(phases, arms, self._seen, self._declared)
+            return self.phases.take_page(phases, arms)
         elif self.phases is not None and set(phases) != {"play"}:
             raise _impossible(f"a page has no phases {sorted(set(phases))}")
         return [-1] * len(shown)
+
+
+def _told_allocation(agent: int, arm: int, phase: str, slot: int) -> Allocation:
+    """Return what was told as a session keeps it: the reward is awaited, as it may belong to the test of a slot."""
+    return Allocation(agent, arm, phase, False, False, 0, slot, awaited=phase != "uniform")
+
+
+def possible_phases(mechanism: Mechanism, arms: dict[str, int], attention: Attention) -> PossiblePhases | None:
+    """Return what is possible under a mechanism on pages of this attention; None if nothing is known."""
+    if mechanism.streams or (mechanism.draws and attention):
+        return Laboratory(mechanism, arms, attention or 1)
+    if mechanism.in_epochs:  # each has phases of its own
+        return None
+    if mechanism.scans:
+        return Timetable(mechanism, arms)
+    if mechanism.awards:
+        return Trials(mechanism, arms)
+    return (PossibleBalances if mechanism.bars else PossiblePhases)(mechanism, arms)
 
 
 class Rotation:
@@ -431,8 +380,9 @@ class Laboratory(PossiblePhases):
 
     possible = ("trial", "award", "waiting", "play")
 
-    def __init__(self, mechanism: Mechanism, arms: dict[str, int]) -> None:
+    def __init__(self, mechanism: Mechanism, arms: dict[str, int], attention: Attention) -> None:
         super().__init__(mechanism, arms)
+        self.filled, self.declared = min(seen_places(attention), len(arms)), not isinstance(attention, int)
         self.turn, self.order = 0, dict[int, int]()  # by position in the rotation
         self.shown = dict[tuple[int, int], int]()  # arms, by agent and block, which is -1 after the laboratory
         slots = mechanism.arm.slots
@@ -443,11 +393,11 @@ class Laboratory(PossiblePhases):
         self.levels = [[0] * (0 if self.streams else slots.draws) for _ in arms]
 
     def take(self, phase: str, agent: int, arm: int) -> int:
-        return self.take_page([phase], [(agent, arm)], 1, False)[0]
+        return self.take_page([phase], [(agent, arm)])[0]
 
-    def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]], seen: int, declared: bool) -> list[int]:
-        """Enter a page with so many places that somebody sees; of each place what is tested there, else -1."""
-        filled, kinds = min(seen, len(self.names)), set(phases)
+    def take_page(self, phases: Sequence[str], arms: Sequence[tuple[int, int]]) -> list[int]:
+        """Enter a page; of each place what is tested there, else -1."""
+        filled, kinds = self.filled, set(phases)
         expected = "play" if self.runs else "trial" if self.turn < self.end else "award"
         waits = kinds == {"waiting"}
         if len(arms) != filled or not (kinds == {expected} or (waits and not self.streams and self.turn)):
@@ -461,7 +411,7 @@ class Laboratory(PossiblePhases):
                 raise _impossible(f"it is not the turn of {self.names[agent]!r} to stand in place {place + 1}")
             if self.shown.setdefault((agent, -1 if expected == "award" else block), arm) != arm:
                 raise _impossible(f"{self.names[agent]!r} shows one arm a block, and one after the laboratory")
-        if expected == "award" and not self.streams and self.certain and (self.by_tests or not declared):
+        if expected == "award" and not self.streams and self.certain and (self.by_tests or not self.declared):
             self._check_ranks([agent for agent, _ in arms])
         testing = expected == "trial" and not self.streams and block < self.mechanism.draws
         return [block * len(self.names) + agent if testing else -1 for agent, _ in arms]
