@@ -190,10 +190,9 @@ class Session(Participants):
             raise SessionError("expected decide_slate() where a page has positions, got decide(); call that")
         if type(most) is not int or most < 1:
             most = count(most, "the decisions asked for", error=SessionError)
-        first = self.round + 1
         out = self._checked_out(current) if self._pauses.arms else None
         if self.window is not None:
-            most = min(most, self._close_windows(first, self.window))
+            most = min(most, self._close_windows(self.round + 1, self.window))
         if self.batch > 1:
             most = min(most, current.left_in_batch(self.batch))
         if most > 1:
@@ -203,21 +202,9 @@ class Session(Participants):
         except NobodyLeftError:
             self._leave_empty(current, out)
             raise
-        allocation = current.allocations.get(allocation) or current.keep(allocation)
-        self.round += number
         current.round += number
         self._current = current
-        if number == 1:
-            self.pending[first] = allocation
-        else:
-            self.pending.update(dict.fromkeys(range(first, first + number), allocation))
-        coins = current.coins
-        if coins is not None and coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
-            coins.expect(first, number, *current.state.place(allocation))
-        if self.history:
-            self._past.add(allocation.agent, allocation.arm, number, current.number)
-        name = self.registration.names[allocation.agent]
-        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot, segment), number
+        return self._show(current, 0, allocation, number), number
 
     def decide_slate(self, segment: str | None = None) -> tuple[Decision, ...]:
         """Decide the next page: a decision for each place that is filled, each with an id and a reward of its own.
@@ -241,21 +228,26 @@ class Session(Participants):
         self.pages += 1
         current.round += 1
         self._current = current
-        filled = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
-        shown = [(place, current.allocations.get(new) or current.keep(new)) for place, new in filled]
+        shown = [(place, allocation) for place, allocation in enumerate(page) if allocation is not None]
         self.probabilities = tuple(current.state.chances[place] for place, _ in shown)
         return tuple(self._show(current, place + 1, allocation) for place, allocation in shown)
 
-    def _show(self, segment: Segment, place: int, allocation: Allocation) -> Decision:
-        """Enter the decision for one place of a page."""
-        self.round += 1
-        self.pending[self.round] = allocation
-        if segment.coins is not None and segment.coins.by_pull and allocation.arm_counts:
-            segment.coins.expect(self.round, 1, *segment.state.place(allocation))
+    def _show(self, segment: Segment, place: int, allocation: Allocation, number: int = 1) -> Decision:
+        """Enter the decision for one place of a page, or for so many rounds; the first of these."""
+        first = self.round + 1
+        self.round += number
+        allocation = segment.allocations.get(allocation) or segment.keep(allocation)
+        if number == 1:
+            self.pending[first] = allocation
+        else:
+            self.pending.update(dict.fromkeys(range(first, first + number), allocation))
+        coins = segment.coins
+        if coins is not None and coins.by_pull and (allocation.agent_counts or allocation.arm_counts):
+            coins.expect(first, number, *segment.state.place(allocation))
         if self.history:
-            self._past.add(allocation.agent, allocation.arm, 1, segment.number)
+            self._past.add(allocation.agent, allocation.arm, number, segment.number)
         name = self.registration.names[allocation.agent]
-        return Decision(self.round, name, allocation.arm, allocation.phase, allocation.slot, segment.name, place)
+        return Decision(first, name, allocation.arm, allocation.phase, allocation.slot, segment.name, place)
 
     def _in_round(self, name: str | None) -> Segment:
         """Return the segment in which the next round is decided, which must not have ended."""

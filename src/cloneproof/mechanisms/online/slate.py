@@ -121,12 +121,6 @@ def checked_attention(positions: object, segments: Iterable[str]) -> Attention |
     return checked_positions(positions, SessionError)
 
 
-def checked_places(positions: object, segments: Iterable[str]) -> int | dict[str, int]:
-    """Return how many places a page has, or one in each segment, given their number or the attention of each."""
-    found = checked_attention(positions, segments)
-    return {name: places_of(own) for name, own in found.items()} if isinstance(found, dict) else places_of(found)
-
-
 def places_of(attention: Attention) -> int:
     """Return how many places there are."""
     return attention if isinstance(attention, int) else len(attention)

@@ -136,7 +136,10 @@ class LiveMarket:
         """Register an arm of a registered agent, or another weight or title of one; nothing if all is known already."""
         new = self.registry.check_room_for_arm(agent, arm)
         if weight is not None:
-            self._check_takes_weights()
+            try:
+                check_takes_weights(self.mechanism)
+            except MechanismError as problem:
+                raise invalid(str(problem)) from None
         if not new:
             known = self.registry.arm(agent, arm)
             if weight in (None, known.weight) and title in (None, known.title):
@@ -144,12 +147,6 @@ class LiveMarket:
             weight = known.weight if weight is None and known.weight != 1 else weight
         self.registry.add_arm(agent, arm, self.next_registration, 1 if weight is None else weight, title or "")
         return self._append(ledger.ArmRegistered, at, agent, arm, self.next_registration, weight, title)
-
-    def _check_takes_weights(self) -> None:
-        try:
-            check_takes_weights(self.mechanism)
-        except MechanismError as problem:
-            raise invalid(str(problem)) from None
 
     def withdraw_arm(
         self, agent: str, arm: str, at: int, by: ledger.Withdrawer = "agent", reason: str | None = None
@@ -349,9 +346,8 @@ class LiveMarket:
         for each, chance in zip(slate, live.probabilities, strict=True):
             arm = self.registry.count_decisions(live.pending[each.id].agent, each.arm, 1)
             shown.append(ledger.ShownPlace(each.place, each.agent, arm, each.phase, chance))
-        places = self.spec.places
-        own = places[str(segment)] if isinstance(places, dict) else places
-        return [ledger.SlateDecided(self.chain.n + done + 1, now, number, own, shown, requests[done], segment)]
+        places = live.begun[segment].places
+        return [ledger.SlateDecided(self.chain.n + done + 1, now, number, places, shown, requests[done], segment)]
 
     def _checked_session(self, segment: str | None, decisions: int) -> tuple[Session, int]:
         """Return the session, if a round of so many decisions is possible, and how many may still await a reward."""

@@ -23,7 +23,7 @@ from cloneproof.market.segments import checked_segments, segment_horizon
 from cloneproof.mechanisms import Mechanism, known_mechanism
 from cloneproof.mechanisms.mechanism import SegmentedMechanism
 from cloneproof.mechanisms.online.registration import MOST_WEIGHT
-from cloneproof.mechanisms.online.slate import check_takes_positions, checked_places
+from cloneproof.mechanisms.online.slate import check_takes_positions, checked_attention, places_of
 from cloneproof.mechanisms.online.streams import SEED_LIMIT
 
 SeasonState = Literal["open", "running", "settled"]
@@ -133,15 +133,12 @@ class MarketSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return {name: own.fraction if isinstance(own, SegmentSpec) else own for name, own in self.segments.items()}
 
     @cached_property
-    def places(self) -> int | dict[str, int]:
-        """How many places a page has, or one in each segment; 0 if a round shows one arm."""
-        return 0 if self.positions is None else checked_places(self.positions, self.segments)
-
-    @cached_property
     def most_places(self) -> int:
         """Number of decisions that a round makes at most."""
-        places = self.places
-        return max(1, *places.values()) if isinstance(places, dict) else max(1, places)
+        if self.positions is None:
+            return 1
+        found = checked_attention(self.positions, self.segments)
+        return max(map(places_of, found.values() if isinstance(found, dict) else [found]))
 
     def in_segment(self, name: str) -> Parameters:
         """Return the parameters that are declared for a segment: those of all, and its own."""
@@ -163,7 +160,7 @@ def complete(spec: MarketSpec) -> MarketSpec:
         if spec.segments:
             checked_segments(spec.fractions)
         made = build_mechanism(spec)
-        if spec.places:
+        if spec.positions is not None and spec.most_places:  # which are checked
             for each in [made.in_segment(name) for name in spec.segments] or [made]:
                 check_takes_positions(each)
     except Refused:
