@@ -7,7 +7,7 @@ from cloneproof.serve.market.entries import decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage.postgres import PostgresStorage
-from cloneproof.serve.writer.shared import make_writer
+from cloneproof.serve.writer.writer import Writer
 from support.service import SECRET, Clock, Desk, open_market, spec, sqlite, with_arms
 
 FEED = "/v1/markets/feed"
@@ -150,4 +150,4 @@ class Shared(Desk):
         super().__init__(storage)
 
     def writer(self):
-        return make_writer(self.storage, wall=self.wall)
+        return Writer(self.storage, wall=self.wall)

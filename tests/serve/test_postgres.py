@@ -25,7 +25,7 @@ from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import display_place, open_storage, postgres
 from cloneproof.serve.storage.postgres import Patience, PostgresStorage, StorageLost, without_password
 from cloneproof.serve.writer.markets import ServedMarkets
-from cloneproof.serve.writer.shared import apply_block
+from cloneproof.serve.writer.writer import apply_block
 from support.postgres import emptied, hang_in_its_turn
 from support.service import PROCESSES, Desk, open_market, session_seed, spec
 
@@ -270,7 +270,7 @@ def test_a_process_that_comes_to_other_lines_stops(address, monkeypatch):
 
 
 FAULTS = {
-    "without the news": ("cloneproof.serve.writer.shared.apply_block", lambda markets, block: None),
+    "without the news": ("cloneproof.serve.writer.writer.apply_block", lambda markets, block: None),
     "ids that are not stored": ("cloneproof.serve.storage.storage.id_rows", lambda *of_it: []),
 }
 

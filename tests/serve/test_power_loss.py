@@ -6,7 +6,6 @@ import random
 import apsw
 import pytest
 
-from cloneproof.serve.market.entries import Wanted
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
 from cloneproof.serve.writer.markets import ServedMarkets
@@ -157,11 +156,11 @@ def after_the_loss(tmp_path, number: int, careless: bool) -> tuple[int, int, boo
     storage = SqliteStorage(str(fresh / "a.db"), interval=60)
     markets = ServedMarkets.recover(storage)
     found = markets.by_name["feed"].chain.n if markets.by_name else 0
-    known = storage.find({1: Wanted(requests=[f"r{n}.0" for n in range(5)])})[1]
+    known = storage.find({1: [f"q:r{n}.0" for n in range(5)]})[1]
     storage.close()
     replays = replay_all(str(fresh / "a.db"))
     fits = all(one.fits and one.entries == found for one in replays)
-    return acknowledged, found, fits and (found < 15 or "r0.0" in known.requests)
+    return acknowledged, found, fits and (found < 15 or "q:r0.0" in known)
 
 
 def test_what_was_acknowledged_survives(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from cloneproof.errors import ServeError
 from cloneproof.serve.http.service import Intervals
-from cloneproof.serve.market.entries import GENESIS, Chain, Decided, Known, Wanted, chain_hashes, seal, unseal
+from cloneproof.serve.market.entries import GENESIS, Chain, Decided, chain_hashes, seal, unseal
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import open_storage
 from cloneproof.serve.storage.postgres import PostgresStorage
@@ -60,13 +60,11 @@ def test_ids_of_any_age_are_found_and_no_others(tmp_path, interval):
     storage.close()
     storage = sqlite(tmp_path / "a.db", interval)
     ServedMarkets.recover(storage)
-    requests = [f"r{n}" for n in range(1100)] + [f"e{n}" for n in range(1000)]
-    found = storage.find({1: Wanted(requests, [f"e{n}" for n in range(1100)]), 2: Wanted(requests=["r1"])})
-    assert found[2] == Known()
-    assert {name: entry.request for name, entry in found[1].requests.items()} == {f"r{n}": f"r{n}" for n in range(1000)}
-    assert {name: entry.event for name, entry in found[1].events.items()} == {
-        f"e{n}": f"e{n}" for n in range(1000) if n % 5
-    }
+    wanted = [*(f"q:{kind}{n}" for kind in "re" for n in range(1100)), *(f"e:e{n}" for n in range(1100))]
+    found = storage.find({1: wanted, 2: ["q:r1"]})
+    assert found[2] == {}
+    asked = {f"q:r{n}": f"r{n}" for n in range(1000)} | {f"e:e{n}": f"e{n}" for n in range(1000) if n % 5}
+    assert {key: entry.request if key[0] == "q" else entry.event for key, entry in found[1].items()} == asked
     storage.close()
 
 
@@ -93,8 +91,8 @@ def test_colliding_hashes_do_not_confuse_ids(tmp_path, monkeypatch):
     )
     storage = sqlite(tmp_path / "a.db", 40)
     played(storage, 120)
-    found = storage.find({1: Wanted(requests=[f"r{n}" for n in range(200)])})[1]
-    assert {name: entry.request for name, entry in found.requests.items()} == {f"r{n}": f"r{n}" for n in range(120)}
+    found = storage.find({1: [f"q:r{n}" for n in range(200)]})[1]
+    assert {key: entry.request for key, entry in found.items()} == {f"q:r{n}": f"r{n}" for n in range(120)}
     storage.close()
 
 
@@ -125,7 +123,7 @@ def test_a_failed_commit_leaves_nothing_behind(tmp_path):
         storage.commit([(2, "other", new), (1, "feed", new)])
     assert storage.lines(1, 0, 100) == before
     assert storage.lines(2, 0, 100) == []
-    assert storage.find({2: Wanted(requests=["q"])}) == {2: Known()}
+    assert storage.find({2: ["q:q"]}) == {2: {}}
     storage.close()
 
 

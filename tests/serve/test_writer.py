@@ -11,8 +11,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from cloneproof.serve.market.entries import Decided, Known, decode
+from cloneproof.serve.market.entries import Decided, decode
 from cloneproof.serve.messages import DecisionRequest, RewardItem
 from cloneproof.serve.offline import replay_all
 from cloneproof.serve.storage import SqliteStorage
@@ -297,9 +298,10 @@ REQUESTS = st.lists(st.sampled_from([f"r{n}" for n in range(60)]), min_size=1, m
 ITEMS = st.lists(
     st.builds(
         RewardItem,
-        st.sampled_from([f"e{n}" for n in range(40)]),
-        st.integers(1, 45),
-        st.sampled_from([0.0, 1.0, 0.3, 0.25, 7.0]),
+        event_id=st.sampled_from([f"e{n}" for n in range(40)]),
+        decision=st.integers(1, 45),
+        request_id=st.sampled_from(["", "", "", "another"]),
+        value=st.sampled_from([0.0, 1.0, 0.3, 0.25, 7.0]),
     ),
     min_size=1,
     max_size=20,
@@ -322,6 +324,15 @@ def singles(command):
     return [Reward(command.market, [one]) for one in command.items]
 
 
+def sent(command, market):
+    """The command with the request of each decision that awaits its reward, unless an item names another one."""
+    if isinstance(command, Decide):
+        return command
+    asked = [item.request_id or market.requests.get(item.decision, "") for item in command.items]
+    items = [replace(item, request_id=request) for item, request in zip(command.items, asked, strict=True)]
+    return Reward(command.market, items)
+
+
 def told(markets):
     """What the ledger says, whatever the order inside a batch."""
     lines = [decode(line) for _, _, new in markets.take() for line in new.lines]
@@ -336,11 +347,12 @@ def _fields(entry):
 @settings(max_examples=25, deadline=None)
 def test_a_batch_is_its_items_one_by_one(commands, horizon, late):
     (one, market), (many, other) = opened(horizon=horizon), opened(horizon=horizon)
-    known_one, known_many = defaultdict(Known), defaultdict(Known)
-    for step, command in enumerate(commands):
+    known_one, known_many = defaultdict(dict), defaultdict(dict)
+    for step, made in enumerate(commands):
         now = 2000 + (600 * step if late else 0)
         for markets, known in ((one, known_one), (many, known_many)):
             markets.expire(now, known, markets.by_name)
+        command = sent(made, market)
         singly = [single.run(one, known_one, now)[0] for single in singles(command)]
         assert command.run(many, known_many, now) == singly
         assert market.registry.to_dict() == other.registry.to_dict()
@@ -367,7 +379,7 @@ def test_a_batch_with_segments_is_its_items_one_by_one(kind, terms):
     for seed in range(10):
         dice = Random(seed)
         (one, market), (many, other) = opened(**terms), opened(**terms)
-        known_one, known_many = defaultdict(Known), defaultdict(Known)
+        known_one, known_many = defaultdict(dict), defaultdict(dict)
         for _ in range(6):
             items = [
                 DecisionRequest(f"r{name}", ("code", "writing", "writing", "other", None)[name % 5])
@@ -383,8 +395,11 @@ def test_a_batch_with_segments_is_its_items_one_by_one(kind, terms):
 @settings(max_examples=15, deadline=None)
 def test_calls_that_are_taken_together_get_the_replies_of_some_order(commands):
     """Decisions first or rewards first, as they came: in that order, one by one, each gets what it was told."""
-    (one, _), (many, _) = opened(horizon=50), opened(horizon=50)
-    known_one, known_many = defaultdict(Known), defaultdict(Known)
+    (one, market), (many, _) = opened(horizon=50), opened(horizon=50)
+    known_one, known_many = defaultdict(dict), defaultdict(dict)
+    before = deciding("m", [f"before {number}" for number in range(20)])
+    assert before.run(one, known_one, 2000) == before.run(many, known_many, 2000)
+    commands = [sent(command, market) for command in commands]
     together = list(merge(commands))
     assert sorted(at for _, positions in together for at in positions) == list(range(len(commands)))
     assert len(together) <= 2
@@ -414,7 +429,7 @@ def test_what_is_no_decision_and_no_reward_keeps_its_place():
 def test_a_reward_that_comes_with_the_settlement_is_late():
     """Looked up when its decision still waited: it must meet the default all the same, and be told what a retry is."""
     markets, market = opened(horizon=10)
-    known = defaultdict(Known)
+    known = defaultdict(dict)
     made = deciding("m", ["r"]).run(markets, known, 2000)[0].decision
     assert Settle("m", lambda one: one.state, "a test").run(markets, known, 2000) == "settled"
     first, again = (Reward("m", [RewardItem("e", made, "r", 1.0)]).run(markets, known, 2000)[0] for _ in range(2))

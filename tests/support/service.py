@@ -34,9 +34,7 @@ from cloneproof.serve.messages import DecisionRequest
 from cloneproof.serve.offline import StoredLedger
 from cloneproof.serve.run import create_key, run
 from cloneproof.serve.storage import SqliteStorage, Storage, open_storage
-from cloneproof.serve.storage.storage import SharedStorage
 from cloneproof.serve.writer.commands import Decide
-from cloneproof.serve.writer.shared import make_writer
 from cloneproof.serve.writer.writer import Writer
 
 COMMAND = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
@@ -148,13 +146,13 @@ class Desk:
         self.open()
 
     def writer(self) -> Writer:
-        return make_writer(self.storage, self.clock, tick=0.1)
+        return Writer(self.storage, self.clock, tick=0.1)
 
     def open(self) -> None:
         async def opened() -> None:
             self.app = App(lambda: Service(self.writer(), self.agent_rate, self.intervals))
             self.app.open()
-            if isinstance(self.storage, SharedStorage):  # its loop stands still between calls, perhaps in a turn that a
+            if self.storage.shared:  # its loop stands still between calls, perhaps in a turn that a
                 self.app._service.writer._background.cancel_tasks()  # tick began: then nobody else could have one
             self.http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
 
@@ -283,7 +281,7 @@ def in_thread(storage: Storage | None = None) -> Iterator[tuple[str, str]]:
     key, record = new_key("platform", None, 0)
     storage.put_key(record)
     listening = socket.create_server(("127.0.0.1", 0))
-    app = App(lambda: Service(make_writer(storage)))
+    app = App(lambda: Service(Writer(storage)))
     server = uvicorn.Server(
         uvicorn.Config(app, loop="uvloop", http=limited_protocol(ConnectionLimits()), ws="none", log_level="warning")
     )

@@ -22,8 +22,7 @@ from cloneproof.serve.http.connection_limits import ConnectionLimits, limited_pr
 from cloneproof.serve.http.service import Service, install_keys, key_from_file, log, new_key
 from cloneproof.serve.market.terms import Name, Role
 from cloneproof.serve.storage import open_storage
-from cloneproof.serve.writer.shared import make_writer
-from cloneproof.serve.writer.writer import milliseconds
+from cloneproof.serve.writer.writer import Writer, milliseconds
 
 _COMMAND: Final = [sys.executable, "-c", "from cloneproof.cli import main; main()"]
 
@@ -46,7 +45,7 @@ def run(
         storage = open_storage(place)
         undo.callback(storage.close)
         install_keys(storage, given)
-        writer = make_writer(storage)  # before anybody can call, so that an unreadable storage is one clear error
+        writer = Writer(storage)  # before anybody can call, so that an unreadable storage is one clear error
         with _address_errors(host, port):
             socket_.listen(2048)
         undo.pop_all()

@@ -9,9 +9,8 @@ changes every later hash, which anybody who noted the last hash can detect.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -263,35 +262,29 @@ def encode_lines(entries: Sequence[Entry]) -> list[bytes]:
     return _encoder.encode_lines(entries).split(b"\n")[:-1]  # there are no line feeds in encoded JSON
 
 
-@dataclass(slots=True)
-class Wanted:
-    """Ids to look up: requests, events, and decisions whose default or late reward is wanted."""
-
-    requests: list[str] = field(default_factory=list)
-    events: list[str] = field(default_factory=list)
-    decisions: list[int] = field(default_factory=list)
+Known = dict[str, Any]  # entries by their keys
 
 
-@dataclass(slots=True)
-class Known:
-    """Entries by their ids: decisions by request, rewards by event, defaults and late rewards by decision."""
+def keys_of(entry: Entry) -> tuple[str, ...]:
+    """Return the keys by which an entry is found again: q:request, e:event, and d: or l:decision.
 
-    requests: dict[str, Made] = field(default_factory=dict)
-    events: dict[str, Rewarded | Late] = field(default_factory=dict)
-    defaults: dict[int, Defaulted] = field(default_factory=dict)
-    late: dict[int, Late] = field(default_factory=dict)
+    The last two are of a default and of a late reward.
 
-    def add(self, entries: Iterable[Entry]) -> None:
-        """Add entries that have ids."""
-        for entry in entries:
-            if type(entry) is Decided or type(entry) is SlateDecided:
-                self.requests[entry.request] = entry
-            elif type(entry) is Rewarded:
-                self.events[entry.event] = entry
-            elif type(entry) is Defaulted:
-                self.defaults[entry.id] = entry
-            elif type(entry) is Late:
-                self.events[entry.event] = self.late[entry.id] = entry
+    >>> keys_of(Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
+    ('e:click-9', 'l:3')
+    """
+    if type(entry) is Decided or type(entry) is SlateDecided:
+        return (f"q:{entry.request}",)
+    if type(entry) is Rewarded:
+        return (f"e:{entry.event}",)
+    if type(entry) is Defaulted:
+        return (f"d:{entry.id}",)
+    return (f"e:{entry.event}", f"l:{entry.id}") if type(entry) is Late else ()
+
+
+def by_key(entries: Iterable[Entry]) -> Known:
+    """Return those entries that have keys, by each of these."""
+    return {key: entry for entry in entries for key in keys_of(entry)}
 
 
 class Head(NamedTuple):

@@ -29,7 +29,7 @@ from cloneproof.serve.storage.storage import (
     ENTRIES_PER_CHECKPOINT,
     PAGE,
     RemoteBlock,
-    SharedStorage,
+    Storage,
     StoredMarket,
     new_rows,
 )
@@ -253,9 +253,10 @@ class _Transaction:
         self._cursor.executemany(_dialect(statement), rows)
 
 
-class PostgresStorage(SharedStorage):
+class PostgresStorage(Storage):
     """A service's storage in a database that other processes of the service use at the same time."""
 
+    shared = True
     ids_query = "SELECT hash, place FROM ids WHERE hash = ANY(?::bigint[])"
     has_text = "strpos(lines, ?) > 0"
     blocks_query = "SELECT place, hash_before, hash_after, lines FROM ledger WHERE place = ANY(?::bigint[])"

@@ -1,8 +1,8 @@
 """A storage: ledgers in blocks of lines, by market number; snapshots and an index of ids, derived from them; keys.
 
 `Storage` has what SQLite and PostgreSQL share, and knows nothing about markets. A commit appends the new lines of each
-market's ledger, one row for a block of lines. An old entry is found by a hash of its id in the table `ids`, which names
-the block; hashes may collide, so the block is searched for the id itself. Only one call may run at a time, except for
+market's ledger, one row for a block of lines. An old entry is found by a hash of its key in the table `ids`, which has
+the block; hashes may collide, so the block is searched for the key itself. Only one call may run at a time, except for
 `lines` and `keys`.
 
 To add a storage, derive a class from `Storage` and name it in `open_storage`. It promises:
@@ -10,7 +10,7 @@ To add a storage, derive a class from `Storage` and name it in `open_storage`. I
 - `commit` stores everything or nothing, durably when it returns; replies are sent after it.
 - `find` knows every id of any age, on which exactly-once depends.
 - A start after `kill -9` or a power cut finds everything that was committed.
-- If several processes may write, it is a `SharedStorage` with turns, and knows what the others appended.
+- If several processes may write (`shared`), they do so in turns, and each knows what the others appended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import msgspec
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market import entries as ledger
-from cloneproof.serve.market.entries import EMPTY, Appended, Entry, Head, Known, Wanted, decode
+from cloneproof.serve.market.entries import EMPTY, Appended, Entry, Head, Known, by_key, decode, keys_of
 from cloneproof.serve.market.terms import Role
 
 log = logging.getLogger("cloneproof.serve")
@@ -96,27 +96,6 @@ def new_rows(appended: Sequence[tuple[int, str, Appended]]) -> tuple[list[Ledger
     return rows, ids
 
 
-def index_keys(entry: Entry) -> tuple[str, ...]:
-    """Return the keys of an entry in the index; a letter distinguishes ids of requests, events and decisions.
-
-    >>> index_keys(ledger.Late(7, 0, 3, 1.0, "click-9", "ana", "a"))
-    ('e:click-9', 'l:3')
-    """
-    if type(entry) is ledger.Decided or type(entry) is ledger.SlateDecided:
-        return (f"q:{entry.request}",)
-    if type(entry) is ledger.Rewarded:
-        return (f"e:{entry.event}",)
-    if type(entry) is ledger.Defaulted:
-        return (f"d:{entry.id}",)
-    return (f"e:{entry.event}", f"l:{entry.id}") if type(entry) is ledger.Late else ()
-
-
-def _wanted_keys(wanted: Wanted) -> list[str]:
-    keys = [f"q:{request}" for request in wanted.requests]
-    keys += [f"e:{event}" for event in wanted.events]
-    return keys + [f"{kind}:{decision}" for decision in wanted.decisions for kind in "dl"]
-
-
 def hash_keys(market: int, keys: Iterable[str]) -> Sequence[int]:
     """Return a signed hash of 64 bits for each key of a market."""
     base, digests = blake2b(b"%d:" % market, digest_size=8), []
@@ -145,7 +124,7 @@ def _broken_chain(first: int, count: int) -> ServeError:
 
 def id_rows(market: int, place: int, entries: Iterable[Entry]) -> list[IdRow]:
     """Return the rows of `ids` for the entries of a block."""
-    keys = [key for entry in entries for key in index_keys(entry)]
+    keys = [key for entry in entries for key in keys_of(entry)]
     return [(hash_, place) for hash_ in hash_keys(market, keys)]
 
 
@@ -156,6 +135,7 @@ class Storage(ABC):
     blocks_query: str  # place, hash before, hash after and lines, by a list of places
     has_text: str  # whether `lines` has a text, which is one parameter
     shared: ClassVar[bool] = False  # whether other processes write to it too
+    turn_time = 0  # when the turn began, by the clock that all processes share, in milliseconds
 
     def __init__(self) -> None:
         self._heads: dict[int, int] = {}  # by market: the last entry that is known here
@@ -169,6 +149,18 @@ class Storage(ABC):
     @abstractmethod
     def commit(self, appended: Sequence[tuple[int, str, Appended]]) -> None:
         """Store new entries of markets (number, name), all or none; durable when the call returns."""
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether it is this process's turn: between `begin` and `commit` no other process appends."""
+        return True
+
+    def begin(self) -> list[RemoteBlock]:
+        """Return the next blocks that others appended; after the last one this process has the turn, else ask again."""
+        return []
+
+    def release(self) -> None:  # noqa: B027 (a storage of one process has its turn always)
+        """End a turn in which nothing was appended."""
 
     @abstractmethod
     def probe(self) -> None:
@@ -278,12 +270,12 @@ class Storage(ABC):
                 return
             place = rows[-1][0] + 1
 
-    def find(self, wanted: Mapping[int, Wanted]) -> dict[int, Known | Refused]:
-        """Find the stored entries with these ids, of any age, by market; a refusal for a market that cannot be read."""
+    def find(self, wanted: Mapping[int, Sequence[str]]) -> dict[int, Known | Refused]:
+        """Find the stored entries with these keys, of any age, by market; a refusal for one that cannot be read."""
         found: dict[int, Known | Refused] = {}
         for market, asked in wanted.items():
             try:
-                found[market] = self._found(market, _wanted_keys(asked))
+                found[market] = self._found(market, asked)
             except Refused:
                 raise  # the whole storage is away
             except ServeError as damage:
@@ -307,8 +299,8 @@ class Storage(ABC):
                 by_place[place] += by_hash[hash_]
             for place, *block in self._rows(self.blocks_query, self._list(by_place)):
                 lines, _ = checked_lines(place - (market << SHIFT), *block)
-                entries = {key: entry for entry in map(decode, lines) for key in index_keys(entry)}
-                known.add(entries[key] for key in by_place[place] if key in entries)
+                entries = by_key(map(decode, lines))
+                known |= {key: entries[key] for key in by_place[place] if key in entries}
         return known
 
     def _candidates(self, hashes: Sequence[int]) -> list[IdRow]:
@@ -370,23 +362,3 @@ class Storage(ABC):
             " SET revoked = api_keys.revoked OR excluded.revoked",
             key.id, key.role, key.agent, key.hash, key.created, key.revoked,
         )  # fmt: skip
-
-
-class SharedStorage(Storage):
-    """A storage that several processes write to in turns: between `begin` and `commit` no other process appends."""
-
-    shared = True
-    turn_time = 0  # when the turn began, by the clock that all processes share, in milliseconds
-
-    @property
-    @abstractmethod
-    def has_turn(self) -> bool:
-        """Whether it is this process's turn."""
-
-    @abstractmethod
-    def begin(self) -> list[RemoteBlock]:
-        """Return the next blocks that others appended; after the last one this process has the turn, else ask again."""
-
-    @abstractmethod
-    def release(self) -> None:
-        """End a turn in which nothing was appended."""

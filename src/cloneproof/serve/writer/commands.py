@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from cloneproof.errors import Refused
-from cloneproof.serve.market.entries import Decided, Known, Made, Rewarded, SlateDecided, Wanted
+from cloneproof.serve.market.entries import Decided, Known, Made, Rewarded, SlateDecided, by_key
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import RefusedSegment
 from cloneproof.serve.messages import DecisionReply, DecisionRequest, ItemError, RewardItem, RewardReply, SlateReply
@@ -49,9 +49,9 @@ class Command:
         """Return the command for at most `most` of its items from `start` on; itself if it cannot be divided."""
         return self
 
-    def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        """Return the ids whose old entries must be known."""
-        return None
+    def wanted(self, markets: ServedMarkets) -> list[str]:
+        """Return the keys whose old entries must be known."""
+        return []
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> Any:  # noqa: ANN401
         """Run the command; return the reply, or what is `Unfinished`."""
@@ -88,7 +88,7 @@ class Settle(Command):
                 )
             market.end(now, self.reason)
         entries = market.settle_some(now, DEFAULTS_AT_ONCE)
-        known[markets.numbers[self.market]].add(entries)  # for rewards in the same group
+        known[markets.numbers[self.market]] |= by_key(entries)  # for rewards in the same group
         if len(entries) == DEFAULTS_AT_ONCE:
             return Unfinished()
         market.settle(now)
@@ -122,8 +122,8 @@ class Decide(Batch[DecisionRequest]):
     __slots__ = ()
     pages: ClassVar[bool] = False  # of several places
 
-    def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        return Wanted(requests=[item.request_id for item in self.items])
+    def wanted(self, markets: ServedMarkets) -> list[str]:
+        return [f"q:{item.request_id}" for item in self.items]
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[Reply] | Unfinished:
         market, seen = markets.market(self.market), known[markets.numbers[self.market]]
@@ -134,13 +134,13 @@ class Decide(Batch[DecisionRequest]):
             return [ItemError(409, "positions", f"{words}; use that path") for _ in self.items]
         rest, decided, refused = dict[str, str | None](), list[Made](), dict[str, Refused]()
         for item in self.items:
-            if item.request_id not in seen.requests:
+            if f"q:{item.request_id}" not in seen:
                 rest.setdefault(item.request_id, item.segment)
         while rest:
             made, defaults, refusal = market.decide_in_windows(
                 list(rest), now, markets.out_of_time, list(rest.values())
             )
-            seen.add(defaults)
+            seen |= by_key(defaults)
             decided += made
             if refusal is None:
                 break
@@ -153,7 +153,7 @@ class Decide(Batch[DecisionRequest]):
             replies: list[Reply] = [_reply(entry, False) for entry in decided]
         else:
             replies = list(_replies_in_order(self.items, seen, decided, refused))
-        seen.add(decided)
+        seen |= by_key(decided)
         return replies if len(replies) == len(self.items) else Unfinished(replies)
 
 
@@ -189,7 +189,7 @@ def _replies_in_order(
     """Reply to each request, if some were answered before, occur twice or are refused."""
     new, answered = {entry.request: entry for entry in decided}, set[str]()
     for request in (item.request_id for item in items):
-        entry = seen.requests.get(request) or new.get(request)
+        entry = seen.get(f"q:{request}") or new.get(request)
         if entry is None:
             if (refusal := refused.get(request)) is None:
                 return  # out of time
@@ -204,16 +204,16 @@ class Reward(Batch[RewardItem]):
 
     __slots__ = ()
 
-    def wanted(self, markets: ServedMarkets) -> Wanted | None:
-        market = markets.by_name.get(self.market)
-        late = [item.decision for item in self.items if market is not None and not market.awaits(item.decision)]
-        return Wanted(events=[item.event_id for item in self.items], decisions=late)
+    def wanted(self, markets: ServedMarkets) -> list[str]:
+        market = markets.by_name[self.market]
+        late = [item.decision for item in self.items if not market.awaits(item.decision)]
+        return [*(f"e:{item.event_id}" for item in self.items), *(f"{kind}:{one}" for one in late for kind in "dl")]
 
     def run(self, markets: ServedMarkets, known: KnownEntries, now: int) -> list[RewardReply | ItemError]:
         market, seen, items = markets.market(self.market), known[markets.numbers[self.market]], self.items
         simple = _simple_positions(market, items, seen)
         entries = market.reward_many([(items[at].event_id, items[at].decision, items[at].value) for at in simple], now)
-        seen.add(entries)
+        seen |= by_key(entries)
         replies: dict[int, RewardReply | ItemError] = {
             at: RewardReply(200, "recorded", entry.id, entry.paid) for at, entry in zip(simple, entries, strict=True)
         }
@@ -236,7 +236,7 @@ def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Kno
     for at, item in enumerate(items):
         event, decision = item.event_id, item.decision
         first = event not in events and decision not in decisions
-        if first and allowed[item.value] and market.asked(decision, item.request_id) and event not in seen.events:
+        if first and allowed[item.value] and market.asked(decision, item.request_id) and f"e:{event}" not in seen:
             simple.append(at)
         events.add(event)
         decisions.add(decision)
@@ -245,7 +245,7 @@ def _simple_positions(market: LiveMarket, items: Sequence[RewardItem], seen: Kno
 
 def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> RewardReply:
     decision, value = item.decision, item.value
-    old = seen.events.get(item.event_id)
+    old = seen.get(f"e:{item.event_id}")
     if old is not None:
         if (old.id, old.value) != (decision, value):
             raise Refused(
@@ -255,7 +255,7 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
                 f"got {value!r} of {decision}; a reward is final",
             )
         return RewardReply(200, "duplicate", decision, old.paid if type(old) is Rewarded else 0)
-    awaits, default = market.awaits(decision), seen.defaults.get(decision)
+    awaits, default = market.awaits(decision), seen.get(f"d:{decision}")
     fits = market.asked(decision, item.request_id) if awaits else default is None or default.request == item.request_id
     if not fits:
         raise Refused(
@@ -264,9 +264,9 @@ def _enter_item(market: LiveMarket, item: RewardItem, seen: Known, now: int) -> 
             f"decision {decision} was made for another request than {item.request_id!r}; if the service was restored "
             "from a backup, yours is lost",
         )
-    default = None if awaits or decision in seen.late else default
+    default = None if awaits or f"l:{decision}" in seen else default
     entry = market.reward(item.event_id, decision, value, now, default)
-    seen.add([entry])
+    seen |= by_key([entry])
     if type(entry) is Rewarded:
         return RewardReply(200, "recorded", decision, entry.paid)
     return RewardReply(200, "late", decision, 0)

@@ -11,7 +11,7 @@ import msgspec
 
 from cloneproof.errors import Refused, ServeError
 from cloneproof.serve.market.dice import make_secret
-from cloneproof.serve.market.entries import Appended, Known
+from cloneproof.serve.market.entries import Appended, Known, by_key
 from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import recover, take_snapshot
@@ -90,7 +90,7 @@ class ServedMarkets:
         known = self.by_name.get(spec.market)
         market = declared or declared_market(spec)
         if known is not None:
-            if market.spec == known.spec and _seed_fits(spec.seed, known):
+            if market.spec == known.spec and (spec.seed is None or make_secret(spec.seed) == known.dice.secret):
                 return known, False
             raise Refused(
                 409, "exists", f"market {spec.market!r} exists with other terms, which are fixed; name another"
@@ -122,7 +122,7 @@ class ServedMarkets:
         more, share = set[str](), max(1, most // max(1, len(overdue)))
         for name in overdue:
             entries = list(islice(self.market(name).expire(at), share))
-            known[self.numbers[name]].add(entries)
+            known[self.numbers[name]] |= by_key(entries)
             if len(entries) == share:
                 more.add(name)
         return more
@@ -155,8 +155,3 @@ class ServedMarkets:
         taken = [name for name in self.changed if self.snapshot_possible(name)]
         self.changed.difference_update(taken)
         return {self.numbers[name]: take_snapshot(self.by_name[name]) for name in taken}
-
-
-def _seed_fits(seed: int | None, market: LiveMarket) -> bool:
-    """Whether a seed, if given, is the one that the market was declared with."""
-    return seed is None or make_secret(seed) == market.dice.secret

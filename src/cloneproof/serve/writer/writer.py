@@ -9,6 +9,10 @@ and the markets are read back, again and again until storage answers or the serv
 of the service, only that call gets a 500; its market is read back while other markets continue, and its other calls
 wait. A market with a rule of an installed package that takes longer than a group waits after each command, so that it
 uses at most a tenth of this task's time.
+
+Where several processes share a storage, a writer takes its turn before each group and applies what the others wrote.
+All apply the same entries in the same order, so their markets are equal line by line. A process that gets another entry
+or hash than the stored one writes nothing and reads everything back.
 """
 
 from __future__ import annotations
@@ -22,10 +26,10 @@ from functools import partial
 from typing import Any, Final
 
 from cloneproof.errors import Refused, ServeError
-from cloneproof.serve.market.entries import Known, Wanted, decode
+from cloneproof.serve.market.entries import by_key, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.replay import go_on
-from cloneproof.serve.storage.storage import Line, Storage
+from cloneproof.serve.storage.storage import Line, RemoteBlock, Storage
 from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.checkpoints import Checkpoints
 from cloneproof.serve.writer.commands import Command, Settle
@@ -71,6 +75,7 @@ class Writer:
         self._checkpoints = Checkpoints(storage, self._background)
         self._expiring = False  # whether more windows are over than were handled
         self._look_at_all = True  # whether the next group checks the windows of all markets, or only of its own
+        self._missed: list[RemoteBlock] = []  # what others wrote to markets that are being read back
         self._task: asyncio.Task[None] | None = None
 
     def submit(self, command: Command) -> asyncio.Future[Any]:
@@ -125,22 +130,37 @@ class Writer:
         self.groups += 1
         self.commands += len(group)
         await self._checkpoints.store_or_begin(self.markets)
+        if self.storage.shared and self.storage.has_turn:
+            await self.threads.storage(self.storage.release)
         return replies
 
     async def _find_known(self, commands: Sequence[Command]) -> tuple[KnownEntries, dict[str, Refused]]:
-        """Return the old entries that commands need, and the markets whose entries cannot be read."""
-        wanted: defaultdict[int, Wanted] = defaultdict(Wanted)
+        """Return the old entries that commands need, and the markets whose entries cannot be read.
+
+        Storage is asked before the turn, which then begins with what others have written.
+        """
+        wanted = defaultdict[int, list[str]](list)
         for command in commands:
-            asked = command.wanted(self.markets)
-            if command.market in self.markets.by_name and asked is not None:
-                number = self.markets.numbers[command.market]
-                wanted[number].requests += asked.requests
-                wanted[number].events += asked.events
-                wanted[number].decisions += asked.decisions
-        known: KnownEntries = defaultdict(Known)
+            if command.market in self.markets.by_name and (keys := command.wanted(self.markets)):
+                wanted[self.markets.numbers[command.market]] += keys
+        known: KnownEntries = defaultdict(dict)
         found = await self.threads.storage(lambda: self.storage.find(wanted)) if wanted else {}
-        known |= {market: of for market, of in found.items() if isinstance(of, Known)}
+        known |= {market: of for market, of in found.items() if not isinstance(of, Refused)}
+        while self.storage.shared and not self.storage.has_turn:
+            for block in await self.threads.storage(self._follow_others):
+                known[block.market] |= by_key(block.entries)
         return known, {self.markets.names[market]: of for market, of in found.items() if isinstance(of, Refused)}
+
+    def _follow_others(self) -> list[RemoteBlock]:
+        """Apply what others wrote since the last turn; later for a market that is being read back."""
+        blocks = self.storage.begin()
+        for block in blocks:
+            name = self.markets.names.get(block.market)
+            if name in self.markets.held:
+                self._missed.append(block)
+            elif name not in self.markets.unreadable:
+                apply_block(self.markets, block)
+        return blocks
 
     def _end_windows(self, commands: Joined, known: KnownEntries) -> tuple[int, set[str]]:
         """End wait windows that are over; return (now, markets with expired windows left)."""
@@ -169,11 +189,18 @@ class Writer:
                 self._queue.put_first(Settle(name, lambda market: None), future)
 
     def _times(self) -> tuple[int, int | None]:
-        """Return the times of the steady clock, which commands get, and of the wall clock."""
+        """Return the times of the steady clock, which commands get, and of the wall clock.
+
+        Processes that share a storage have its clock instead of both, unless another one is given.
+        """
+        if self.storage.shared:
+            return self.storage.turn_time if self._clock is steady_milliseconds else self._clock(), None
         return self._clock(), self._wall()
 
     def _overdue(self) -> bool:
-        """Whether a window is over in any market; asked without calls."""
+        """Whether a window is over in any market, or others may have written; asked without calls."""
+        if self.storage.shared:
+            return True  # so that the next turn is short
         now, wall = self._times()
         awaiting = self.markets.awaiting
         self.markets.follow(now, wall, awaiting)
@@ -197,6 +224,12 @@ class Writer:
         market.ahead = self.markets.by_name[name].ahead  # its time continues
         self.markets.by_name[name] = market
         self.markets.held.discard(name)
+        number, missed, self._missed = self.markets.numbers[name], self._missed, []
+        for block in missed:
+            if block.market != number:
+                self._missed.append(block)
+            elif block.entries[0].n > market.chain.n:
+                apply_block(self.markets, block)
 
     def _let_rest(self, name: str, seconds: float) -> None:
         """Hold the calls of a market whose rule was slow, so that others have nine tenths of the time."""
@@ -222,6 +255,7 @@ class Writer:
         if markets is not None:
             self.markets, self.ready = markets, True
             self._queue.release_all()
+        self._missed.clear()
 
     def start(self) -> None:
         """Start working, in the running event loop."""
@@ -286,7 +320,25 @@ async def read_market(storage: Storage, background: Background, markets: ServedM
 
 def _follow(market: LiveMarket | None, lines: Sequence[Line], secret: bytes | None) -> LiveMarket:
     """Return the market after the next lines of its ledger; None stands for no market yet."""
-    market = go_on(market, [decode(line.line) for line in lines], secret)
-    if market.chain.hash != lines[-1].hash:
-        raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {lines[-1].n}; replay it")
+    return _checked(go_on(market, [decode(line.line) for line in lines], secret), lines[-1].hash)
+
+
+def _checked(market: LiveMarket, stored: bytes) -> LiveMarket:
+    """Return a market whose last hash is the stored one."""
+    if market.chain.hash != stored:
+        raise ServeError(f"market {market.spec.market!r}: the chain is broken before entry {market.chain.n}; replay it")
     return market
+
+
+def apply_block(markets: ServedMarkets, block: RemoteBlock) -> None:
+    """Apply a block that another process wrote to one market, and check that the result is the same."""
+    market = markets.by_name.get(markets.names.get(block.market, ""))
+    first, expected, ahead = block.entries[0].n, 1, None
+    if market is not None:
+        expected, ahead, market.ahead = market.chain.n + 1, market.ahead, None  # recorded entries have their own times
+    if first != expected:
+        raise ServeError(f"market {block.market}: expected entry {expected}, got {first}; read it back")
+    market = go_on(market, block.entries, block.secret)
+    market.ahead = ahead
+    markets.enter(block.market, market)
+    _checked(market, block.hash)
