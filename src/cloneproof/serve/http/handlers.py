@@ -23,7 +23,7 @@ from cloneproof.serve.http.service import Service, new_key
 from cloneproof.serve.market import limits
 from cloneproof.serve.market.copy_advice import likely_copies
 from cloneproof.serve.market.dice import season_keys
-from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, Withdrawer, decode
+from cloneproof.serve.market.entries import Ended, Entry, SlateDecided, decode
 from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.market.registry import AgentRecord
 from cloneproof.serve.market.terms import MOST_ITEMS, MarketSpec, invalid
@@ -78,6 +78,19 @@ def reads(view: Callable[[LiveMarket, Params], Any]) -> Callable[..., Awaitable[
     @wraps(view)
     async def handler(service: Service, caller: KeyRecord, params: Params, body: None) -> HttpAnswer:
         return 200, await _on_market(service, caller, params, lambda market, now: view(market, params))
+
+    return handler
+
+
+MarketChange = Callable[[LiveMarket, int, KeyRecord, Params, Any], HttpAnswer]
+
+
+def changes(work: MarketChange) -> Callable[..., Awaitable[HttpAnswer]]:
+    """Return the handler that changes a market, of what it does at a time for a caller."""
+
+    @wraps(work)
+    async def handler(service: Service, caller: KeyRecord, params: Params, body: object) -> HttpAnswer:
+        return await _on_market(service, caller, params, lambda market, now: work(market, now, caller, params, body))
 
     return handler
 
@@ -201,17 +214,14 @@ def show_balances(market: LiveMarket, params: Params) -> m.Balances:
     return m.Balances({name: record.balance for name, record in market.registry.agents.items()})
 
 
-async def register_agent(service: Service, caller: KeyRecord, params: Params, body: m.AgentRequest) -> HttpAnswer:
+@changes
+def register_agent(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.AgentRequest) -> HttpAnswer:
     """Register an agent: for this season while it is open, else for the next."""
-
-    def work(market: LiveMarket, now: int) -> m.Registered:
-        if body.agent not in market.registry:
-            limits.check_room_for_agent(market)
-        entry = market.register_agent(body.agent, now)
-        return _registered(market, body.agent, None, market.registry.agent(body.agent).season, entry is None)
-
-    reply = await _on_market(service, caller, params, work)
-    return 200 if reply.duplicate else 201, reply
+    if body.agent not in market.registry:
+        limits.check_room_for_agent(market)
+    entry = market.register_agent(body.agent, now)
+    season = market.registry.agent(body.agent).season
+    return 201 if entry else 200, _registered(market, body.agent, None, season, entry is None)
 
 
 async def register_arm(service: Service, caller: KeyRecord, params: Params, body: m.ArmRequest) -> HttpAnswer:
@@ -247,46 +257,36 @@ def _registered(market: LiveMarket, agent: str, arm: str | None, season: int, du
     return m.Registered(agent, arm, season, duplicate, effect)
 
 
-async def join(service: Service, caller: KeyRecord, params: Params, body: m.JoinRequest) -> HttpAnswer:
+@changes
+def join(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.JoinRequest) -> HttpAnswer:
     """Let an agent that is registered but takes no part join the season that runs, with the arms that it has now."""
     agent = params["agent"]
-
-    def work(market: LiveMarket, now: int) -> m.Registered:
-        entry = market.join(agent, now, body.beacon)
-        effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
-        if entry is None:
-            effect = f"it takes part in season {market.season}, which is {market.state}"
-        return m.Registered(agent, None, market.season, entry is None, effect)
-
-    reply = await _on_market(service, caller, params, work)
-    return 200 if reply.duplicate else 201, reply
+    if market.join(agent, now, body.beacon) is None:
+        return 200, _registered(market, agent, None, market.season, duplicate=True)
+    effect = "at once" if market.mechanism.ranks_slots else "at the end of the pass of tests that runs"
+    return 201, m.Registered(agent, None, market.season, False, effect)
 
 
-async def withdraw_arm(service: Service, caller: KeyRecord, params: Params, body: m.WithdrawalRequest) -> HttpAnswer:
+@changes
+def withdraw_arm(
+    market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.WithdrawalRequest
+) -> HttpAnswer:
     """Show an arm no more; decisions that await a reward still get it. The arm is in no later season."""
-    agent, arm = params["agent"], params["arm"]
-    by: Withdrawer = "agent" if caller.role == "agent" else "platform"
-
-    def work(market: LiveMarket, now: int) -> m.WithdrawalReply:
-        entry, drawn = market.withdraw_arm(agent, arm, now, by, body.reason), market.mechanism.draws > 0
-        effect = f"season {market.next_registration} starts without it"
-        if market.state == "running":
-            where = " in that segment" if drawn and market.spec.segments else ""
-            effect = f"at once; {_ON_SLOTS if drawn else 'the mechanism skips it'}{where}"
-        return m.WithdrawalReply(agent, arm, market.season, entry is None, effect, _PAYS_NOT if drawn else _NO_PROMISE)
-
-    return 200, await _on_market(service, caller, params, work)
+    agent, arm, drawn = params["agent"], params["arm"], market.mechanism.draws > 0
+    entry = market.withdraw_arm(agent, arm, now, "agent" if caller.role == "agent" else "platform", body.reason)
+    effect = f"season {market.next_registration} starts without it"
+    if market.state == "running":
+        where = " in that segment" if drawn and market.spec.segments else ""
+        effect = f"at once; {_ON_SLOTS if drawn else 'the mechanism skips it'}{where}"
+    promise = _PAYS_NOT if drawn else _NO_PROMISE
+    return 200, m.WithdrawalReply(agent, arm, market.season, entry is None, effect, promise)
 
 
-async def pause(service: Service, caller: KeyRecord, params: Params, body: m.PauseRequest) -> HttpAnswer:
+@changes
+def pause(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.PauseRequest) -> HttpAnswer:
     """Pause arms of an agent in the season that runs, or resume them; decisions that await a reward still get it."""
-    agent = params["agent"]
-
-    def work(market: LiveMarket, now: int) -> m.AgentView:
-        market.pause(agent, body.arm, body.resume, body.reason, now)
-        return agent_view(market.registry.agent(agent), _out(market))
-
-    return 200, await _on_market(service, caller, params, work)
+    market.pause(params["agent"], body.arm, body.resume, body.reason, now)
+    return 200, agent_view(market.registry.agent(params["agent"]), _out(market))
 
 
 async def start(service: Service, caller: KeyRecord, params: Params, body: m.StartRequest) -> HttpAnswer:
@@ -317,15 +317,11 @@ async def settle(service: Service, caller: KeyRecord, params: Params, body: m.Se
     return 200, await service.writer.submit(Settle(params["market"], market_view, body.reason))
 
 
-async def open_season(service: Service, caller: KeyRecord, params: Params, body: m.SeasonRequest) -> HttpAnswer:
+@changes
+def open_season(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body: m.SeasonRequest) -> HttpAnswer:
     """Open the next season for registration."""
-
-    def work(market: LiveMarket, now: int) -> tuple[m.MarketView, bool]:
-        entry = market.open_season(body.season, now, body.segments)
-        return market_view(market), entry is not None
-
-    view, fresh = await _on_market(service, caller, params, work)
-    return 201 if fresh else 200, view
+    entry = market.open_season(body.season, now, body.segments)
+    return 201 if entry else 200, market_view(market)
 
 
 async def decide(service: Service, caller: KeyRecord, params: Params, body: m.DecisionRequest) -> HttpAnswer:

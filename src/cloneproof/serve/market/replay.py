@@ -26,6 +26,7 @@ from cloneproof.serve.market.terms import MarketSpec
 from cloneproof.serve.market.unverified import UnverifiedSession
 
 _AT_ONCE: Final = 1000  # entries
+_PLAIN: Final = ("season", "state", "at", "before", "ends", "phase", "late", "defaulted")  # of a market in a snapshot
 
 
 class Misfit(ServeError):  # noqa: N818 (it names an entry)
@@ -327,17 +328,10 @@ def take_snapshot(market: LiveMarket) -> bytes:
         "version": ledger.SNAPSHOT,
         "secret": _secret_digest(market.dice.secret),
         "spec": msgspec.to_builtins(market.spec),
-        "season": market.season,
-        "state": market.state,
-        "at": market.at,
-        "before": market.before,
-        "ends": market.ends,
+        **{name: getattr(market, name) for name in _PLAIN},
         "reasons": list(market.reasons.items()),
         "starts": market.starts,
         "requests": [market.requests[number] for number in sorted(market.requests)],
-        "phase": market.phase,
-        "late": market.late,
-        "defaulted": market.defaulted,
         "waits": [list(start) for start in market.windows.starts],
         "oldest": market.windows.oldest,
         "registry": market.registry.to_dict(),
@@ -371,10 +365,9 @@ def _rebuild(body: dict[str, Any], head: ledger.Head, secret: bytes | None) -> L
     if secret is not None and body["secret"] != _secret_digest(secret):
         raise _other_secret(spec.market)
     market = LiveMarket(spec, ledger.Chain(head), MarketDice(secret))
-    market.season, market.state, market.at = body["season"], body["state"], body["at"]
-    market.before, market.ends, market.starts = body["before"], body["ends"], [(*one,) for one in body["starts"]]
-    market.reasons = dict(body["reasons"])
-    market.phase, market.late, market.defaulted = body["phase"], body["late"], body["defaulted"]
+    for name in _PLAIN:
+        setattr(market, name, body[name])
+    market.starts, market.reasons = [(*one,) for one in body["starts"]], dict(body["reasons"])
     market.windows.starts.extend(list(start) for start in body["waits"])
     market.windows.oldest = body["oldest"]
     market.registry.restore(body["registry"])

@@ -8,6 +8,7 @@ the next start reads more of the ledger.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 
 from cloneproof.serve.market.live import LiveMarket
@@ -17,25 +18,14 @@ from cloneproof.serve.writer.background import Background, log_failure
 from cloneproof.serve.writer.markets import ServedMarkets
 
 
+@dataclass(slots=True)
 class Checkpoint:
-    """Snapshots of one checkpoint, as far as they are taken."""
+    """Snapshots of one checkpoint as far as they are taken, and what is still to be taken."""
 
-    def __init__(self, markets: ServedMarkets) -> None:
-        self.markets, self._names = markets, sorted(markets.changed, reverse=True)
-        self.snapshots: dict[int, bytes] = {}
-        self.held: str | None = None  # the market that waits for its snapshot
-        self.complete = False
-
-    def take_next(self) -> str | None:
-        """Return the market whose snapshot is taken next, if none is being taken; called between two groups."""
-        while self.held is None and self._names:
-            name = self._names.pop()
-            if self.markets.snapshot_possible(name):  # else it stays among the changed ones, for the next checkpoint
-                self.held = name
-                self.markets.changed.discard(name)
-                return name
-        self.complete = self.held is None
-        return None
+    markets: ServedMarkets
+    names: list[str]
+    snapshots: dict[int, bytes] = field(default_factory=dict)
+    holds: bool = False  # whether a market waits for its snapshot
 
 
 class Checkpoints:
@@ -48,22 +38,25 @@ class Checkpoints:
     @property
     def holds_market(self) -> bool:
         """Whether a market waits for its snapshot."""
-        return self._under_way is not None and self._under_way.held is not None
+        return self._under_way is not None and self._under_way.holds
 
     @property
     def complete(self) -> bool:
         """Whether all snapshots are taken, so that the next group stores them."""
-        return self._under_way is not None and self._under_way.complete
+        return self._under_way is not None and not (self._under_way.holds or self._under_way.names)
 
     def take_next(self, markets: ServedMarkets) -> None:
         """Hold a market for its snapshot, if one is to be taken; between two groups."""
-        if self._under_way is not None and self._under_way.markets is not markets:
+        now = self._under_way
+        if now is not None and now.markets is not markets:
             self._under_way = None  # all markets were read back: these are not served any more
-        if self._under_way is None or self._background.stopping:
-            return
-        name = self._under_way.take_next()
-        if name is not None:
-            self._background.hold(markets, name, self._take(self._under_way, name))
+        elif now is not None and not self._background.stopping:
+            while now.names and not now.holds:
+                name = now.names.pop()
+                if markets.snapshot_possible(name):  # else it stays among the changed ones, for the next checkpoint
+                    now.holds = True
+                    markets.changed.discard(name)
+                    self._background.hold(markets, name, self._take(now, name))
 
     async def _take(self, checkpoint: Checkpoint, name: str) -> LiveMarket:
         """Take a snapshot in a thread; its market, which is then released."""
@@ -74,16 +67,16 @@ class Checkpoints:
         except Exception as problem:
             log_failure("a snapshot failed; the next start reads more of the ledger", problem)
             markets.changed.add(name)  # the next checkpoint tries it again
-        checkpoint.held = None
+        checkpoint.holds = False
         return markets.by_name[name]
 
     async def store_or_begin(self, markets: ServedMarkets) -> None:
         """Store a complete checkpoint, or begin one if it is due; after the commit of a group."""
-        if self._under_way is not None and self._under_way.complete:
+        if self._under_way is not None and self.complete:
             snapshots, self._under_way = self._under_way.snapshots, None
             await self._background.threads.storage(lambda: self._storage.checkpoint(snapshots))
         elif self._under_way is None and self._storage.checkpoint_due:
-            self._under_way = Checkpoint(markets)
+            self._under_way = Checkpoint(markets, sorted(markets.changed, reverse=True))
 
     async def store_all(self, markets: ServedMarkets) -> None:
         """Write snapshots of all markets while nothing else runs."""

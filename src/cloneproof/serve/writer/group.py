@@ -14,7 +14,6 @@ from itertools import groupby
 from typing import Any, Final
 
 from cloneproof.errors import MechanismError, Refused
-from cloneproof.serve.market.live import LiveMarket
 from cloneproof.serve.writer.commands import Batch, Command, Do, Settle, Unfinished
 from cloneproof.serve.writer.markets import KnownEntries, ServedMarkets
 from cloneproof.serve.writer.queue import Group
@@ -116,9 +115,6 @@ class GroupRun:
             by_rule = isinstance(problem, MechanismError)  # an installed one
             return Failed(500, "internal", str(problem) if by_rule else "this is a fault of the service; see its log")
         finally:
-            if market is not None and _has_installed_rule(market) and (took := stopwatch() - begun) > GROUP_SECONDS:
+            installed = market is not None and any(rule.source for rule in market.mechanism.rules)
+            if installed and (took := stopwatch() - begun) > GROUP_SECONDS:
                 self.slow[command.market] = took
-
-
-def _has_installed_rule(market: LiveMarket) -> bool:
-    return any(rule.source for rule in market.mechanism.rules)
