@@ -27,6 +27,12 @@ class Script:
         self.weight *= weights[number]
         return number
 
+    def leaves(self):
+        """Go through all leaves: the body of a loop makes the choices of one."""
+        yield
+        while self.advance():
+            yield
+
     def advance(self):
         while self.taken and self.taken[-1][0] + 1 == len(self.taken[-1][1]):
             self.taken.pop()
@@ -63,14 +69,13 @@ def segment_payoffs(mechanism, means, arrivals, delays, seed=0, pooled=False):
         return drawn[: rule.draws + (rule.slots.fallback == "draw")]
 
     with patch.object(Level, "_one_of", one_of), patch("cloneproof.mechanisms.online.state.agent_slots", slots):
-        while True:
+        for _ in script.leaves():
             held.clear()
             live = _opened(mechanism, means, arrivals, seed, pooled)
             earned = _one_run(live, means, arrivals, delays, script, pooled)
             for segment, agent, value in earned:
                 totals[segment][agent] += script.weight * value
-            if not script.advance():
-                return totals
+    return totals
 
 
 def _opened(mechanism, means, arrivals, seed, pooled):

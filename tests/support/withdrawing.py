@@ -1,5 +1,7 @@
 """The best that an agent can do by withdrawing arms, in fractions: every adaptive strategy of hers, in real sessions.
 
+And an example with ten slots, in which she withdraws or pauses an item once it has failed.
+
 Ana sees everything that is shown and every reward, but neither which of her originals is better nor what slots hold. A
 *world* is an assignment of means to her originals, the draws of all slots and the order of the agents. The real session
 is run in all worlds at once; those that look alike so far are played alike.
@@ -15,6 +17,9 @@ from unittest.mock import patch
 
 import cloneproof as cp
 from cloneproof.errors import NobodyLeftError
+from support.late_by_hand import Script
+
+HALF, ONE = Fraction(1, 2), Fraction(1)
 
 
 class World(NamedTuple):
@@ -100,3 +105,36 @@ def _arrivals(many, withdraws, delay, due):
         if after:
             total += best_pay(after, withdraws, delay, tuple(rest))
     return total
+
+
+def ten_slots(act):
+    """Two items of 1/2 and 1, one pull, ten slots, 100 rounds, alone: the pay if she acts on the first that fails."""
+    mechanism, script, total = cp.mechanism("reservoir", rounds=1, draws=10, threshold=1), Script(), Fraction(0)
+
+    def slots(rule, stream, pool):
+        held = []
+        while len(held) < rule.draws:  # what comes after the item of 1 is never reached
+            held.append(1 if 1 in held else script.choose([HALF, HALF]))
+        return held
+
+    with patch("cloneproof.mechanisms.online.state.agent_slots", slots):
+        for _ in script.leaves():
+            pay = _pay_in_ten_slots(cp.session(mechanism, {"ana": 2}, 100), act, script)
+            total += script.weight * pay
+    return total
+
+
+def _pay_in_ten_slots(live, act, script):
+    pay = Fraction(0)
+    while live.round < 100:
+        try:
+            decision, number = live.decide_run(100)
+        except NobodyLeftError:
+            break
+        pay += number * (HALF, ONE)[decision.arm]
+        passes = decision.arm == 1 or decision.phase != "trial" or script.choose([HALF, HALF])
+        for each in range(decision.id, decision.id + number):
+            live.reward(each, float(passes))
+        if act and not passes and not (live.withdrawn or live.paused):
+            act(live, "ana", decision.arm)
+    return pay

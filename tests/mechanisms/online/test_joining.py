@@ -1,6 +1,5 @@
 """Agents that join a session that runs: with a given list nobody gains by waiting (docs/textbook/seasons.md)."""
 
-import random
 from fractions import Fraction
 from unittest.mock import patch
 
@@ -84,12 +83,10 @@ def paths(mechanism, means, others, horizon, seeds=(0, 1, 2, 3) if LONG else (0,
     """On every path what Ana is paid, by when she joins, with the chance of the path."""
     for seed in seeds:
         script = Script()
-        while True:
+        for _ in script.leaves():
             tapes = Tapes(script)
             paid = [pay(mechanism, means, others, horizon, when, tapes, seed) for when in range(START, horizon)]
             yield script.weight, paid
-            if not script.advance():
-                break
 
 
 MARKETS = [
@@ -174,12 +171,10 @@ def wins(mechanism):
     """On every path, whether Ana wins, by when she joins; with the chance of the path."""
     for seed in range(6 if LONG else 2):
         script = Script()
-        while True:
+        for _ in script.leaves():
             tapes = Tapes(script)
             won = [winner(mechanism, when, tapes, seed) == "ana" for when in range(START, 2 * LAST_PULL)]
             yield script.weight, won
-            if not script.advance():
-                break
 
 
 @pytest.mark.parametrize("mechanism", ONE_SLOT, ids=["index", "bars"])
@@ -289,38 +284,6 @@ def test_who_cannot_join(agent, arms, weights):
     with pytest.raises(SessionError, match="expected"):
         live.join(agent, arms, weights)
     assert live.to_json() == before
-
-
-@pytest.mark.parametrize("mechanism", [FIRST_PASS, TWO_PULLS, FRESH_DRAW, INDEX, BARS])
-@pytest.mark.parametrize("uniform", [0.0, 0.3])
-def test_segments_that_hear_later_of_joiners_and_withdrawals_decide_as_if_at_once(mechanism, uniform):
-    """`to_json` tells them all; one session is asked for it after each step, the other never."""
-    for seed in range(6):
-        prompt, late = (
-            cp.session(
-                mechanism, {"ana": 2, "bo": 3}, 300, seed=seed, ends="at-random", uniform_traffic=uniform,
-                segments={"code": 0.3, "writing": 0.6, "rest": 0.1},
-            )
-            for _ in range(2)
-        )  # fmt: skip
-        dice = random.Random(seed)
-        for number in range(40):
-            step = dice.random()
-            for live in (prompt, late):
-                dice_here = random.Random(1000 * seed + number)
-                try:
-                    if number % 9 == 8 and not live.decided and len(live.registration.names) < 2 + number // 9:
-                        live.join(f"late{number}", 2, mixed=bytes([number]))
-                    elif step < 0.1:
-                        live.withdraw(dice_here.choice(live.registration.names), dice_here.randrange(2))
-                    else:
-                        made = live.decide(dice_here.choice(list(live.segments)))
-                        live.reward(made.id, float(dice_here.random() < 0.3))
-                except SessionError:
-                    pass
-            prompt.to_json()
-            assert (prompt.round, prompt.last, prompt.payoff) == (late.round, late.last, late.payoff)
-        assert prompt.to_json() == late.to_json()
 
 
 def test_a_segment_where_nobody_was_left_stays_so_for_who_joins():

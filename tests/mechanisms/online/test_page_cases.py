@@ -56,11 +56,10 @@ class Case(NamedTuple):
         orders, totals = Counter(permutations(self.originals)), [ZERO] * self.pages
         for order, times in orders.items():
             share = Fraction(times, sum(orders.values()))
-            script, more = Script(), True
-            while more:
+            script = Script()
+            for _ in script.leaves():
                 for page, earned in enumerate(self._run(order, copies, weighted, script)):
                     totals[page] += share * script.weight * earned
-                more = script.advance()
         return totals
 
     def _run(self, rates, copies, weighted, script, forced=None):
@@ -355,11 +354,10 @@ def test_a_contest_that_counts_the_clicks_of_the_laboratory_pays_copies():
     def earned(clicks):
         """What the good item earns on six pages after a test with so many clicks, by the session."""
         case = Case("reservoir", {"rounds": 1, "draws": 1}, attention, (ONE,), ((0,), (1,)), 9, seed=order)
-        script, total, more = Script(), ZERO, True
-        while more:
+        script, total = Script(), ZERO
+        for _ in script.leaves():
             pages = case._run((ONE,), (1,), False, script, forced=clicks)
             total += script.weight * sum(pages[3:])
-            more = script.advance()
         return total
 
     def gain(copies):

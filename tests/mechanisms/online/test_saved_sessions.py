@@ -42,6 +42,7 @@ TERMS = {
     "segments to a random end": {"segments": TWO, "ends": "at-random", "uniform_traffic": 0.2},
     "weights": {"weights": {"ana": (2, 0, 1)}, "rewards": "beta"},
     "batches": {"batch": 4, "segments": TWO},
+    "batches of pages": {"positions": 2, "batch": 6},
     "pages": {"positions": (1, 0.6), "uniform_traffic": 0.3},
     "pages in segments": {"positions": {"code": 3, "writing": (1, 0.5)}, "segments": TWO, "ends": "at-random"},
 }

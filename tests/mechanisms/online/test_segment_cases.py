@@ -97,8 +97,7 @@ def pleased(copies, draws_apart=False):
     mechanism, script, total = cp.mechanism("reservoir", rounds=1, draws=1, threshold=1), Script(), Fraction(0)
     for rates in permutations((0, 1)):
         items = [rate for rate, count in zip(rates, copies, strict=True) for _ in range(count)]
-        more = True
-        while more:
+        for _ in script.leaves():
             held = {}
 
             def slots(rule, stream, pool, held=held):
@@ -112,7 +111,6 @@ def pleased(copies, draws_apart=False):
                     if segment == "A" or paid:
                         paid += items[live.decide(segment).arm]
             total += script.weight * paid / 2
-            more = script.advance()
     return total
 
 

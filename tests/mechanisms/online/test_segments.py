@@ -2,8 +2,6 @@
 
 import random
 from collections import Counter
-from fractions import Fraction
-from itertools import product
 from unittest.mock import patch
 
 import pytest
@@ -265,27 +263,6 @@ def test_bad_segments_of_a_decision_get_one_sentence(case):
     assert live.round == 0
 
 
-def pay_where_b_comes_if_a_was_pleased(list_of_means):
-    """Exact pay of one agent alone with a draw a segment, where the user of B comes only if A's was pleased."""
-    total, cases = Fraction(0), 0
-    mechanism = cp.mechanism("reservoir", rounds=1, draws=1, threshold=1)
-    size = len(list_of_means)
-    for draws in product(range(size), repeat=4):  # of the two segments, each with its fresh draw
-        live, taken = cp.session(mechanism, {"ana": size}, 2, segments={"A": 0.5, "B": 0.5}), iter(draws)
-        scripted = {}
-
-        def slots(rule, stream, pool, scripted=scripted, taken=taken):
-            if stream not in scripted:
-                scripted[stream] = [next(taken), next(taken)]
-            return scripted[stream][: rule.draws + (rule.slots.fallback == "draw")]
-
-        with patch("cloneproof.mechanisms.online.state.agent_slots", slots):
-            first = list_of_means[live.decide(segment="A").arm]
-            total += first + first * list_of_means[live.decide(segment="B").arm]
-        cases += 1
-    return total / cases
-
-
 def segments_with_draws_of_their_own(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):
     own = segment.segment_stream(stream, terms.number)
     original_init(self, terms._replace(number=None), registration, own, withdrawn, pauses, uniform_traffic)
@@ -293,18 +270,6 @@ def segments_with_draws_of_their_own(self, terms, registration, stream, withdraw
 
 
 original_init = Segment.__init__
-
-
-def test_shared_draws_are_what_keeps_arrivals_that_depend_on_rewards_neutral():
-    """B's user comes iff A's was pleased, means 0 and 1: with shared draws copies earn what honesty does."""
-    zero, one = Fraction(0), Fraction(1)
-    honest, copied = [zero, one], [zero, zero, one]
-    assert pay_where_b_comes_if_a_was_pleased(honest) == 1
-    best = [pay_where_b_comes_if_a_was_pleased(own) for own in (copied, [zero, one, one])]
-    assert sum(best) / 2 == 1
-    with patch.object(Segment, "__init__", segments_with_draws_of_their_own):  # the fault is noticed
-        assert pay_where_b_comes_if_a_was_pleased(honest) == Fraction(3, 4)
-        assert sum(pay_where_b_comes_if_a_was_pleased(own) for own in (copied, [zero, one, one])) / 2 == Fraction(7, 9)
 
 
 def leaking(self, terms, registration, stream, withdrawn, pauses, uniform_traffic):

@@ -27,7 +27,7 @@ def season(mechanism, copies, means, rounds, slots=drawn):
     items = [item for item, number in enumerate(copies) for _ in range(number)]
     script = Script()
     with patch("cloneproof.mechanisms.online.state.agent_slots", slots(script)):
-        while True:
+        for _ in script.leaves():
             live, shown = cp.session(mechanism, {"ana": len(items)}, rounds), []
             for _ in range(rounds):
                 decision = live.decide()
@@ -36,8 +36,6 @@ def season(mechanism, copies, means, rounds, slots=drawn):
                 live.reward(decision.id, float(reward))
                 shown.append((items[decision.arm], reward))
             yield script.weight, sum(means[item] for item, _ in shown), shown
-            if not script.advance():
-                return
 
 
 def pay(mechanism, copies, means, rounds, slots=drawn):

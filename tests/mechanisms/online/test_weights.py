@@ -62,7 +62,7 @@ def law_of_pay(mechanism, copies, weighted, rounds, delay, uniform_traffic):
     terms = {"seed": 5, "uniform_traffic": uniform_traffic, "weights": {"ana": copies} if weighted else None}
     die = Die(script)
     with patch.object(levels, "uniform", lambda *_: die), patch.object(streams, "uniform", lambda *_: die):
-        while True:
+        for _ in script.leaves():
             live, due = cp.session(mechanism, {name: len(own) for name, own in rewards.items()}, rounds, **terms), []
             for number in range(1, rounds + 1):
                 decision = live.decide()
@@ -70,8 +70,7 @@ def law_of_pay(mechanism, copies, weighted, rounds, delay, uniform_traffic):
                 while due and (due[0][0] <= number - delay or number == rounds):
                     live.reward(*due.pop(0))
             law[tuple(live.payoff.values())] += script.weight
-            if not script.advance():
-                return law
+    return law
 
 
 @pytest.mark.parametrize("terms", TERMS)

@@ -10,9 +10,8 @@ import pytest
 import cloneproof as cp
 from cloneproof.errors import NobodyLeftError, SessionError
 from cloneproof.mechanisms.online.registration import Withdrawals
-from support.late_by_hand import Script
 from support.sizes import LONG
-from support.withdrawing import best_pay, worlds
+from support.withdrawing import best_pay, ten_slots, worlds
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 CASES = 300 if LONG else 16
@@ -44,26 +43,17 @@ def empty_slots():
     return patch.multiple(Withdrawals, ends=lambda *_: False, skips=lambda self, agent, arm: (agent, arm) in self.arms)
 
 
-def run(*arguments, **terms):
-    return run_and_save(*arguments, **terms)[0]
-
-
-def run_and_save(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, saves=False, rounds=60):
-    """Whom each round serves, and the session as text; `gone` has (round, agent, arm).
-
-    Rewards follow from the round, the agent and the arm.
-    """
-    live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, rounds, seed=seed, uniform_traffic=uniform_traffic)
+def run(mechanism, gone, seed, delayed=False, uniform_traffic=0.0):
+    """Whom each round serves; `gone` has (round, agent, arm). Rewards follow from the round, the agent and the arm."""
+    live = cp.session(mechanism, {"ana": 3, "bo": 2, "cy": 1}, 60, seed=seed, uniform_traffic=uniform_traffic)
     served, due = [], []
-    for number in range(1, rounds + 1):
+    for number in range(1, 61):
         for entry in [entry for entry in due if entry[0] <= number]:
             due.remove(entry)
             live.reward(*entry[1:])
         for when, agent, arm in gone:
             if when == number:
                 live.withdraw(agent, arm)
-        if saves and number % 7 == 0:
-            live = cp.Session.from_json(live.to_json(), mechanism)
         try:
             decision = live.decide()
         except NobodyLeftError:
@@ -73,7 +63,7 @@ def run_and_save(mechanism, gone, seed, delayed=False, uniform_traffic=0.0, save
         assert (decision.agent, decision.arm) not in [each[1:] for each in gone if each[0] <= number]
         draw = random.Random(f"{seed} {number} {decision.agent} {decision.arm}")
         due.append((number + 1 + delayed * draw.randrange(6), number, float(draw.random() < (decision.arm + 1) / 4)))
-    return served, live.to_json()
+    return served
 
 
 def cases(count):
@@ -151,42 +141,13 @@ def test_empty_slots_are_worth_withdrawing_for(name):
         assert most_gained(SMALL[name]) > 0
 
 
-def ten_slots(withdraws):
-    """Two items of 1/2 and 1, one pull, ten slots, 100 rounds, alone: the pay if the first item that fails is gone."""
-    mechanism, script, total = cp.mechanism("reservoir", rounds=1, draws=10, threshold=1), Script(), Fraction(0)
-    means = (HALF, ONE)
-
-    def slots(rule, stream, pool):
-        held = []
-        while len(held) < rule.draws:  # what comes after the item of 1 is never reached
-            held.append(1 if 1 in held else script.choose([HALF, HALF]))
-        return held
-
-    with patch("cloneproof.mechanisms.online.state.agent_slots", slots):
-        while True:
-            live, pay = cp.session(mechanism, {"ana": 2}, 100), Fraction(0)
-            try:
-                while live.round < 100:
-                    decision, number = live.decide_run(100)
-                    pay += number * means[decision.arm]
-                    passes = decision.arm == 1 or decision.phase == "award" or script.choose([HALF, HALF])
-                    for each in range(decision.id, decision.id + number):
-                        live.reward(each, float(passes))
-                    if withdraws and not passes and not live.withdrawn:
-                        live.withdraw("ana", decision.arm)
-            except NobodyLeftError:
-                pass
-            total += script.weight * pay
-            if not script.advance():
-                return total
-
-
 def test_the_example_with_ten_slots():
-    honest = ten_slots(withdraws=False)
+    """Pausing the item that has failed is worth what empty slots are; withdrawing it costs."""
+    honest, withdrawn, paused = (ten_slots(way) for way in (None, cp.Session.withdraw, cp.Session.pause))
     with empty_slots():
-        left_empty = ten_slots(withdraws=True)
-    assert [round(float(pay), 1) for pay in (honest, left_empty)] == [83.2, 87.3]
-    assert ten_slots(withdraws=True) < honest
+        left_empty = ten_slots(cp.Session.withdraw)
+    assert [round(float(pay), 1) for pay in (honest, left_empty, paused)] == [83.2, 87.3, 87.4]
+    assert withdrawn < honest
 
 
 def served(live, rewards=(), most=1):
