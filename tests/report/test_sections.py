@@ -22,6 +22,7 @@ def normal(words):
 
 
 def words_of_html(html):
+    html = re.sub(r"</?code>", "`", html)
     shown = re.sub(r"<style>.*?</style>|<svg.*?</svg>", " ", html, flags=re.DOTALL)
     return normal(unescape(re.sub(r"<[^>]*>", " ", shown)))
 

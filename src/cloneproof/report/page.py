@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from cloneproof.report.style import Picture
 
+CODE = re.compile("`([^`]+)`")  # what is to be typed, within text
 PACKAGES = ("python", "cloneproof", "numpy", "scipy", "python-flint", "numba")  # whose versions a page names
 _notebook_figures = count(1)  # several figures in one notebook need ids of their own
 
@@ -65,9 +67,9 @@ def render(template: str, facts: dict[str, Any], numbers: Iterator[int] | None =
 def _environment() -> Environment:
     """Templates, in which all text is escaped, control characters included."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # late: most commands write no page
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("cloneproof", "report/templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -75,6 +77,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=lambda value: value if isinstance(value, Markup) or not isinstance(value, str) else printable(value),
     )
+    environment.filters["code"] = lambda words: Markup(CODE.sub(r"<code>\1</code>", str(escape(printable(str(words))))))
+    return environment
 
 
 def _draw(figure: Figure, name: str) -> Picture:
