@@ -46,14 +46,6 @@ def ticking_clock():
 
 
 @pytest.fixture
-def one_loop(monkeypatch):
-    """Rules of one's own run in the loop of all rules, not in one compiled for each (seconds); test_loops compares."""
-    from cloneproof.engines.monte_carlo.stepping import rounds
-
-    monkeypatch.setattr(rounds, "kernel_of", lambda job: rounds.run_any)
-
-
-@pytest.fixture
 def fewer_seeds(monkeypatch):
     """The conformance suite judges ties and chances from fewer seeds, and by wider limits."""
     monkeypatch.setattr("cloneproof.analysis.properties.conformance.PICKS", 100)

@@ -79,7 +79,7 @@ def test_examples_use_the_public_interface_alone(path):
 
 
 @pytest.mark.parametrize("path", sorted(set(EXAMPLES.glob("*.py")) - {EXAMPLES / "creators.py"}), ids=lambda p: p.name)
-def test_every_script_runs(path, capsys, one_loop):
+def test_every_script_runs(path, capsys):
     """Those that sample RUNS pairs of runs, with 4 of them and 40 rounds; seconds pass by looks at the clock."""
     if "litellm" in path.read_text() and find_spec("litellm") is None:
         pytest.skip("needs LiteLLM: pip install 'cloneproof[litellm]'")

@@ -2,13 +2,10 @@
 
 import math
 
-import pytest
-
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from support.black_box_policies import InTurn
 
-pytestmark = pytest.mark.usefixtures("one_loop")
 MARKET = cp.Market([cp.Agent("ana", 1, cp.Point(0.5)), cp.Agent("bo", 1, cp.Point(0.5))], horizon=20)
 
 
@@ -20,7 +17,7 @@ def fewest(inputs):
 OWN = {"mine": cp.Mechanism(arm=cp.parts.Rule("fewest", fewest)), "box": cp.BlackBox(InTurn)}  # the same twice
 
 
-def test_a_comparison_with_an_own_rule_and_a_policy(one_loop):
+def test_a_comparison_with_an_own_rule_and_a_policy():
     told = []
     rows = cp.compare(MARKET, ["etc"], search=cp.Search(seconds=30), own=OWN, progress=lambda *at: told.append(at))
     assert [row.name for row in rows] == ["etc", "mine", "box"]

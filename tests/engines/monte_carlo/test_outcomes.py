@@ -12,7 +12,7 @@ from cloneproof.engines.monte_carlo.compiling import source_stamp
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.outcomes import kernel_for, outcomes
 from cloneproof.engines.monte_carlo.runs import begin_run, close_run, rank_by_word
-from cloneproof.engines.monte_carlo.stepping.rounds import kernel_of, run_any
+from cloneproof.engines.monte_carlo.stepping.rounds import run_any
 from cloneproof.engines.reference import drawn_means
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import CATALOGUE
@@ -45,7 +45,7 @@ def test_the_kernel_follows_the_structure(mechanism, names):
 
 def test_an_edit_of_the_sources_is_another_key_of_the_cache():
     """Numba keys its cache by what a cached function closes over, and the kernels close over the stamp."""
-    for kernel in (run_any, kernel_of(job(small("ucb1"))), run_blocks):
+    for kernel in (run_any, run_blocks):
         assert [cell.cell_contents for cell in kernel.py_func.__closure__] == [source_stamp()]
 
 

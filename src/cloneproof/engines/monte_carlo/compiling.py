@@ -126,18 +126,18 @@ def times(number, high, low):
     return total_high, total_low
 
 
-@nb.njit(nogil=True)
+@nb.njit(nogil=True, forceinline=True)
 def average(high, low, pulls):
     """Return the float nearest to the sum over a number of pulls from 1, below 2**50."""
     if low == 0 and abs(high) < np.int64(1 << 53):
         return np.float64(high) / np.float64(pulls)
     if high < 0:
-        return -_positive(-high - np.int64(low > 0), (-low) & MASK, pulls)
-    return _positive(high, low, pulls)
+        return -_quotient(-high - np.int64(low > 0), (-low) & MASK, pulls)
+    return _quotient(high, low, pulls)
 
 
 @nb.njit(nogil=True)
-def _positive(high, low, pulls):
+def _quotient(high, low, pulls):
     """Compute `average` for sums from 0: long division with a sticky last bit."""
     whole, rest = high // pulls, high % pulls
     fraction = np.int64(0)

@@ -27,7 +27,9 @@ etc_rules = st.builds(
 other_rules = st.sampled_from(
     [
         cp.rule("ucb"), cp.rule("ucb", constant=0.5, clock="completed"), cp.rule("slow-ucb"), cp.rule("uniform"),
-        cp.rule("slow-ucb", clock="current"), cp.rule("epsilon-greedy", c=0.3), cp.rule("thompson"),
+        cp.rule("slow-ucb", clock="current"), cp.rule("epsilon-greedy", c=0.3), cp.rule("epsilon-greedy", c=7.0),
+        cp.rule("thompson"), cp.rule("kl-ucb", constant=0.7), cp.rule("kl-ucb", clock="completed"),
+        cp.rule("steady-ucb", horizon=80, rounds=3), cp.rule("kl-moss", horizon=80),
     ]
 )  # fmt: skip
 rules = etc_rules | other_rules
@@ -137,7 +139,7 @@ def test_rules_and_families_of_ones_own(name, rewards):
     agree(market, OWN[name], {"ana": (3, 1)}, 4, 2)
 
 
-def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference(one_loop):
+def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_reference():
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
     book = {"x": [1.0, object()]}
     odd = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: book["x"][0] / n), {"ana": (1, 1)})

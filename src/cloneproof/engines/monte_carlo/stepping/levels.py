@@ -266,11 +266,10 @@ _PICK: Final = nb.int64(nb.from_dtype(LEVEL), nb.typeof(np.zeros(0, CANDIDATE)),
 
 @once
 def specialised_pick(functions: RuleFunctions) -> Any:  # noqa: ANN401
-    """Return two functions that are parts of other code for a rule; None if they do not compile.
+    """Return the picks of a rule as a part of other code; None if they do not compile.
 
     `pick(level, rows, clock, log_clock)` returns the candidate that the rule picks after its exploration, or
-    NOT_A_NUMBER. `leads_on(level, clock, log_clock, pulls, mean)` says whether the leader, with these statistics now,
-    surely leads in that round too.
+    NOT_A_NUMBER.
     """
     value, given = with_callees(functions.priority), functions.given()
     bound_value, is_above = with_callees(functions.bound), with_callees(functions.exceeds)
@@ -301,21 +300,13 @@ def specialised_pick(functions: RuleFunctions) -> Any:  # noqa: ANN401
     def of_leader(level, rows, clock, log_clock):
         return _leading(level, rows, clock, log_clock, given(level.parameters), priority, bound, exceeds)
 
-    def never(level, clock, log_clock, pulls, mean):
-        return False
-
-    def leads(level, clock, log_clock, pulls, mean):
-        inputs = PriorityInputs(clock, log_clock, pulls, mean, 0.5, 0.5, level.end - level.begin)
-        return exceeds(inputs, level.rivals, given(level.parameters))
-
     pick = functions.inlined(of_all if functions.bound is None else of_leader)
-    leads_on = functions.inlined(never if functions.bound is None else leads)
     if not functions.built_in:
         try:
             pick.compile(_PICK.args)
         except (NumbaError, TypeError, ValueError):  # what the compiler says of a function that returns text, say
             return None
-    return pick, leads_on
+    return pick
 
 
 def _template(sources):
@@ -327,7 +318,7 @@ def _template(sources):
 
 @once
 def _native_pick(functions: RuleFunctions) -> NativeFunction:
-    return NativeFunction.of(functions.specialised(_template, pick=specialised_pick(functions)[0]), _PICK)
+    return NativeFunction.of(functions.specialised(_template, pick=specialised_pick(functions)), _PICK)
 
 
 def native_pick(rule: Rule) -> NativeFunction:

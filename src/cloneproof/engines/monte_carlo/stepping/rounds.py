@@ -1,16 +1,15 @@
 """Stepping kernel: the rounds of runs, one by one.
 
 The rounds are those of `mechanisms.online.state` with rewards that arrive at once, with one level or two. One loop
-plays any of them and calls the picks of its rules by their addresses. Where a mechanism is flat and rewards are coins,
-the loop is specialised by its rule, and a step is a run: the leader is played until another may have overtaken it.
+plays any of them and calls the picks of its rules, which are compiled for each rule, by their addresses.
 """
 
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,name-defined"
-# ruff: noqa: ANN001, ANN201, ANN202, F821 (compiled functions are typed by their arguments; templates have open names)
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+# ruff: noqa: ANN001, ANN201, ANN202 (compiled functions are typed by their arguments)
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numba as nb
 import numpy as np
@@ -32,11 +31,8 @@ from cloneproof.engines.monte_carlo.runs import (
     streams_of,
 )
 from cloneproof.engines.monte_carlo.stepping.functions import (
-    FAMILIES,
-    NativeFunction,
     RuleFunctions,
     compiled_family,
-    once,
     reward_at,
 )
 from cloneproof.engines.monte_carlo.stepping.levels import (
@@ -115,63 +111,16 @@ def _pick(level, clock, rule, rows):
         return level.choice
     if level.rounds < level.needed:
         return candidate_to_explore(level, rule.order, rows)
-    clock, log_clock = _open_pick(level, clock, rule, rows)
-    k = pick_at(rule.pick, level, rows, clock, log_clock)
-    if rule.commits:
-        level.choice = k
-    return k
-
-
-@inlined
-def _open_pick(level, clock, rule, rows):
-    """Prepare a pick: the rule's clock and its logarithm, and what it is shown."""
     clock -= np.int64(rule.completed)
     if clock > level.until:
         open_window(level, clock, rule.logarithms)
     if rule.siblings:
         show_siblings(level, rows)
-    return clock, rule.logarithms[clock] if len(rule.logarithms) else 0.0
-
-
-@inlined
-def play_coins(plan, tables, streams, decisions, pick, leads_on):
-    """Play all rounds of a flat mechanism on rewards of 0 and 1, its picks a part of the loop."""
-    plan, decisions = uncounted(plan), uncounted(decisions)
-    arms, rows, levels, paid = uncounted(tables)
-    rule, level, t, behind = plan.arm_rule, levels[0], ONE, np.int64(plan.arm_rule.completed)
-    open_level(level, rows, rule.explore, level_stream(streams.levels, ZERO, ZERO))
-    while t <= plan.horizon:
-        start, last = t, t
-        if level.rounds < level.needed:
-            k = candidate_to_explore(level, rule.order, rows)
-        else:
-            clock, log_clock = _open_pick(level, t, rule, rows)
-            k = pick(level, rows, clock, log_clock)
-            if k < 0:
-                return False
-            if k == level.leader and level.tied < 2:
-                last = min(level.until + behind, plan.horizon)
-        # A step is a run: the leader is played until another may have overtaken it.
-        row = rows[k]
-        arm = arms[row.arm]
-        high, pulls, mean, threshold, tape = row.high, row.arrived, row.mean, arm.mean, arm.tape
-        while True:
-            high += np.int64(uniform(tape, pulls) < threshold)
-            pulls, t = pulls + ONE, t + ONE
-            mean = high / pulls
-            if t > last:
-                break
-            log_clock = rule.logarithms[t - behind] if len(rule.logarithms) else 0.0
-            if not leads_on(level, t - behind, log_clock, pulls, mean):
-                break
-        if len(decisions):
-            decisions[start - 1 : t - 1] = row.arm
-        level.rounds += t - start
-        row.high, row.arrived, row.mean = high, pulls, mean
-    for k in range(level.begin, level.end):
-        arms[rows[k].arm].pulls = rows[k].arrived
-        paid[arms[rows[k].arm].agent, 0] += rows[k].high
-    return True
+    log_clock = rule.logarithms[clock] if len(rule.logarithms) else 0.0
+    k = pick_at(rule.pick, level, rows, clock, log_clock)
+    if rule.commits:
+        level.choice = k
+    return k
 
 
 @compiled
@@ -277,32 +226,8 @@ def _any(sources):
     return run_any
 
 
-def _coins(sources):
-    def run_coins(plan, tables, means, run_streams, results, trace):
-        for r in range(len(run_streams) if sources else 0):
-            streams = _open_run(plan, tables, run_streams[r], means[r])
-            done = play_coins(plan, tables, streams, trace.decisions, pick, leads_on)
-            _close_run(tables, results, trace, r, done)
-
-    return run_coins
-
-
 run_any: Final = _any(source_stamp())
-"""The loop of all jobs, compiled once for these sources; it calls the picks of rules by their addresses."""
-
-
-@once
-def _run_coins(functions: RuleFunctions) -> Any:  # noqa: ANN401
-    pick, leads_on = specialised_pick(functions)
-    return functions.specialised(_coins, pick=pick, leads_on=leads_on)
-
-
-def kernel_of(job: Job) -> Any:  # noqa: ANN401
-    """Return the loop for a job: one that is specialised by its rule where that is flat, on coins."""
-    mechanism, coins = job.mechanism, job.market.family.quantile == FAMILIES[0]
-    if coins and mechanism.flat and not mechanism.commits_to_arm and mechanism.flat_restart is None:
-        return _run_coins(RuleFunctions.of(mechanism.arm))
-    return run_any
+"""Compiled once for these sources."""
 
 
 def stepping_applies(job: Job) -> bool:
@@ -314,32 +239,29 @@ def stepping_applies(job: Job) -> bool:
     return compiled_family(job.market.family) is not None and None not in picks
 
 
-def step_outcomes(job: Job, first: int, count: int, kernel: Any = None) -> Outcomes:  # noqa: ANN401
-    """Play runs first, .., first + count - 1 of a job that compiles: payoffs are bits of `simulate_run`.
-
-    By the loop for the job, or by `run_any`, which makes the same decisions.
-    """
-    return _outcomes(job, first, count, np.zeros(0, np.int64), kernel or kernel_of(job))
+def step_outcomes(job: Job, first: int, count: int) -> Outcomes:
+    """Play runs first, .., first + count - 1 of a job that compiles: payoffs are bits of `simulate_run`."""
+    return _outcomes(job, first, count, np.zeros(0, np.int64))
 
 
-def decisions_of_run(job: Job, run: int, kernel: Any = None) -> IntArray:  # noqa: ANN401
+def decisions_of_run(job: Job, run: int) -> IntArray:
     """Return the arm of every round of a run, numbered through all agents in the order of registration."""
     decisions = np.zeros(job.market.horizon, np.int64)
-    _outcomes(job, run, 1, decisions, kernel or kernel_of(job))
+    _outcomes(job, run, 1, decisions)
     return decisions
 
 
-def _outcomes(job: Job, first: int, count: int, decisions: IntArray, kernel: Any) -> Outcomes:  # noqa: ANN401
+def _outcomes(job: Job, first: int, count: int, decisions: IntArray) -> Outcomes:
     running, share = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon), job.market.share
     family = compiled_family(job.market.family)
     assert family is not None
-    picks = list(map(native_pick, running.rules)) if kernel is run_any else [NativeFunction(0, None)]
+    picks = list(map(native_pick, running.rules))
     plan = plan_of(job, running, picks, family[0])
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     results = RunResults.empty(count, plan.agents)
     trace = SteppingTrace(np.zeros(means.shape, np.int64), decisions)
     try:
-        kernel(plan, tables_of(job, running, plan), means, streams, results, trace)
+        run_any(plan, tables_of(job, running, plan), means, streams, results, trace)
     except NumbaError:
         raise
     except Exception:  # a user's priority raised: the reference says in which round
