@@ -209,19 +209,12 @@ def beta_variate(a: float, b: float, draw: float) -> float:
 
 
 def gamma_variate(shape: float, stream: int, first: int) -> float:
-    """Draw from Gamma(shape, 1), shape at least 1, with the words of a stream, starting with number `first`."""
-    d, c = gamma_scale(shape)
-    return scaled_gamma(d, c, stream, first)
+    """Draw from Gamma(shape, 1), shape at least 1, with the words of a stream, starting with number `first`.
 
-
-def gamma_scale(shape: float) -> tuple[float, float]:
-    """Return the constants d and c of a shape: a variate is d (1 + c x)^3 for an accepted normal variate x."""
+    It is d (1 + c x)^3 for an accepted normal variate x.
+    """
     d = shape - 1.0 / 3.0
-    return d, 1.0 / math.sqrt(9.0 * d)
-
-
-def scaled_gamma(d: float, c: float, stream: int, first: int) -> float:
-    """Draw as `gamma_variate`, from the numbers of `gamma_scale`."""
+    c = 1.0 / math.sqrt(9.0 * d)
     for index in range(first, first + WORDS * TRIES, WORDS):
         layer = int(word(stream, index) & 255) + 1  # of bits that `uniform` does not use
         t = 2.0 * uniform(stream, index) - 1.0

@@ -1,9 +1,8 @@
 """Bandits of one level or two on pages of several places, page by page and to the bits of a session.
 
 Rows are the candidates of all levels: the arms, and before them the agents where these are a level of their own. On a
-page the agents of the highest values are shown, each with its best arm; or with one level the arms. A posterior keeps
-the constants of its two gamma variates until its row has a view, and a steady index its value; other priorities are
-computed anew on each page.
+page the agents of the highest values are shown, each with its best arm; or with one level the arms. A steady index
+keeps its value until its row has a view; other priorities are computed anew on each page.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -29,33 +28,27 @@ from cloneproof.engines.monte_carlo.runs import (
     level_stream,
     streams_of,
 )
-from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at, with_callees
+from cloneproof.engines.monte_carlo.stepping.functions import compiled_priority, priority_at
 from cloneproof.engines.monte_carlo.stepping.plan import logarithm_table
-from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.online.streams import COIN_STREAM, DRAW_STREAM, TIE_STREAM
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
-gamma_scale, scaled_gamma = with_callees(arithmetic.gamma_scale), with_callees(arithmetic.scaled_gamma)
 LONGEST: Final = 10**8  # pages that are stepped one by one
-SECOND: Final = np.int64(arithmetic.WORDS * arithmetic.TRIES)  # where the words of a posterior's second variate begin
 
 
 class PageRule(NamedTuple):
-    """The rule of a level as numbers; `prior` is that of a posterior."""
+    """The rule of a level as numbers."""
 
-    posterior: bool
     steady: bool
     explores: bool
     completed: bool  # whether the clock counts completed rounds
     priority: int
     parameters: FloatArray
-    prior: tuple[float, float]
 
     @classmethod
     def of(cls, rule: Rule, address: int) -> PageRule:
-        alpha, beta = rule.parameters if rule.index == "posterior" and rule.parameters else (1.0, 1.0)
-        numbers, kinds = np.array(rule.parameters, np.float64), (rule.index == "posterior", rule.steady)
-        return cls(*kinds, rule.explore > 0, rule.clock == "completed", address, numbers, (float(alpha), float(beta)))
+        numbers = np.array(rule.parameters, np.float64)
+        return cls(rule.steady, rule.explore > 0, rule.clock == "completed", address, numbers)
 
 
 class RankedPlan(NamedTuple):
@@ -82,7 +75,6 @@ class PageRows(NamedTuple):
     clicks: IntArray
     seen: FloatArray
     means: FloatArray
-    scales: FloatArray  # of the two gamma variates of a posterior
     values: FloatArray
     rounds: IntArray  # of each agent
 
@@ -95,11 +87,7 @@ def _count(rows, rule, attention, count, k):
         seen += attention[place] * rows.views[k, place]
     mean = rows.clicks[k] / seen if seen > 0.0 else 0.0
     rows.seen[k], rows.means[k] = seen, mean
-    if rule.posterior:
-        successes = np.floor(mean * seen + 0.5)
-        rows.scales[k, 0], rows.scales[k, 1] = gamma_scale(rule.prior[0] + successes)
-        rows.scales[k, 2], rows.scales[k, 3] = gamma_scale(rule.prior[1] + max(0.0, seen - successes))
-    elif rule.steady:
+    if rule.steady:
         rows.values[k] = _priority(rows, rule, count, k, ZERO, 0.0, 0.5, 0.5)
 
 
@@ -114,13 +102,7 @@ def _priority(rows, rule, count, k, clock, log_clock, coin, draw):
 @inlined
 def _set_values(rows, rule, logarithms, begin, end, page, clock, coins):
     """Set the values of the rows of a level on a page."""
-    if rule.posterior:
-        for k in range(begin, end):
-            stream = word(rows.draws[k], page) >> np.uint64(12)
-            one = scaled_gamma(rows.scales[k, 0], rows.scales[k, 1], stream, ZERO)
-            other = scaled_gamma(rows.scales[k, 2], rows.scales[k, 3], stream, SECOND)
-            rows.values[k] = one / (one + other)
-    elif not rule.steady:
+    if not rule.steady:
         clock -= np.int64(rule.completed)
         coin = uniform(coins, page)
         for k in range(begin, end):
@@ -283,8 +265,7 @@ def ranked_page_outcomes(job: Job, first: int, count: int) -> Outcomes:
     draws, lots = np.zeros(count_of, np.uint64), np.zeros(count_of, np.uint64)
     seen, rates, values = np.zeros(count_of), np.zeros(count_of), np.zeros(count_of)
     views, clicks = np.zeros((count_of, len(attention)), np.int64), np.zeros(count_of, np.int64)
-    scales, rounds = np.zeros((count_of, 4)), np.zeros(agents, np.int64)
-    rows = PageRows(draws, lots, views, clicks, seen, rates, scales, values, rounds)
+    rows = PageRows(draws, lots, views, clicks, seen, rates, values, np.zeros(agents, np.int64))
     owners = np.repeat(np.arange(agents), [agent.count for agent in market.agents])
     means, streams = means_of_runs(job, first, count), run_streams(job.seed, first, count)
     results = RunResults.empty(count, agents)
