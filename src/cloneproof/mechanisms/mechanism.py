@@ -201,8 +201,8 @@ class Mechanism:
 
         Agents are ranked by a steady index of all their own rewards, and nothing is ever cleared.
         """
-        steady = self.agent is not None and self.agent.steady and self.scoring.counts_all
-        return steady and self.restart is None and self.fallback is None and not self.draws
+        steady = not self.flat and self.rules[0].steady and self.scoring.counts_all
+        return steady and self.never_clears and self.fallback is None and not self.draws
 
     @property
     def scans(self) -> bool:
@@ -490,8 +490,8 @@ class Epoch(NamedTuple):
 
 def epoch_mechanism(mechanism: Mechanism, number: int, agents: int) -> Mechanism:
     """Return the mechanism of an epoch, planned for the epoch's whole length even if the horizon cuts it short."""
-    plan = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
-    return Mechanism(agent=plan.agent, arm=plan.arm, restart=plan.restart, score=plan.score)
+    planned: Mechanism = mechanism.clearing.plan(number, agents, mechanism.agent, mechanism.arm)
+    return planned
 
 
 def running_epochs(mechanism: Mechanism, agents: int, horizon: int) -> list[Epoch]:

@@ -25,10 +25,11 @@ cuts the last epoch short changes nothing before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from itertools import count, pairwise, takewhile
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 from cloneproof._checks import known
 from cloneproof._discovery import classes
@@ -46,14 +47,16 @@ class MechanismPart:
     name: ClassVar[str]
 
     def to_dict(self) -> str | dict[str, Any] | None:
-        """Return the part as data: its name, or its kind and its parameters."""
+        """Return the part as data: its name, or its kind and its parameters; infinity is a word, as JSON has none."""
         parameters: dict[str, Any] = asdict(self) if is_dataclass(self) else {}
+        for key, value in parameters.items():
+            parameters[key] = list(value) if isinstance(value, tuple) else "inf" if value == math.inf else value
         return {"kind": self.name, **parameters} if parameters else self.name
 
     @classmethod
     def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
         """Return the part with these parameters, as `to_dict` wrote them."""
-        return cls(**parameters)
+        return cls(**{key: math.inf if value == "inf" else value for key, value in parameters.items()})
 
 
 P = TypeVar("P", bound=MechanismPart)
@@ -183,8 +186,8 @@ class Restart(MechanismPart):
         """Return the rounds of exploration of each arm in an epoch of a flat mechanism."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs of a flat mechanism")
 
-    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
-        """Return the mechanism of an epoch with `agents` agents; its rules are those that the mechanism names."""
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> Any:  # noqa: ANN401 (made of parts)
+        """Return the `Mechanism` of an epoch with `agents` agents, given the rules that the whole one names."""
         raise NotImplementedError(f"{type(self).__name__} has no epochs with mechanisms of their own")
 
 
@@ -196,15 +199,6 @@ class DoublingEpochs(Restart):
 
     def epoch(self, round_: int) -> int:
         return doubling_epoch(round_)
-
-
-class EpochPlan(NamedTuple):
-    """Mechanism of one epoch: its rules, when arm statistics are cleared, and its score."""
-
-    agent: Rule | None
-    arm: Rule
-    restart: Restart
-    score: Score
 
 
 def restart_from(value: object) -> Restart:

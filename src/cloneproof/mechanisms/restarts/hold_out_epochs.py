@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
 
 from cloneproof._schedules import doubling_length
 from cloneproof.bounds import holdout_rounds, holdout_trial
 from cloneproof.errors import MechanismError
-from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
-from cloneproof.mechanisms.restarts.award import Award
-from cloneproof.mechanisms.restarts.never import Never
+from cloneproof.mechanisms.mechanism import Mechanism
+from cloneproof.mechanisms.part import DoublingEpochs
 from cloneproof.mechanisms.rule import Rule, positive, rounds_number
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.uniform import uniform
-from cloneproof.mechanisms.scores.all_rewards import AllRewards
 from cloneproof.mechanisms.scores.hold_out import HoldOut
 
 
@@ -77,22 +73,13 @@ class HoldOutEpochs(DoublingEpochs):
         length = doubling_length(epoch)
         return holdout_rounds(agents, self.max_originals, self.gap, self.agent_gap, length, self.spread)
 
-    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> Mechanism:
         """Plan trials and an award by fresh rewards; uniformly random agents if the epoch is too short for trials."""
         assert agent is not None
         arm_rounds, score_rounds = self.rounds(number, agents)
         trial = holdout_trial(arm_rounds, score_rounds, self.max_arms)
         explored = etc(arm_rounds, "commit", arm.order)
         if doubling_length(number) < agents * trial:
-            return EpochPlan(uniform(), explored, Never(), AllRewards())
-        return EpochPlan(etc(trial, "commit", agent.order), explored, Award(), HoldOut(score_rounds, self.max_arms))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the restart as data; an infinite gap becomes a word, since JSON has no infinity."""
-        numbers = {key: "inf" if value == math.inf else value for key, value in asdict(self).items()}
-        return {"kind": self.name, **numbers}
-
-    @classmethod
-    def from_dict(cls, parameters: Mapping[str, Any]) -> Self:
-        fields: dict[str, Any] = {key: math.inf if value == "inf" else value for key, value in parameters.items()}
-        return cls(**fields)
+            return Mechanism(explored, uniform())
+        score = HoldOut(score_rounds, self.max_arms)
+        return Mechanism(explored, etc(trial, "commit", agent.order), "award", score)

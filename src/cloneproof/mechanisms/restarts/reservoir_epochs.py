@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from cloneproof._checks import listed, number_in
 from cloneproof._schedules import doubling_length
 from cloneproof.errors import MechanismError
+from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.parameters.reservoir_tuning import reservoir_numbers
-from cloneproof.mechanisms.part import DoublingEpochs, EpochPlan
-from cloneproof.mechanisms.restarts.never import Never
+from cloneproof.mechanisms.part import DoublingEpochs
 from cloneproof.mechanisms.rule import Rule, rounds_number
 from cloneproof.mechanisms.rules.first_pass import first_pass
 from cloneproof.mechanisms.rules.steady_kl_ucb import steady_kl_ucb
-from cloneproof.mechanisms.scores.all_rewards import AllRewards
 from cloneproof.mechanisms.scores.champions import Champions
 
 
@@ -47,15 +45,12 @@ class ReservoirEpochs(DoublingEpochs):
     def words(self, rules: str) -> str:
         return f"{rules}, restart at every power of 2"
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.name, "rates": list(self.rates), "originals": self.originals, "contest": self.contest}
-
-    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> EpochPlan:
+    def plan(self, number: int, agents: int, agent: Rule | None, arm: Rule) -> Mechanism:
         """Return the parameters for the epoch's whole length, even if the horizon cuts it short."""
         length = doubling_length(number)
         pulls, draws, threshold = reservoir_numbers(self.rates, self.originals, length)
         slots = first_pass(draws, pulls, threshold or 1)
         if not self.contest:
-            return EpochPlan(None, slots, Never(), AllRewards())
+            return Mechanism(slots)
         before = draws * pulls
-        return EpochPlan(steady_kl_ucb(length, rounds=before + 1), slots, Never(), Champions(before))
+        return Mechanism(slots, steady_kl_ucb(length, rounds=before + 1), score=Champions(before))
