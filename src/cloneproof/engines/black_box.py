@@ -318,7 +318,7 @@ class Player:
                 label = self._arm_of(label, count)
             arm, levels = arms[label]
             reward = sample(arm.mean, next(levels))
-            arm.pulls += 1
+            arm.pulls, arm.seen = arm.pulls + 1, arm.seen + 1.0
             self.call = learning
             ask(update, label, reward, *segment) if update_takes else ask(update, label, reward)
             sums[arm.agent] += ONE if reward == 1.0 else round(reward * ONE)

@@ -143,14 +143,14 @@ def simulate_run(
 class TapedArm:
     """A registered arm in a simulation: its agent's number, its mean, its tape, how often it was pulled and seen.
 
-    A pull in a place of a page is seen as often as its attention says; None: every pull is.
+    A pull in a place of a page is seen as often as its attention says, any other one once.
     """
 
     __slots__ = ("agent", "loss", "mean", "pulls", "seen", "tape")
 
     def __init__(self, agent: int, mean: float, loss: float, tape: int) -> None:
         self.agent, self.mean, self.loss, self.tape, self.pulls = agent, mean, loss, tape, 0
-        self.seen: float | None = None
+        self.seen = 0.0
 
 
 def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[str, list[TapedArm]]:
@@ -168,10 +168,7 @@ def taped_arms(means: Means, copies: FullCopies, seed: int, run: int) -> dict[st
 
 def served(share: float, arms: Mapping[str, Iterable[TapedArm]]) -> dict[str, float]:
     """Return the worth of each agent's pulls: the share of the sum of their means."""
-    return {
-        name: share * math.fsum((arm.pulls if arm.seen is None else arm.seen) * arm.mean for arm in of_agent)
-        for name, of_agent in arms.items()
-    }
+    return {name: share * math.fsum(arm.seen * arm.mean for arm in of_agent) for name, of_agent in arms.items()}
 
 
 def _play(
@@ -193,9 +190,7 @@ def _play(
         rewards=market.family,
         positions=market.places or None,
     )
-    if not market.places:
-        return live, arms, _steps(live, arms)
-    return live, arms, _pages(live, arms, best_slate(means.values(), market.places), market.places)
+    return live, arms, _records(live, arms, market.places, best_slate(means.values(), market.places or (1.0,)))
 
 
 def best_slate(means: Iterable[Sequence[float]], positions: Sequence[float]) -> list[float]:
@@ -208,30 +203,16 @@ def best_slate(means: Iterable[Sequence[float]], positions: Sequence[float]) -> 
     return [seen * mean for seen, mean in zip_longest(positions, ranked[: len(positions)], fillvalue=0.0)]
 
 
-def _pages(
-    live: Session, arms: dict[str, list[TapedArm]], best: Sequence[float], positions: Sequence[float]
+def _records(
+    live: Session, arms: dict[str, list[TapedArm]], positions: Sequence[float], best: Sequence[float]
 ) -> Iterator[Record]:
     sample = live.rewards.sample
-    for each in arms.values():
-        for arm in each:
-            arm.seen = 0.0
     for page in range(1, live.last + 1):
-        for decision in live.decide_slate():
-            arm, seen = arms[decision.agent][decision.arm], positions[decision.place - 1]
+        for decision in live.decide_slate() if positions else (live.decide(),):
+            place = max(0, decision.place - 1)
+            arm, seen = arms[decision.agent][decision.arm], positions[place] if positions else 1.0
             reward = sample(seen * arm.mean, uniform(arm.tape, arm.pulls))
             arm.pulls += 1
-            arm.seen = (arm.seen or 0.0) + seen
+            arm.seen += seen
             live.reward(decision.id, reward)
-            regret = best[decision.place - 1] - seen * arm.mean
-            yield Record(page, decision.agent, decision.arm, reward, regret)
-
-
-def _steps(live: Session, arms: dict[str, list[TapedArm]]) -> Iterator[Record]:
-    sample = live.rewards.sample
-    for _ in range(live.last):
-        decision = live.decide()
-        arm = arms[decision.agent][decision.arm]
-        reward = sample(arm.mean, uniform(arm.tape, arm.pulls))
-        arm.pulls += 1
-        live.reward(decision.id, reward)
-        yield Record(decision.id, decision.agent, decision.arm, reward, arm.loss)
+            yield Record(page, decision.agent, decision.arm, reward, best[place] - seen * arm.mean)
