@@ -92,20 +92,15 @@ def node_count(degree: int, proven: bool) -> int:
 
 
 @lru_cache(maxsize=256)
-def _nodes(degree: int, proven: bool) -> tuple[Array, Array]:
-    exact, number = degree // 2 + 1, node_count(degree, proven)
-    arithmetic = BALLS if proven else FLOATS
+def tie_nodes(degree: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
+    """Return nodes and weights on [0, 1] that integrate every polynomial of that degree with coefficients >= 0."""
+    exact, number = degree // 2 + 1, node_count(degree, arithmetic.proven)
     with ctx.workprec(PRECISION):
         pairs = [arb.legendre_p_root(number, k, weight=True) for k in range(number)]
-        slack = arb(1) if number == exact else arb(1, 2 * math.exp(-_LOG_ERROR[proven]))
+        slack = arb(1) if number == exact else arb(1, 2 * math.exp(-_LOG_ERROR[arithmetic.proven]))
         nodes = arithmetic.array([(1 + root) / 2 for root, _ in pairs])
         weights = arithmetic.array([slack * weight / 2 for _, weight in pairs])
     return nodes, weights
-
-
-def tie_nodes(degree: int, arithmetic: Arithmetic) -> tuple[Array, Array]:
-    """Return nodes and weights on [0, 1] that integrate every polynomial of that degree with coefficients >= 0."""
-    return _nodes(degree, arithmetic.proven)
 
 
 @lru_cache(maxsize=64)

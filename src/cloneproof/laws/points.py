@@ -110,6 +110,7 @@ def _gauss_rule(prior: Beta | Uniform, count: int) -> Atoms:
     return tuple((value, weight) for value, weight in weights.items() if weight > IDLE)
 
 
+@remembered(256, "closed form")
 def coin_distance(prior: Prior, count: int, coins: int) -> float:
     """Return the total variation distance of the heads among `coins` coins, under the prior and under its rule.
 
@@ -118,17 +119,12 @@ def coin_distance(prior: Prior, count: int, coins: int) -> float:
     >>> coin_distance(Beta(2, 3), 4, 7) < 1e-15 < 1e-4 < coin_distance(Beta(2, 3), 3, 7)
     True
     """
-    return _coin_distance(_known(prior), count, coins)
-
-
-@remembered(256, "closed form")
-def _coin_distance(prior: Beta | Uniform, count: int, coins: int) -> float:
-    rule = exact_points(prior, count)
+    known, rule = _known(prior), exact_points(prior, count)
     wide = sum(2 * REACH * math.sqrt(coins * value * (1 - value)) + 20 for value, _ in rule)
     if wide + coins > MOST_TERMS:
         return 1.0
     with ctx.workprec(PRECISION):
-        heads = _heads_of_beta(prior, coins) if isinstance(prior, Beta) else _heads_of_uniform(prior, coins)
+        heads = _heads_of_beta(known, coins) if isinstance(known, Beta) else _heads_of_uniform(known, coins)
         for value, weight in rule:
             check_time("closed form")
             low, window = binomial_window.__wrapped__(coins, value)  # not kept: too many

@@ -287,9 +287,7 @@ def _means(table: MeansTable, first: int, numbers: IntArray) -> FloatArray:
 
 def gpu_outcomes(job: Job, first: int, count: int) -> Outcomes:
     """Play runs first, .., first + count - 1 of a job, on the GPU if one of its kernels plays it, else on the CPU."""
-    if refusal(job) is not None:
-        return outcomes(job, first, count)
-    return play_ranges(card(), [RunRange(job, first, count)])[0]
+    return gpu_outcomes_of_many([RunRange(job, first, count)])[0]
 
 
 def gpu_outcomes_of_many(ranges: Sequence[RunRange]) -> list[Outcomes]:
