@@ -1,7 +1,6 @@
-"""The closed form on structures beyond the catalogue, at the sizes it is for, its parts and its refusals."""
+"""The closed form at the sizes that it is for, and its parts; test_engines_agree has what it is compared with."""
 
 import math
-import random
 from fractions import Fraction
 from itertools import product
 
@@ -15,14 +14,9 @@ from cloneproof.engines.closed_form.rewards import committed_sums
 from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, tie_nodes
 from cloneproof.laws.counts import expected_minimum
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms import Doubling, HoldOut, Mechanism
-from cloneproof.mechanisms.rules.etc import etc
-from cloneproof.mechanisms.rules.uniform import uniform
-from support.brute_force import brute_force
 from support.reference_runs import simulate_runs, summarise
 from support.sizes import LONG
 
-ORDERS = ("round-robin", "block", "index")
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
 
@@ -33,67 +27,6 @@ def evaluate(market, mechanism, copies=None, arithmetic="float"):
 
 def payoff(market, mechanism, copies=None, arithmetic="float"):
     return evaluate(market, mechanism, copies, arithmetic).payoff["ana"].value
-
-
-def random_prior(rng, values):
-    support = rng.sample(values, rng.choice([1, 2, 2]))
-    weights = [rng.randint(1, 4) for _ in support]
-    return cp.Discrete(support, [weight / sum(weights) for weight in weights])
-
-
-def random_case(rng, horizon, most_arms, most_rounds):
-    values = rng.choice([[0, 0.5, 1], [0.25, 0.5, 0.75], [0.1, 0.6, 0.9]])
-    agents, copies = [], {}
-    for name in rng.choice([["ana"], ["ana", "bo"], ["ana", "bo"], ["ana", "bo", "cy"]]):
-        originals = rng.choice([1, 2])
-        prior = [random_prior(rng, values) for _ in range(originals)]
-        agents.append(cp.Agent(name, originals, prior if rng.random() < 0.5 else prior[0]))
-        own = [rng.choice([0, 1, 1, 2, 3]) for _ in range(originals)]
-        copies[name] = tuple(own) if 0 < sum(own) <= most_arms else (1,) * originals
-    market = cp.Market(
-        agents, horizon=horizon, rewards=rng.choice(["bernoulli", "deterministic"]), share=rng.choice([1.0, 0.4])
-    )
-    m, order, agent_order = rng.randint(1, most_rounds), rng.choice(ORDERS), rng.choice(ORDERS)
-    arm, trial = etc(m, "commit", order), etc(rng.randint(1, 2 * most_rounds + 1), "commit", agent_order)
-    score = HoldOut(rng.randint(1, 2), rng.randint(1, 3))
-    longer = etc(m * score.max_arms + score.rounds + rng.randint(0, 1), "commit", agent_order)
-    award = rng.choice(["award", "award", None])
-    explored = trial.explore >= m * max(sum(own) for own in copies.values())
-    fallback = rng.choice([None, Mechanism(agent=uniform(), arm=arm)])
-    mechanism = rng.choice(
-        [
-            Mechanism(arm=arm),
-            Mechanism(arm=arm, restart=Doubling(rng.choice([0.5, 1.0, 2.0]))),
-            Mechanism(agent=uniform(), arm=arm),
-            Mechanism(agent=trial, arm=arm, restart=award if explored else "award"),
-            Mechanism(agent=trial, arm=arm, restart="award"),
-            Mechanism(agent=longer, arm=arm, restart=award, score=score, fallback=fallback),
-        ]
-    )
-    return market, mechanism, copies
-
-
-@pytest.mark.parametrize("seed", range(38))  # 38 is one of the millions of paths, 11 s by itself
-def test_the_enclosure_holds_every_path_of_a_tiny_run(seed):
-    rng = random.Random(seed)
-    market, mechanism, copies = random_case(rng, rng.randint(1, 6), most_arms=3, most_rounds=2)
-    found = closed_form(market, mechanism, copies, "ball")
-    exact, regret = brute_force(market, mechanism, copies, market.horizon)
-    for estimate, value in zip([*found.payoff.values(), found.regret], [*exact.values(), regret], strict=True):
-        assert estimate.kind == "proven"
-        assert abs(Fraction(estimate.value) - value) <= Fraction(estimate.error)
-        assert estimate.error <= 1e-14 * market.horizon
-
-
-@pytest.mark.parametrize("seed", range(200, 230 if LONG else 215))
-def test_floats_lie_within_their_bound_of_the_enclosure(seed):
-    rng = random.Random(seed)
-    market, mechanism, copies = random_case(rng, rng.choice([10, 1000, 10**6]), most_arms=9, most_rounds=12)
-    floats, balls = (closed_form(market, mechanism, copies, arithmetic) for arithmetic in ("float", "ball"))
-    for a, b in zip([*floats.payoff.values(), floats.regret], [*balls.payoff.values(), balls.regret], strict=True):
-        assert abs(a.value - b.value) <= a.error + b.error
-    for estimate in floats.payoff.values():
-        assert estimate.error <= 1e-11 * estimate.value + 1e-20
 
 
 # --- the sizes that the engine is for ---------------------------------------------------------------------------------
@@ -142,27 +75,6 @@ def test_averages_that_are_equal_in_the_session_tie_here():
     assert found.payoff["bo"].value == pytest.approx(2.4 + 0.5 * 24)
     runs = summarise(simulate_runs(market, mechanism, None, runs=80, seed=1))
     assert abs(runs.payoff["bo"].mean - found.payoff["bo"].value) < 5 * runs.payoff["bo"].standard_error
-
-
-# --- quadrature ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rewards", ["bernoulli", "deterministic"])
-def test_continuous_priors_against_many_atoms(rewards):
-    def market(prior):
-        return cp.Market([cp.Agent("ana", 1, prior), cp.Agent("bo", 1, cp.Point(0.45))], horizon=200, rewards=rewards)
-
-    atoms = cp.Discrete([(i + 0.5) / 100 for i in range(100)], [1 / 100] * 100)
-    mechanism = cp.mechanism("h-etc-r", agent_rounds=12, arm_rounds=5)
-    found = evaluate(market(cp.Uniform(0, 1)), mechanism, {"ana": (2,)})
-    fine = evaluate(market(atoms), mechanism, {"ana": (2,)})
-    for a, b in zip([*found.payoff.values(), found.regret], [*fine.payoff.values(), fine.regret], strict=True):
-        assert a.kind == "estimated"
-        assert abs(a.value - b.value) <= a.error + 0.5
-        assert a.error < 8
-
-
-# --- refusals --------------------------------------------------------------------------------------------------------
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------

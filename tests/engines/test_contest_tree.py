@@ -56,15 +56,6 @@ def test_priors_are_averaged_over():
     assert abs(found.value - float(exact) / 4) <= found.error
 
 
-def test_many_horizons_share_one_pass():
-    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=1)
-    mechanism = cp.mechanism("reservoir-contest", rounds=2, draws=2, horizon=30)
-    found = cp.paper.evaluate_horizons(market, mechanism, range(1, 31))
-    for horizon in (1, 7, 8, 9, 30):
-        alone = cp.evaluate(market.with_horizon(horizon), mechanism, engine="tree").payoff["a"]
-        assert found[horizon].payoff["a"].value == pytest.approx(alone.value, abs=alone.error)
-
-
 MIXED = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=4)
 
 

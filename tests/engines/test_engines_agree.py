@@ -14,11 +14,14 @@ from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.tree.state_tree import tree
 from cloneproof.market import full_copies
 from support.brute_force import brute_force
-from support.market_strategies import COMMITTING, EXACT_NAMES, cases
+from support.market_strategies import COMMITTING, EXACT_NAMES, cases, committing_mechanisms, composed_mechanisms
 
 EXAMPLES = int(os.environ.get("CLONEPROOF_EXAMPLES", "5"))
 
-tried = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+
+def tried(name):
+    """More cases where there are more kinds of them."""
+    return settings(max_examples=EXAMPLES * (6 if name == "structures" else 1), suppress_health_check=list(HealthCheck))
 
 
 def assert_covers(evaluation, payoffs, regret):
@@ -30,12 +33,14 @@ def assert_covers(evaluation, payoffs, regret):
     assert abs(Fraction(evaluation.regret.value) - regret) <= Fraction(evaluation.regret.error)
 
 
-CASES = {name: cases(names=[name]) for name in EXACT_NAMES} | {"composed": cases(composed=True)}
+CASES = {name: cases(names=[name]) for name in EXACT_NAMES} | {"composed": cases(composed=composed_mechanisms())}
+COMMITTED = {name: cases(names=[name], greedy=False) for name in COMMITTING}
+COMMITTED |= {"structures": cases(composed=committing_mechanisms())}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_tree_is_the_brute_force(name):
-    @tried
+    @tried(name)
     @given(CASES[name])
     def check(case):
         copies = full_copies(case.market.agents, case.copies)
@@ -45,10 +50,10 @@ def test_the_tree_is_the_brute_force(name):
     check()
 
 
-@pytest.mark.parametrize("name", COMMITTING)
+@pytest.mark.parametrize("name", COMMITTED)
 def test_the_closed_form_is_the_brute_force(name):
-    @tried
-    @given(cases(names=[name], greedy=False))
+    @tried(name)
+    @given(COMMITTED[name])
     def check(case):
         copies = full_copies(case.market.agents, case.copies)
         exact = brute_force(case.market, case.mechanism, copies, case.market.horizon)
@@ -60,12 +65,12 @@ def test_the_closed_form_is_the_brute_force(name):
     check()
 
 
-@pytest.mark.parametrize("name", COMMITTING)
+@pytest.mark.parametrize("name", COMMITTED)
 def test_the_engines_agree_where_brute_force_cannot_follow(name):
     """Longer horizons: tree, closed form in floats and in balls."""
 
-    @tried
-    @given(cases(names=[name], greedy=False), cases(names=[name], greedy=False))
+    @tried(name)
+    @given(COMMITTED[name], COMMITTED[name])
     def check(case, other):
         market = case.market.with_horizon(8 + case.market.horizon + 2 * other.market.horizon)
         copies = full_copies(market.agents, case.copies)
@@ -125,7 +130,7 @@ def test_every_horizon_of_one_pass_is_the_evaluation_at_that_horizon():
         [cp.Agent("ana", 2, cp.Discrete([0.25, 0.75], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.5))], horizon=10
     )
     copies = full_copies(market.agents, {"ana": (2, 1)})
-    for name in EXACT_NAMES:
+    for name in (*EXACT_NAMES, "reservoir-contest"):
         mechanism = cp.mechanism(name, **SMALL.get(name, {}))
         together = tree(market, mechanism, copies, range(1, 11))
         for horizon in (1, 4, 10):
@@ -139,4 +144,5 @@ SMALL = {
     "uniform-etc": {"arm_rounds": 2},
     "h-etc-r": {"agent_rounds": 4, "arm_rounds": 1},
     "holdout-h-etc": {"arm_rounds": 1, "score_rounds": 2, "max_arms": 2},
+    "reservoir-contest": {"rounds": 2, "draws": 1, "horizon": 10},
 }

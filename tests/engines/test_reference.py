@@ -61,25 +61,6 @@ def test_a_copy_shares_the_mean_and_an_original_its_tape():
     assert tapes[40:] != plain
 
 
-def test_regret_counts_withheld_originals():
-    market = cp.Market([cp.Agent("ana", prior=[cp.Point(1.0), cp.Point(0.25)])], horizon=8, rewards="deterministic")
-    assert simulate_run(market, cp.mechanism("ucb1"), {"ana": (0, 1)}).regret == 8 * 0.75
-
-
-def test_runs_are_independent_and_numbered():
-    market = cp.Market([cp.Agent("ana", 2, cp.Uniform())], horizon=20)
-    runs = [simulate_run(market, cp.mechanism("ucb1"), None, seed=5, run=run) for run in (0, 1, 2, 3, 2)]
-    assert len({run.regret for run in runs}) == 4
-    assert runs[2] == runs[4]
-
-
-def test_draws_follow_the_prior():
-    """4,000 fair coins are off by 170 or more with probability below 2 exp(-2 * 170^2 / 4000) = 1.1e-6."""
-    market = cp.Market([cp.Agent("ana", 4, cp.Discrete([0, 1], [0.5, 0.5]))], horizon=1)
-    ones = sum(sum(drawn_means(market, 0, run)["ana"]) for run in range(1000))
-    assert abs(ones - 2000) < 170
-
-
 def test_means_do_not_depend_on_the_mechanism_or_the_copies():
     """Withholding or copying, under any mechanism, the world of run 4 is the same: the regret of a round tells."""
     market = cp.Market([cp.Agent("ana", 2, cp.Uniform()), cp.Agent("bo", 1, cp.Beta(2, 3))], horizon=60)

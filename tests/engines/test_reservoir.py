@@ -10,7 +10,6 @@ import cloneproof as cp
 from cloneproof.engines.closed_form.reservoir import reservoir_rewards
 from cloneproof.laws.arithmetic import BALLS, FLOATS, PRECISION, ball
 from cloneproof.laws.means import CopiedOriginal
-from cloneproof.laws.reservoir import ReservoirMarket, ReservoirNumbers
 from support.reservoir_by_hand import averaged
 
 
@@ -48,14 +47,3 @@ def test_the_closed_form_is_the_enumeration(case):
     floats, roundings = reservoir_rewards(agents, rule, horizon, FLOATS)
     for ours, theirs in zip(floats, exact, strict=True):
         assert abs(ours - float(theirs)) <= float(theirs) * roundings * 2.0**-53 + 1e-25
-
-
-@pytest.mark.parametrize("case", [case for case in cases(120) if case[2].slots.fallback == "best"][:30])
-def test_the_regret_formula_is_the_closed_form_of_honest_agents(case):
-    originals, _, rule, values, weights, horizon = case
-    atoms = tuple(zip(values, weights, strict=True))
-    market = ReservoirMarket([[atoms] * count for count in originals], horizon)
-    agents = [[CopiedOriginal(atoms, 1)] * count for count in originals]
-    earned, _ = reservoir_rewards(agents, rule, horizon, FLOATS)
-    numbers = ReservoirNumbers(rule.explore, rule.draws, rule.slots.threshold)
-    assert market.regret(numbers) == pytest.approx(horizon * market.best_mean - sum(earned), abs=1e-9)

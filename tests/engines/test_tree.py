@@ -7,25 +7,20 @@ import numpy as np
 import pytest
 
 import cloneproof as cp
-from cloneproof.engines.reference import simulate_run
 from cloneproof.engines.tree.choice import best, exceeds
 from cloneproof.engines.tree.shape import belief_of
 from cloneproof.engines.tree.state_tree import samples, tree
 from cloneproof.errors import EngineError
 from cloneproof.laws.best import best_mean
 from cloneproof.market.market import full_copies
-from cloneproof.mechanisms.rules.epsilon_greedy import epsilon_greedy
 from cloneproof.mechanisms.rules.etc import etc
 from cloneproof.mechanisms.rules.slow_ucb import slow_ucb
 from cloneproof.mechanisms.rules.ucb import ucb
 from cloneproof.mechanisms.rules.uniform import uniform
 from support.brute_force import brute_force
-from support.reference_runs import summarise
-from support.sizes import LONG
 
 COIN = cp.Discrete([0, 1], [0.5, 0.5])
 QUARTERS = cp.Discrete([0.25, 0.75], [0.5, 0.5])
-RUNS = 1500 if LONG else 120
 
 
 @pytest.mark.parametrize(
@@ -50,39 +45,6 @@ def test_what_is_dropped_enters_the_error():
     found = tree(market, cp.mechanism("uniform-etc", arm_rounds=1), full_copies(market.agents, None))[10**6]
     assert found.payoff["bo"].value == pytest.approx(10**6 / 4, rel=1e-11)
     assert abs(found.payoff["bo"].value - 10**6 / 4) <= found.payoff["bo"].error
-
-
-OWN = cp.Mechanism(agent=ucb(bonus=lambda t, n: math.sqrt(t / n) / 3), arm=epsilon_greedy(0.3))
-CONTINUOUS = [OWN, cp.Mechanism(agent=uniform(), arm=slow_ucb()), cp.mechanism("ucb1"), cp.mechanism("s-ucb"),
-              cp.mechanism("h-etc-r", agent_rounds=4, arm_rounds=2, order="index")]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("prior", "mechanism"),
-    [
-        (prior, mechanism)
-        for number, mechanism in enumerate(CONTINUOUS)
-        for which, prior in enumerate((cp.Uniform(0.2, 0.9), cp.Beta(2, 1.5)))
-        if LONG or number % 2 == which
-    ],
-)
-def test_the_reference_simulator_agrees_on_continuous_priors(prior, mechanism):
-    market = cp.Market([cp.Agent("ana", 2, prior), cp.Agent("bo", 1, cp.Point(0.5))], horizon=12, share=0.4)
-    assert max(standard_errors(market, mechanism, {"ana": (2, 1), "bo": (1,)}, simulated=mechanism)) <= 6
-
-
-def test_another_mechanism_in_the_simulator_would_be_noticed():
-    market = cp.Market([cp.Agent("ana", 2, QUARTERS), cp.Agent("bo", 1, cp.Point(0.6))], horizon=18)
-    longer, etc_1 = (cp.mechanism("etc", arm_rounds=m) for m in (5, 1))
-    assert max(standard_errors(market, etc_1, full_copies(market.agents, None), simulated=longer)) > 6
-
-
-def standard_errors(market, mechanism, copies, simulated):
-    """How many of them lie between the tree and the simulator, for each payoff and the regret."""
-    found = tree(market, mechanism, copies)[market.horizon]
-    runs = summarise([simulate_run(market, simulated, copies, seed=5, run=run) for run in range(RUNS)])
-    pairs = [(found.payoff[agent], runs.payoff[agent]) for agent in copies] + [(found.regret, runs.regret)]
-    return [abs(estimate.value - sampled.mean) / (sampled.standard_error + 1e-9) for estimate, sampled in pairs]
 
 
 def test_a_commitment_costs_nothing_more_whatever_the_horizon():

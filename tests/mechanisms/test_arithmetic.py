@@ -11,18 +11,13 @@ import pytest
 from flint import arb, ctx
 from scipy import stats
 
-import cloneproof as cp
 from cloneproof._randomness import uniform
-from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
-from cloneproof.engines.reference import simulate_run
 from cloneproof.mechanisms import arithmetic
 from cloneproof.mechanisms.arithmetic import (
     ENDS,
     HEIGHTS,
     TAIL,
     beta_variate,
-    gamma_variate,
     kl_upper_bound,
     log,
     normal_tail,
@@ -71,11 +66,6 @@ def test_nearby_posteriors_give_nearby_draws():
     assert np.mean(np.abs(np.array(moved) - apart) < 0.01) > 0.9
 
 
-def test_gamma_variates_have_their_mean():
-    draws = [gamma_variate(2.0, stream, 0) for stream in range(10_000)]
-    assert abs(np.mean(draws) - 2.0) < 5 * math.sqrt(2.0 / 10_000)
-
-
 def divergence(successes, pulls, q):
     p, total = arb(successes) / pulls, arb(0)
     if successes:
@@ -120,33 +110,6 @@ def test_more_successes_never_lower_the_bound():
     for pulls in (1, 7, 100, 12345):
         bounds = [kl_upper_bound(s / pulls, float(pulls), 5.0) for s in range(0, pulls + 1, max(1, pulls // 200))]
         assert all(a < b or a == b == 1.0 for a, b in pairwise(bounds))
-
-
-@pytest.mark.parametrize("contest", ["kl-ucb", "ucb"])
-def test_compiled_contests_are_those_of_the_session(contest):
-    """An index is kept until its own agent is played, and a leader keeps its lead by one divergence: the same bits."""
-    prior = cp.Discrete([0.02, 0.3, 0.6], [0.3, 0.4, 0.3])
-    market = cp.Market([cp.Agent(name, 2, prior) for name in "abcd"], horizon=400)
-    made = cp.mechanism("holdout-kl-ucb", arm_rounds=4, max_arms=3, horizon=400, contest=contest)
-    copies = {"a": (2, 1), "b": (1, 1), "c": (2, 2), "d": (1, 1)}  # c takes no part
-    job = Job(market, made, copies, 5)
-    assert stepping_applies(job)
-    runs = [simulate_run(market, made, copies, 5, run) for run in range(4)]
-    assert np.array_equal(step_outcomes(job, 0, 4).payoff, [list(run.payoff.values()) for run in runs])
-
-
-@pytest.mark.parametrize("clock", ["current", "completed"])
-@pytest.mark.parametrize("two_levels", [False, True])
-def test_the_kernel_that_skips_indices_decides_as_the_session(clock, two_levels):
-    """Many equal arms, so that ties and near-ties occur; arms that always or never pay."""
-    agents = [cp.Agent("ana", 3, cp.Discrete([0, 1], [0.5, 0.5])), cp.Agent("bo", 2, cp.Point(0.5))]
-    market = cp.Market([*agents, cp.Agent("cy", 2, cp.Uniform())], horizon=150)
-    rule = cp.rule("kl-ucb", constant=0.7, clock=clock)
-    made = cp.Mechanism(agent=rule, arm=rule) if two_levels else cp.Mechanism(arm=rule)
-    job = Job(market, made, {"ana": (1, 2, 1), "bo": (3, 3), "cy": (1, 1)}, 11)
-    found = step_outcomes(job, 0, 2)
-    for run in range(2):
-        assert found.payoff[run].tolist() == list(simulate_run(market, made, job.copies, 11, run).payoff.values())
 
 
 def test_the_table_of_logarithms_is_right_when_threads_extend_it_at_once(monkeypatch):

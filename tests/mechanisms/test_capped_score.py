@@ -1,13 +1,6 @@
 """A limit on the arms that have a score: the same in every engine, in files, and in what is claimed."""
 
-import numpy as np
-import pytest
-
 import cloneproof as cp
-from cloneproof.engines.monte_carlo.blocks.kernel import block_outcomes, blocks_apply
-from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import step_outcomes, stepping_applies
-from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
 
@@ -18,35 +11,6 @@ COPIES = ({"ana": (2, 1)}, {"ana": (1, 1)}, {"ana": (2, 2), "bo": (3,)})
 
 def capped(most, **options):
     return cp.mechanism("h-etc-r", agent_rounds=6, arm_rounds=2, max_arms=most, **options)
-
-
-@pytest.mark.parametrize("most", [2, 3])
-@pytest.mark.parametrize("order", ["round-robin", "block", "index"])
-def test_engines_agree(most, order):
-    """The tree, the closed form and many runs (ten standard errors: it would take a wrong law to be outside)."""
-    mechanism = capped(most, order=order)
-    for copies in COPIES:
-        tree, closed = (cp.evaluate(MARKET, mechanism, copies, engine=name) for name in ("tree", "closed-form"))
-        for agent, estimate in tree.payoff.items():
-            assert abs(estimate.value - closed.payoff[agent].value) <= estimate.error + closed.payoff[agent].error
-        job = Job(MARKET, mechanism, full_copies(MARKET.agents, copies), seed=3)
-        assert stepping_applies(job)
-        assert step_outcomes(job, 0, 8).payoff.tolist() == reference_outcomes(job, 0, 8).payoff.tolist()
-        assert blocks_apply(job)
-        payoff = block_outcomes(job, 0, 5000).payoff
-        widths = 10 * payoff.std(axis=0) / np.sqrt(len(payoff))
-        assert (np.abs(payoff.mean(axis=0) - [own.value for own in closed.payoff.values()]) < widths).all()
-
-
-def test_greedy_choices_run_in_the_tree_and_in_sessions():
-    mechanism, market = capped(2, choice="greedy"), MARKET.with_horizon(14)
-    for copies in ({"ana": (2, 1)}, {"ana": (1, 1)}):
-        tree = cp.evaluate(market, mechanism, copies, engine="tree").payoff
-        sampled = cp.evaluate(
-            market, mechanism, copies, engine="monte-carlo", search=cp.Search(runs=4000, seed=5)
-        ).payoff
-        for agent, estimate in tree.items():
-            assert abs(estimate.value - sampled[agent].value) < sampled[agent].error
 
 
 def test_without_a_limit_it_is_the_papers():

@@ -1,5 +1,6 @@
 """A new score or restart is one class: here are some that nothing in the package knows of, and they run everywhere."""
 
+import inspect
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,7 +16,7 @@ from cloneproof.errors import CertificateError, EngineError, SessionError
 from cloneproof.market import full_copies
 from cloneproof.mechanisms import outside_conditions, restarts, scores
 from cloneproof.mechanisms.mechanism import mechanism_from_dict
-from cloneproof.mechanisms.part import EpochPlan, Restart, Score
+from cloneproof.mechanisms.part import Restart, Score
 from cloneproof.mechanisms.restarts.award import Award
 from cloneproof.mechanisms.restarts.never import Never
 from cloneproof.mechanisms.scores.all_rewards import AllRewards
@@ -71,6 +72,20 @@ class EqualEpochs(Restart):
 
 
 @dataclass(frozen=True)
+class Hundreds(Restart):
+    """Everything starts afresh every hundred rounds."""
+
+    name = "hundreds"
+    flat_epochs = True
+
+    def epoch_end(self, number):
+        return 100 * number
+
+    def arm_rounds(self, number):
+        return 2
+
+
+@dataclass(frozen=True)
 class GrowingTrials(Restart):
     """Epochs of 10, 20, 30, .. rounds: agents tried for as many rounds as the epoch's number, then an award."""
 
@@ -82,8 +97,8 @@ class GrowingTrials(Restart):
 
     def plan(self, number, agents, agent, arm):
         if number % 3 == 0:
-            return EpochPlan(None, arm, Never(), AllRewards())
-        return EpochPlan(cp.rule("etc", rounds=2 * number), arm, Award(), AllRewards())
+            return cp.Mechanism(arm)
+        return cp.Mechanism(arm, cp.rule("etc", rounds=2 * number), "award")
 
 
 def etc(rounds, order="round-robin"):
@@ -233,39 +248,11 @@ def test_an_audit_of_new_restarts():
         assert abs(found.worst.honest.value - honest.value) <= 1e-9
 
 
-ROOMY = '''
-"""Every reward counts, up to so many arms."""
-from dataclasses import dataclass, field
-from cloneproof.mechanisms.part import Score
-
-@dataclass(frozen=True)
-class Roomy(Score):
-    max_arms: int = field()
-    name = "roomy"
-'''
-
-HUNDREDS = '''
-"""Everything starts afresh every hundred rounds."""
-from dataclasses import dataclass
-from cloneproof.mechanisms.part import Restart
-
-@dataclass(frozen=True)
-class Hundreds(Restart):
-    name = "hundreds"
-    flat_epochs = True
-
-    def epoch_end(self, number):
-        return 100 * number
-
-    def arm_rounds(self, number):
-        return 2
-'''
-
-
 @pytest.fixture
 def new_files(add_file):
-    for part in ((scores, "roomy", ROOMY), (restarts, "hundreds", HUNDREDS)):
-        add_file(*part)
+    needed = "from dataclasses import dataclass, field\nfrom cloneproof.mechanisms.part import Restart, Score\n"
+    for package, part in ((scores, Limited), (restarts, Hundreds)):
+        add_file(package, part.name, needed + inspect.getsource(part))
     classes.cache_clear()
     yield
     classes.cache_clear()
@@ -277,7 +264,7 @@ def test_a_file_in_the_folder_is_found():
     assert (flat.restart, str(flat)) == ("hundreds", "etc(1), restart hundreds")
     assert mechanism_from_dict(flat.to_dict()) == flat
     data = cp.Mechanism(agent=etc(4), arm=etc(1), restart="award").to_dict()
-    data["score"] = {"kind": "roomy", "max_arms": 3}
+    data["score"] = {"kind": "limited", "max_arms": 3}
     made = mechanism_from_dict(data)
     assert made.scoring.allows(3)
     assert not made.scoring.allows(4)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from cloneproof.market import Agent, Copies, Discrete, Market, Point, Prior, full_copies
+from cloneproof.mechanisms import Doubling, HoldOut
 from cloneproof.mechanisms.catalogue import mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 from cloneproof.mechanisms.rule import rule
@@ -156,6 +157,27 @@ def composed_mechanisms(draw: DrawFn) -> Mechanism:
     return Mechanism(agent=agent, arm=arm, restart="award" if afresh else None)
 
 
+@st.composite
+def committing_mechanisms(draw: DrawFn) -> Mechanism:
+    """Everything that explores and then commits: flat, in epochs, or on two levels with or without a restart."""
+    m = draw(st.integers(1, 3))
+    arm = rule("etc", rounds=m, order=draw(ORDERS))
+    kind = draw(st.sampled_from(["flat", "epochs", "uniform", "trial", "whole trial", "hold-out", "hold-out"]))
+    if kind in ("flat", "epochs"):
+        return Mechanism(arm, restart=Doubling(draw(st.sampled_from([0.5, 1.0, 2.0]))) if kind == "epochs" else None)
+    if kind == "uniform":
+        return Mechanism(arm, rule("uniform"))
+    restart = draw(st.sampled_from(["award", None]))
+    if kind == "hold-out":
+        scored, most, more = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(0, 1))
+        agent = rule("etc", rounds=m * most + scored + more, order=draw(ORDERS))
+        fallback = Mechanism(arm, rule("uniform")) if draw(st.booleans()) else None
+        return Mechanism(arm, agent, restart, HoldOut(scored, most), fallback=fallback)
+    whole = kind == "whole trial"  # of every arm, as exact engines ask where nothing is cleared
+    rounds = draw(st.integers(m * MOST_ARMS, m * MOST_ARMS + 1) if whole else st.integers(1, 7))
+    return Mechanism(arm, rule("etc", rounds=rounds, order=draw(ORDERS)), restart if whole else "award")
+
+
 def short_enough(case: Case) -> bool:
     """Whether the brute force needs at most about a second, by a rough count of the labelled statistics that it meets.
 
@@ -177,14 +199,14 @@ def cases(
     names: Sequence[str] = EXACT_NAMES,
     greedy: bool = True,
     withhold: bool = True,
-    composed: bool = False,
+    composed: SearchStrategy[Mechanism] | None = None,
     max_horizon: int = 8,
     families: Sequence[str] = ("bernoulli", "deterministic"),
 ) -> Case:
     """A market, a mechanism and copies whose brute force is quick; a horizon too long is cut, not thrown away."""
     market = draw(markets(max_horizon=max_horizon, families=families))
     copies = draw(copies_for(market, withhold=withhold))
-    drawn = draw(composed_mechanisms() if composed else mechanisms_for(market, names, greedy))
+    drawn = draw(mechanisms_for(market, names, greedy) if composed is None else composed)
     case = Case(market, drawn, copies)
     while case.market.horizon > 1 and not short_enough(case):
         case = case._replace(market=case.market.with_horizon(case.market.horizon - 1))

@@ -2,7 +2,6 @@
 
 import math
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
@@ -117,27 +116,6 @@ def test_strata_cover_as_well():
     assert missed <= most_misses(alpha, trials)
 
 
-def expected_wealth(chance, rate, kept):
-    """Of one bet that S grows, c = 1/2, over all sequences of eight coins: at most 1 if the bet is fair."""
-    cost, expected = -math.log1p(-rate) - rate, 0.0
-    for coins in product((0, 1), repeat=8):
-        total, log, probability = 0.0, 0.0, 1.0
-        for number, coin in enumerate(coins):
-            guess = kept(total / (number + 1), 0.0)
-            log += rate * (coin - chance) / 0.5 - cost * ((coin - 0.5 - guess) / 0.5) ** 2
-            total += coin - 0.5
-            probability *= chance if coin else 1 - chance
-        expected += probability * math.exp(log)
-    return expected
-
-
-@pytest.mark.parametrize("chance", [0.05, 0.5, 0.95])
-def test_a_guess_kept_low_makes_a_fair_bet_with_half_the_scale_and_a_high_one_does_not(chance):
-    assert all(expected_wealth(chance, rate, min) <= 1 + 1e-12 for rate in RATES[:8])
-    if chance == 0.95:
-        assert expected_wealth(chance, RATES[0], lambda guess, middle: 0.45) > 1.05  # a good guess, but too high
-
-
 def test_variations_in_fractions():
     """The three V of unlike strata, beside plain sums of fractions."""
     weights, reach, bounds = (0.5, 0.125, 0.375), (0.5, 1.0, 0.25), Bounds(-2.0, 4.0)
@@ -215,16 +193,6 @@ def test_cutting_moves_the_mean_of_a_gaussian_by_less_than_the_bias():
     bounds = Bounds(0.0, 1.0, noise=0.5)
     exact = 2 * 0.5 * (norm.pdf(CUT) - CUT * norm.sf(CUT))
     assert 0 < exact <= bounds.bias < 1e-14
-
-
-def test_the_two_parts_of_a_gaussian_payoff_do_not_add_their_proxies():
-    """Choices that follow the noise: the variance passes (share T)^2 / 4 + T (share sd)^2, so that is no proxy."""
-    horizon, sd = 50, 1.0
-    noise = sd * np.random.default_rng(0).standard_normal((40_000, horizon))
-    chosen = np.where(noise[:, :1] > 0, horizon - 1.0, 0.0)[:, 0]  # the first reward decides about all later means
-    variance = float((chosen + noise.sum(axis=1)).var())
-    assert variance > 1.01 * ((horizon - 1) ** 2 / 4 + horizon * sd**2)
-    assert variance < ((horizon - 1) / 2 + math.sqrt(horizon) * sd) ** 2
 
 
 def test_an_outcome_out_of_bounds_is_an_error():

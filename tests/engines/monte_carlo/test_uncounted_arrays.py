@@ -38,15 +38,3 @@ def test_the_arrays_are_the_same_and_stay_with_their_owners():
         double(record)
     assert (sys.getrefcount(numbers), sys.getrefcount(table)) == before
     assert numbers.tolist() == [i << 11 for i in range(5)]
-
-
-def test_views_of_rows_have_no_owner_either():
-    @nb.njit
-    def fill(table):
-        for i in range(len(table)):
-            row = uncounted(table[i])
-            row[:] = i
-
-    table = np.zeros((3, 2))
-    fill(table)
-    assert table.tolist() == [[0, 0], [1, 1], [2, 2]]

@@ -187,38 +187,6 @@ def test_a_leader_has_the_pulls_that_it_has_if_all_fail():
     assert long > 10
 
 
-def test_contests_in_blocks_have_the_law_of_contests_in_steps():
-    """Low rates, where a leader has many pulls in a row: the regret and its spread."""
-    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.02, 0.1)) for name in "abc"], horizon=1000)
-    mechanism = cp.mechanism("reservoir-contest", rounds=5, draws=3, horizon=1000)
-    job, runs = Job(market, mechanism, full_copies(market.agents, None), 3), 500
-    stepped, blocks = (outcomes(job, 0, runs).regret for outcomes in (slot_step_outcomes, slot_block_outcomes))
-    assert abs(stepped.mean() - blocks.mean()) < 5 * np.sqrt((stepped.var() + blocks.var()) / runs)
-    assert abs(stepped.std() / blocks.std() - 1) < 0.21
-
-
-def test_copies_and_withholding_do_not_pay_in_exact_contests():
-    market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=60)
-    for contest in ("kl-ucb", "ucb"):
-        mechanism = cp.mechanism("reservoir-contest", rounds=4, draws=3, threshold=3, horizon=60, contest=contest)
-        honest, copied, withheld = (
-            cp.evaluate(market, mechanism, {"a": own}).payoff["a"] for own in ((1, 1), (3, 1), (1, 0))
-        )
-        assert copied.high < honest.low
-        assert withheld.high < copied.low
-
-
-def test_a_thousand_copies_change_weights_and_no_cost():
-    market = cp.Market([cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5]))], horizon=200)
-    mechanism = cp.mechanism("reservoir", rounds=6, draws=5, threshold=4)
-    honest, few, many = (
-        cp.evaluate(market, mechanism, {"ana": own}, arithmetic="ball").payoff["ana"]
-        for own in ((1, 1), (2, 1), (1000, 1))
-    )
-    assert many.high < few.low
-    assert few.high < honest.low
-
-
 def test_a_mechanism_on_slots_never_runs_as_one_on_arms():
     """The stepping kernel knows the priority of first-pass, and would explore every arm."""
     market = cp.Market([cp.Agent(name, 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])) for name in "ab"], horizon=50)

@@ -73,35 +73,26 @@ def test_a_table_of_rows_that_are_equal_ends_with_0(benchmark, capsys):
     assert "0 of 4" in capsys.readouterr().out
 
 
-def test_a_row_that_differs_ends_with_1(benchmark, capsys):
-    names = benchmark.main.__globals__
-    names["gpu_outcomes"] = lambda job, first, count: outcomes(job, first + 1, count)  # the runs of somebody else
+def fails(*given):
+    raise TypeError("'NoneType' object is not subscriptable")
+
+
+@pytest.mark.parametrize(
+    ("planted", "told"),
+    [
+        ({"gpu_outcomes": lambda job, first, count: outcomes(job, first + 1, count)}, "4 of 4"),  # somebody else's runs
+        ({"differences": fails}, "not compared"),  # not taken for a comparison without differences
+        ({"ROWS": {"ucb1": (fails, 8)}}, "not compared"),  # a row that cannot be played stays in the table
+    ],
+)
+def test_a_row_that_differs_or_is_not_compared_ends_with_1(benchmark, planted, told, capsys):
+    benchmark.main.__globals__.update(planted)
     assert benchmark.main() == 1
-    assert "4 of 4" in capsys.readouterr().out
-
-
-def test_a_comparison_that_fails_is_not_taken_for_one_without_differences(benchmark, capsys):
-    def fails(job, runs, checked):
-        raise TypeError("'NoneType' object is not subscriptable")
-
-    benchmark.main.__globals__["differences"] = fails
-    assert benchmark.main() == 1
-    told = capsys.readouterr()
-    assert "TypeError" in told.err
-    (row,) = (line for line in told.out.splitlines() if line.startswith("ucb1 "))
-    assert row.endswith("not compared")
+    said = capsys.readouterr()
+    (row,) = (line for line in said.out.splitlines() if line.startswith("ucb1 "))
+    assert told in row
     assert "none" not in row
-
-
-def test_a_row_that_cannot_be_played_stays_in_the_table(benchmark, capsys):
-    def fails():
-        raise RuntimeError("out of memory")
-
-    benchmark.main.__globals__["ROWS"]["h-ucb"] = fails, 8
-    assert benchmark.main() == 1
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.endswith("not compared")] == [
-        "h-ucb"
-    ]
+    assert ("TypeError" in said.err) == (told == "not compared")
 
 
 def test_who_asks_for_no_comparison_is_told_that_there_was_none(benchmark, monkeypatch, capsys):
