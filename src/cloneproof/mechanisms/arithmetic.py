@@ -58,7 +58,8 @@ def _logarithms(first: int, count: int) -> list[float]:
     to_next = np.abs(wide - nearest) + doubt >= np.spacing(nearest) / 2
     for place in np.flatnonzero(to_next):
         nearest[place] = _ln(first + int(place))
-    return nearest.tolist()
+    logarithms: list[float] = nearest.tolist()
+    return logarithms
 
 
 def _ln(t: int) -> float:
