@@ -49,10 +49,17 @@ class StateSetup(NamedTuple):
 
 
 class RunningState:
-    """What a session asks of a state if the mechanism takes joiners; other states never are asked.
+    """What a session asks of every state: of those of one arm a round, of pages (`laboratory`, `ranked`), and as told.
 
+    chance          the probability of the last allocation given everything before; None if it has no formula
+    next_run        decide a round, counted from 1, and the rounds after it that no reward can change
+    next_page       decide a page of several places; `chances` has the probability of each
+    place           where the last allocation counts if arms are drawn: a draw from 1, or the contest; pulls there
+    add             enter a reward in ticks, with the coin that stands for it if a rule binarises
+    leave_out       go on without what is withdrawn or paused and who is out
     decided         whether a champion has all later rounds, so that nobody can join
     turn            the pass of slots that runs or comes next, from 0, in which an agent joins
+    join            go on with one more agent; asked only if the mechanism takes joiners
     """
 
     @property
@@ -64,21 +71,13 @@ class RunningState:
         return 0
 
     def join(self, registration: Registration) -> None:
-        """Go on with the last agent of this registration too."""
         raise NotImplementedError(f"{type(self).__name__} takes no joiners")
 
 
 class FlatState(RunningState):
     """One level over the candidates of all agents. A commitment waits for the rewards of exploration in neutral rounds.
 
-    `candidates` has the agent and the arm of each, `position` the inverse if a candidate is an arm. A session uses
-    these methods and attributes of every state:
-
-    chance          the probability of the last allocation given everything before; None if it has no formula
-    next, next_run  decide a round, counted from 1; and the rounds after it that no reward can change
-    place           where the last allocation counts if arms are drawn: a draw from 1, or the contest; pulls there
-    add             enter a reward in ticks, with the coin that stands for it if a rule binarises
-    leave_out       go on without what is withdrawn and who is out
+    `candidates` has the agent and the arm of each, `position` the inverse if a candidate is an arm.
     """
 
     level: Level | SlotLevel
