@@ -111,7 +111,7 @@ def test_the_start_hashes_weights_and_a_weight_of_1_is_none():
 def test_a_session_that_was_prepared_for_other_weights_is_not_used():
     market = opened()
     registered = market.registry.participants(1)
-    prepared = (1, registered, market.open_session(registered))
+    prepared = market.open_session(registered)
     market.register_arm("ana", "hit", 1000, 6)
     market.start(2000, None, prepared)
     assert market.session.registration.weights == {"ana": (6, 1, 0)}

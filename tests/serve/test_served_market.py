@@ -102,7 +102,7 @@ def rounds_of_bo(mechanism, parameters, kept=None, **terms):
     market.start(0)
     had = 0
     for number in range(3000):
-        made = market.decide_in_windows([f"{number}"], 0)[0][0]
+        made = market.decide_in_windows([(f"{number}", None)], 0)[0][0]
         had += made.agent == "bo"
         if (made.agent, had) != ("bo", kept):
             value = float(uniform(ord(made.agent[0]), number) < (0.6 if made.agent == "ana" else 0.3))

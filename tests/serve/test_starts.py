@@ -3,10 +3,12 @@
 from hashlib import sha256
 
 import msgspec
+import pytest
 
+from cloneproof.errors import ServeError
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import registration_digest, season_keys
-from support.service import SECRET, declared, with_arms
+from support.service import DICE, SECRET, declared, replayed, with_arms
 
 
 def start(arms, secret=SECRET):
@@ -45,3 +47,13 @@ def test_what_rivals_registered_cannot_be_guessed_before_the_settlement():
     }
     assert entry.registered == registration_digest(key, declared)
     assert entry.registered != start({"ana": 2, "bo": 1}, bytes(32))[0].registered
+
+
+def test_a_start_of_nobody_is_named_by_its_number():
+    """Whether the key of its season is known or not."""
+    market = declared()
+    market.register_agent("ana", 1000)
+    lines = [*market.chain.take().lines, ledger.encode(ledger.Started(3, 1000, 1, "0" * 64))]
+    for dice in (DICE, None):
+        with pytest.raises(ServeError, match=r"entry 3: .* at least one agent with an arm"):
+            replayed(lines, dice)

@@ -138,7 +138,7 @@ def ended(reason, rounds=7):
     """A season that could have 60 rounds, settled after a few."""
     market = with_arms(LiveMarket.open(terms("reservoir"), 0, MarketDice(make_secret(SEED))), ARMS)
     market.start(1000)
-    market.decide_in_windows([f"r{number}" for number in range(rounds)], 2000)
+    market.decide_in_windows([(f"r{number}", None) for number in range(rounds)], 2000)
     if reason is not None:
         market.end(2000, reason)
     market.settle(2000)
@@ -163,7 +163,7 @@ def test_a_season_that_ends_at_random_is_compared_with_its_draw():
     market.start(1000)
     drawn = market.session.last
     assert drawn != market.spec.horizon
-    market.decide_in_windows([f"r{number}" for number in range(drawn - 1)], 2000)
+    market.decide_in_windows([(f"r{number}", None) for number in range(drawn - 1)], 2000)
     market.settle(2000)
     found = replay_alone(told_lines(market))
     assert f"is settled after {drawn - 1} of {drawn} rounds" in found.statement

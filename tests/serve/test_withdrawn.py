@@ -251,7 +251,7 @@ def test_a_session_that_was_prepared_for_other_arms_is_not_used():
     """While a large season is prepared, an arm may be withdrawn and another one registered."""
     market = with_arms(declared(**SLOTS), {"ana": 2})
     registered = market.registry.participants(1)
-    prepared = (1, registered, market.open_session(registered))
+    prepared = market.open_session(registered)
     market.withdraw_arm("ana", "ana-0", 1000)
     market.register_arm("ana", "other", 1000)
     assert market.registry.participants(1) == registered

@@ -8,7 +8,7 @@ decision has a keyed hash instead, and a page ends at a sealed position that onl
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 from hashlib import blake2b
 from typing import Any, Final, TypeVar
 
@@ -292,18 +292,14 @@ def pause(market: LiveMarket, now: int, caller: KeyRecord, params: Params, body:
 async def start(service: Service, caller: KeyRecord, params: Params, body: m.StartRequest) -> HttpAnswer:
     """Close registration and start the mechanism."""
 
-    def large_season(market: LiveMarket, now: int) -> tuple[LiveMarket, int, dict[str, int]] | None:
+    def large_season(market: LiveMarket, now: int) -> Callable[[], Session] | None:
         slots = len(market.registry.agents) * market.mechanism.draws
         if market.state != "open" or market.registry.arm_count + slots <= _QUICK:
             return None
-        return market, market.season, market.registry.participants(market.season)
+        return partial(market.open_session, market.registry.participants(market.season), body.beacon)
 
-    prepared: tuple[int, dict[str, int], Session] | None = None
-    found = await _on_market(service, caller, params, large_season)
-    if found is not None:
-        market, season, registered = found
-        session = await service.writer.threads.compute(lambda: market.open_session(registered, body.beacon))
-        prepared = season, registered, session
+    prepare = await _on_market(service, caller, params, large_season)
+    prepared = None if prepare is None else await service.writer.threads.compute(prepare)
 
     def work(market: LiveMarket, now: int) -> m.MarketView:
         market.start(now, body.beacon, prepared)

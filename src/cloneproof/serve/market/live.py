@@ -31,7 +31,7 @@ from cloneproof.serve.market.terms import (
 MOST_PENDING: Final = 1_000_000  # decisions whose reward is awaited at the same time
 E = TypeVar("E", bound=ledger.Entry)
 OutOfTime = Callable[[], bool] | None
-Named = Sequence[str | None]
+Asked = tuple[str, str | None]  # a request and its segment, if there are some
 
 
 class LiveMarket:
@@ -202,16 +202,12 @@ class LiveMarket:
         return session_key(self._season_key(), self.spec.market, self.season, self._digest(registered), beacon)
 
     def start(
-        self,
-        at: int,
-        beacon: str | None = None,
-        prepared: tuple[int, dict[str, int], Session] | None = None,
-        digest: str | None = None,
+        self, at: int, beacon: str | None = None, prepared: Session | None = None, digest: str | None = None
     ) -> ledger.Started | None:
         """Close registration and start the mechanism; None if it runs already, with the same beacon.
 
-        `prepared` is a season, its registrations and their session, which is used if it still fits; `digest` is their
-        hash, if the key that it needs is not known.
+        `prepared` is a session that is used if its seed, which follows from all that is registered, still fits;
+        `digest` is the hash of that, if the key that it needs is not known.
         """
         if self.state == "running":
             if beacon != self.starts[-1][1]:
@@ -223,11 +219,11 @@ class LiveMarket:
         if not registered:
             raise Refused(409, "no_arms", "expected at least one agent with an arm, got none; register arms first")
         self._check_beacon(beacon)
-        fits = prepared is not None and prepared[:2] == (self.season, registered)
-        if prepared is not None and digest is None:  # other arms, as many, may be registered now
-            fits = fits and prepared[2].seed == self._seed(registered, beacon)
-        digest = digest or self._digest(registered)
-        self.session = prepared[2] if prepared is not None and fits else self.open_session(registered, beacon)
+        if digest is None:
+            digest = self._digest(registered)
+            if prepared is None or prepared.seed != self._seed(registered, beacon):
+                prepared = self.open_session(registered, beacon)
+        self.session = prepared
         self.starts.append((digest, beacon))
         self.state, self.phase = "running", "started"
         self.registry.start(registered)
@@ -272,15 +268,15 @@ class LiveMarket:
 
     def decide(self, request: str, at: int, segment: str | None = None) -> ledger.Made:
         """Make the next decision, or fill the next page, for a request that has none yet."""
-        decided, refusal = self.decide_many((request,), at, segments=(segment,))
+        decided, refusal = self.decide_many(((request, segment),), at)
         if refusal is not None:
             raise refusal
         return decided[0]
 
     def decide_many(
-        self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
+        self, asked: Sequence[Asked], at: int, out_of_time: OutOfTime = None
     ) -> tuple[list[ledger.Made], Refused | None]:
-        """Make the next decisions, for different requests that have none yet, each in its segment if there are some.
+        """Make the next decisions, for different requests that have none yet.
 
         Returns the refusal if they ended early. If `out_of_time` returns True they do after at least one, without one.
         """
@@ -288,8 +284,8 @@ class LiveMarket:
         now, refusal, nobody = self.time(at), None, None
         decide = self._decide_run if self.spec.positions is None else self._decide_page
         try:
-            while len(decided) < len(requests):
-                decided += decide(requests, segments, len(decided), now)
+            while len(decided) < len(asked):
+                decided += decide(asked, len(decided), now)
                 if out_of_time is not None and out_of_time():
                     break
         except Refused as problem:
@@ -297,7 +293,7 @@ class LiveMarket:
         except PausedError as problem:
             refusal = Refused(409, "paused", str(problem))
         except NobodyLeftError:
-            nobody = self.season, segments[len(decided)] if segments else None
+            nobody = self.season, asked[len(decided)][1]
             refusal = nobody_left(*nobody)
         if decided:
             self._enter_decisions(decided, now)
@@ -306,7 +302,7 @@ class LiveMarket:
         return decided, refusal
 
     def decide_in_windows(
-        self, requests: Sequence[str], at: int, out_of_time: OutOfTime = None, segments: Named = ()
+        self, asked: Sequence[Asked], at: int, out_of_time: OutOfTime = None
     ) -> tuple[list[ledger.Made], list[ledger.Defaulted], Refused | None]:
         """Decide as `decide_many`, with defaults of wait windows that end after a number of rounds, in their order."""
         decided, defaults = list[ledger.Made](), list[ledger.Defaulted]()
@@ -315,39 +311,39 @@ class LiveMarket:
             if left is not None and self.spec.positions is not None:
                 left = min(left, max(1, left // self.spec.most_places))  # a window may end within a page
             part = slice(len(decided), None if left is None else len(decided) + left)
-            more, refusal = self.decide_many(requests[part], at, out_of_time, segments[part])
+            more, refusal = self.decide_many(asked[part], at, out_of_time)
             decided += more
             if left is not None:
                 defaults += self.expire(at)
-            if left is None or len(more) < left or len(decided) == len(requests):
+            if left is None or len(more) < left or len(decided) == len(asked):
                 return decided, defaults, refusal
             if out_of_time is not None and out_of_time():
                 return decided, defaults, None
 
-    def _decide_run(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Made]:
+    def _decide_run(self, asked: Sequence[Asked], done: int, now: int) -> list[ledger.Made]:
         """Decide for the requests after the first `done`, as many as no further reward can change."""
-        segment = segments[done] if segments else None
+        _, segment = asked[done]
         live, room = self._checked_session(segment, 1)
-        end = len(requests) if segment is None else same_until(segments, done)
+        end = len(asked) if segment is None else same_until(asked, done)
         first, several = live.decide_run(min(room, end - done), segment)
         allocation = live.pending[first.id]
         arm = self.registry.count_decisions(allocation.agent, allocation.arm, several)
         n, number, chance = self.chain.n + done + 1, self.before + first.id, live.probability
         return [
-            ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, requests[done + k], segment)
+            ledger.Decided(n + k, now, number + k, first.agent, arm, first.phase, chance, asked[done + k][0], segment)
             for k in range(several)
         ]
 
-    def _decide_page(self, requests: Sequence[str], segments: Named, done: int, now: int) -> list[ledger.Made]:
+    def _decide_page(self, asked: Sequence[Asked], done: int, now: int) -> list[ledger.Made]:
         """Fill the page of the request after the first `done`."""
-        segment = segments[done] if segments else None
+        request, segment = asked[done]
         live, _ = self._checked_session(segment, self.spec.most_places)
         number, slate, shown = self.before + live.round + 1, live.decide_slate(segment), []
         for each, chance in zip(slate, live.probabilities, strict=True):
             arm = self.registry.count_decisions(live.pending[each.id].agent, each.arm, 1)
             shown.append(ledger.ShownPlace(each.place, each.agent, arm, each.phase, chance))
         places = live.begun[segment].places
-        return [ledger.SlateDecided(self.chain.n + done + 1, now, number, places, shown, requests[done], segment)]
+        return [ledger.SlateDecided(self.chain.n + done + 1, now, number, places, shown, request, segment)]
 
     def _checked_session(self, segment: str | None, decisions: int) -> tuple[Session, int]:
         """Return the session, if a round of so many decisions is possible, and how many may still await a reward."""

@@ -50,14 +50,14 @@ def check_segment(live: Session, segment: str | None, season: int) -> None:
         )
 
 
-def same_until(segments: Sequence[str | None], done: int) -> int:
+def same_until(asked: Sequence[tuple[str, str | None]], done: int) -> int:
     """Return the place up to which requests are in the same segment as number `done`, without looking far ahead.
 
-    >>> same_until(["code", "code", "writing", "code"], 0)
+    >>> same_until([("a", "code"), ("b", "code"), ("c", "writing"), ("d", "code")], 0)
     2
     """
-    ahead = range(done + 1, min(len(segments), done + _NEAR))
-    return next((k for k in ahead if segments[k] != segments[done]), ahead.stop)
+    ahead = range(done + 1, min(len(asked), done + _NEAR))
+    return next((k for k in ahead if asked[k][1] != asked[done][1]), ahead.stop)
 
 
 class RegistryArm(msgspec.Struct, omit_defaults=True):

@@ -67,7 +67,7 @@ def _decide(market: LiveMarket, entry: ledger.Made) -> ledger.Entry:
 def _find_nobody(market: LiveMarket, entry: ledger.NobodyLeft) -> ledger.Entry | None:
     if isinstance(market.session, UnverifiedSession):
         market.session.entry = None
-    decided, refusal = market.decide_many(("",), entry.at, segments=(entry.segment,))
+    decided, refusal = market.decide_many((("", entry.segment),), entry.at)
     if refusal is not None and refusal.code != "nobody_left":
         raise refusal
     return None if decided else ledger.NobodyLeft(market.chain.n, market.at, market.season, entry.segment)
@@ -89,8 +89,8 @@ def _start(market: LiveMarket, entry: ledger.Started) -> ledger.Entry | None:
     if market.dice.key(market.season) is not None:
         return market.start(entry.at, entry.beacon)
     registered = market.registry.participants(market.season)
-    prepared = market.season, registered, UnverifiedSession(market, registered)
-    return market.start(entry.at, entry.beacon, prepared, entry.registered)  # a hash under a key that is not known
+    told = UnverifiedSession(market, registered) if registered else None  # which is refused
+    return market.start(entry.at, entry.beacon, told, entry.registered)  # a hash under a key that is not known
 
 
 def _join(market: LiveMarket, entry: ledger.AgentJoined) -> ledger.Entry | None:
@@ -137,8 +137,7 @@ def repeat_entries(market: LiveMarket, entries: Sequence[ledger.Entry]) -> Itera
             yield from (repeat_entry(market, entry) for entry in run)
         elif kind is ledger.Decided:
             made = cast("list[ledger.Decided]", run)
-            requests, segments = [entry.request for entry in made], [entry.segment for entry in made]
-            decided, refusal = market.decide_many(requests, at, segments=segments)
+            decided, refusal = market.decide_many([(entry.request, entry.segment) for entry in made], at)
             yield from decided
             if refusal is not None:
                 raise refusal

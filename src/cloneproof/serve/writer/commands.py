@@ -137,9 +137,7 @@ class Decide(Batch[DecisionRequest]):
             if f"q:{item.request_id}" not in seen:
                 rest.setdefault(item.request_id, item.segment)
         while rest:
-            made, defaults, refusal = market.decide_in_windows(
-                list(rest), now, markets.out_of_time, list(rest.values())
-            )
+            made, defaults, refusal = market.decide_in_windows(list(rest.items()), now, markets.out_of_time)
             seen |= by_key(defaults)
             decided += made
             if refusal is None:
