@@ -14,7 +14,7 @@ from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.search import SEARCH, Search
 from cloneproof.engines.black_box import BlackBox, Policy
 from cloneproof.engines.deadline import Deadline
-from cloneproof.errors import EngineError
+from cloneproof.errors import EngineError, MarketError, brief
 from cloneproof.market.market import Market, full_copies
 from cloneproof.market.toml import load_market
 from cloneproof.mechanisms.catalogue import mechanism
@@ -89,6 +89,8 @@ def _check_attack(
     policy: Auditable, market: Market, attack: Mapping[str, Sequence[int]], tolerance: float, search: Search
 ) -> None:
     """Raise an AssertionError if these copies surely pay."""
+    if not isinstance(attack, Mapping) or len(attack) != 1:
+        raise MarketError(f"expected an attack by one agent, such as {{'ana': (2, 1)}}, got {brief(attack)}; give one")
     ((agent, copies),) = attack.items()
     played: Any = policy if isinstance(policy, Mechanism | BlackBox) else policy(market)
     deviation = CopiesOf(agent, full_copies(market.agents, {agent: copies})[agent])

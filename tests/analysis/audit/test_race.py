@@ -1,8 +1,11 @@
 """Search, then confirm: what is sampled, at which level, and what is said of it."""
 
+import re
+
 import pytest
 
 import cloneproof as cp
+from cloneproof.analysis import search
 from cloneproof.analysis.audit import race_state
 from cloneproof.analysis.audit.question import audit_case, audit_cases
 from cloneproof.analysis.audit.race import in_order, race
@@ -146,3 +149,24 @@ def test_every_confirmation_has_a_level_that_a_float_can_state(rank):
     assert 1.0 - (1.0 - confirmation_level(0.01, rank) / 2) == pytest.approx(
         confirmation_level(0.01, rank) / 2, rel=1e-6
     )
+
+
+def test_what_would_settle_it_settles_it(monkeypatch):
+    """Twice the pairs that an undecided audit names, from another seed, show the gain that it names."""
+    monkeypatch.setattr(search, "QUICK", 0.2)
+    market = cp.Market([cp.Agent(name, 2, cp.Uniform(0.01, 0.04)) for name in ("ana", "bo", "cy")], horizon=20_000)
+    found = cp.audit(market, cp.mechanism("thompson"), agent="ana")
+    said = re.match(r"More work would settle it: if copies \((\d+), (\d+)\) gain .* about (\d+) pairs", found.more)
+    assert found.verdict == "undecided"
+    *copies, pairs = map(int, said.groups())
+    again = cp.gain(market, found.mechanism, "ana", tuple(copies), search=cp.Search(runs=2 * pairs, seed=5))
+    assert again.decided == "pays"
+
+
+@pytest.mark.parametrize(("factor", "copies"), [(2.0, (64,)), (0.0, (16,))])
+def test_a_search_goes_on_after_the_first_list_that_pays(monkeypatch, factor, copies):
+    """For as much work again: a better one is then seldom missed. Without that it ends at the first."""
+    monkeypatch.setattr(race_state, "GO_ON", factor)
+    monkeypatch.setattr(search, "QUICK", 4.0)
+    found = cp.audit(cp.Market(PAIR, horizon=400), cp.mechanism("thompson"), agent="ana")
+    assert (found.verdict, found.worst.copies) == ("exploitable", copies)
