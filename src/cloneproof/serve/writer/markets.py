@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from itertools import islice
 
 import msgspec
 
@@ -118,10 +117,10 @@ class ServedMarkets:
 
     def expire(self, at: int, known: KnownEntries, names: Iterable[str], most: int = 1000) -> set[str]:
         """Enter at most `most` default rewards in markets with an overdue window; return those that may have more."""
-        overdue = [name for name in names if self.by_name[name].overdue(at) and name not in self.held]
+        overdue = [name for name in names if self.by_name[name].first_overdue(at) and name not in self.held]
         more, share = set[str](), max(1, most // max(1, len(overdue)))
         for name in overdue:
-            entries = list(islice(self.market(name).expire(at), share))
+            entries = self.market(name).expire(at, share)
             known[self.numbers[name]] |= by_key(entries)
             if len(entries) == share:
                 more.add(name)

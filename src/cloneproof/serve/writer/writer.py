@@ -204,7 +204,7 @@ class Writer:
         now, wall = self._times()
         awaiting = self.markets.awaiting
         self.markets.follow(now, wall, awaiting)
-        return any(self.markets.by_name[name].overdue(now) for name in awaiting)
+        return any(self.markets.by_name[name].first_overdue(now) for name in awaiting)
 
     async def _tick(self) -> None:
         """End wait windows also without calls."""
