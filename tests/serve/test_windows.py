@@ -136,7 +136,7 @@ def test_nothing_overtakes_many_windows_that_end_at_once(tmp_path):
     assert sum(json.loads(line).get("because") == "window" for line in lines) == 2000
 
 
-def ignored(friend, rounds, seconds=3600.0):
+def ignored(friend, rounds, seconds):
     """A settled season in which the windows of a friend's decisions never ended."""
     market = started({"ana": 2, "bo": 1}, wait_rounds=rounds, wait_seconds=seconds, horizon=200)
     for number in range(60):
@@ -150,21 +150,14 @@ def ignored(friend, rounds, seconds=3600.0):
     return market.chain.take().lines
 
 
-def test_a_ledger_whose_windows_do_not_end_is_refused():
+@pytest.mark.parametrize(("rounds", "seconds"), [(9, 3600.0), (10_000, 0.5)])
+def test_a_ledger_whose_windows_do_not_end_is_refused(rounds, seconds):
     """A friend's rewards are taken whenever they come, and the season is settled: its keys are known."""
-    lines = ignored("ana", 9)
-    named = overdue_line(lines, 3600.0, 9)
+    lines = ignored("ana", rounds, seconds)
+    named = overdue_line(lines, seconds, rounds)
     assert named is not None
     for dice in (DICE, None):
         with pytest.raises(Misfit, match=f"entry {named}: the window of decision .* is over") as found:
             replayed(lines, dice)
         assert found.value.n == named
-    replayed(ignored("ana", 60), DICE)  # in time
-
-
-def test_a_window_of_seconds_must_end_too():
-    lines = ignored("ana", 10_000, seconds=0.5)
-    named = overdue_line(lines, 0.5, 10_000)
-    with pytest.raises(Misfit, match="is over") as found:
-        replayed(lines, DICE)
-    assert found.value.n == named
+    replayed(ignored("ana", 60, 3600.0), DICE)  # in time

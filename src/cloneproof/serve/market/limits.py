@@ -28,15 +28,19 @@ def check_declaration(spec: MarketSpec) -> None:
         )
 
 
-def declared_market(spec: MarketSpec) -> LiveMarket:
-    """Return the market of a declaration, before its first entry, or a refusal; may take tenths of a second."""
+def declared_terms(spec: MarketSpec) -> MarketSpec:
+    """Return the public terms of a declaration, or a refusal; may take tenths of a second."""
     check_declaration(spec)
     try:
-        terms = msgspec.structs.replace(complete(spec), seed=None)
-        market = LiveMarket(terms, dice=MarketDice(make_secret(spec.seed)))
-        market.dice.key(0)  # takes milliseconds here instead of in the opening
+        return msgspec.structs.replace(complete(spec), seed=None)
     except ArithmeticError as problem:
         raise invalid(f"expected parameters that can be computed with, got {problem}; choose others") from None
+
+
+def declared_market(spec: MarketSpec) -> LiveMarket:
+    """Return the market of a declaration, before its first entry, or a refusal."""
+    market = LiveMarket(declared_terms(spec), dice=MarketDice(make_secret(spec.seed)))
+    market.dice.key(0)  # takes milliseconds here instead of in the opening
     return market
 
 
