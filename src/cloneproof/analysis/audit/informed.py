@@ -23,8 +23,8 @@ import numpy as np
 
 from cloneproof._arrays import FloatArray
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds
-from cloneproof.analysis.audit.gained import InformedGain, InformedResponse, Naming
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, epoch_cases
+from cloneproof.analysis.audit.result import InformedGain, InformedResponse, Naming
 from cloneproof.analysis.audit.search_result import ExactResult, SearchResult, found_together
 from cloneproof.analysis.audit.theorems import is_scan
 from cloneproof.analysis.deviations import CopiesOf, Deviation, Names, honesty, realised_means

@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.audit.gained import KnowledgeGain
 from cloneproof.analysis.audit.question import AuditCase, Question
-from cloneproof.analysis.audit.result import Audit, best_of
+from cloneproof.analysis.audit.result import Audit, KnowledgeGain
+from cloneproof.analysis.audit.search_result import best_of
 from cloneproof.analysis.deviations import Names, honesty
 from cloneproof.analysis.gain import exact_gain, gain_columns, sample_worlds
 from cloneproof.analysis.search import Search

@@ -15,15 +15,18 @@ from itertools import chain
 from typing import Final
 
 from cloneproof.analysis.audit.copy_vectors import withholding_vectors
-from cloneproof.analysis.audit.gained import InformedGain, NearCopyGain
 from cloneproof.analysis.audit.informed import informed_gain
 from cloneproof.analysis.audit.question import AuditCase, Question
-from cloneproof.analysis.audit.result import Witness, best_of, does_not_pay, pays
+from cloneproof.analysis.audit.result import InformedGain, NearCopyGain
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
     SearchResult,
+    Witness,
+    best_of,
+    does_not_pay,
     found_together,
+    pays,
     tried_by_agent,
 )
 from cloneproof.analysis.audit.strategies import enclose, search_vectors, witnesses

@@ -10,9 +10,8 @@ from typing import Literal, get_args
 
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
-from cloneproof.analysis.audit.result import Witness
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import Finding, checked_caught
+from cloneproof.analysis.gain import checked_caught
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -87,10 +86,6 @@ class AuditCase:
         """Everybody's copies if this agent registers these and the others are honest."""
         return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
 
-    def witness(self, vector: CopyVector, paid: Finding) -> Witness:
-        where = self.market, self.copies(vector)
-        return Witness(*paid.numbers, self.name, vector, *where, by_segment=paid.by_segment)
-
 
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
 
@@ -157,6 +152,14 @@ def epoch_cases(case: AuditCase) -> list[AuditCase]:
         )
         for epoch in epochs
     ]
+
+
+def most_earned(market: Market, name: str) -> float:
+    """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
+    if market.segments:
+        return sum(most_earned(own, name) for own in market.by_segment.values())
+    support = next((agent.support for agent in market.agents if agent.name == name), None)
+    return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
 
 
 OpponentsName = Literal["market", "any"]

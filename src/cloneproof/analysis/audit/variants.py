@@ -17,8 +17,8 @@ import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.audit.gained import NearCopyGain
 from cloneproof.analysis.audit.question import AuditCase
+from cloneproof.analysis.audit.result import NearCopyGain
 from cloneproof.analysis.audit.theorems import scan_theorem
 from cloneproof.analysis.deviations import Variants, columns_of, honesty
 from cloneproof.analysis.gain import exact_payoffs, gain_columns, sample_worlds
