@@ -125,8 +125,15 @@ def conclude(
     audit = _decide_verdict(question, deviations, covered, copies)
     notes = (*deviations.notes, *also.notes, *audit.notes)
     by_segment = _by_segment(question, audit) if question.market.segments else {}
-    apart = {"by_segment": by_segment, "also": also.deviations, "informed": also.informed, "variants": also.variants}
-    audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
+    audit = replace(
+        audit,
+        by_segment=by_segment,
+        also=also.deviations,
+        informed=also.informed,
+        variants=also.variants,
+        not_computed=also.missing,
+        notes=notes,
+    )
     return audit if question.box is not None else check_delays(audit, question)
 
 

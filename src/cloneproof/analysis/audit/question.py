@@ -66,16 +66,26 @@ class AuditCase:
     def agents(self) -> int:
         return len(self.market.agents)
 
+    @property
+    def place(self) -> int:
+        """Position of the agent among all agents."""
+        return [agent.name for agent in self.market.agents].index(self.name)
+
     @cached_property
     def by_segment(self) -> dict[str, AuditCase]:
         """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
         if not self.market.segments:
             return {"": self}
-        place, by_segment = [agent.name for agent in self.market.agents].index(self.name), {}
-        for play in plays(self.market, self.mechanism):
-            agent, (segment, market, mechanism), running = play.market.agents[place], play, play.running
-            by_segment[segment] = replace(self, agent=agent, market=market, mechanism=mechanism, running=running)
-        return by_segment
+        return {
+            play.segment: replace(
+                self,
+                agent=play.market.agents[self.place],
+                market=play.market,
+                mechanism=play.mechanism,
+                running=play.running,
+            )
+            for play in plays(self.market, self.mechanism)
+        }
 
     @property
     def under(self) -> tuple[Market, Mechanism]:
