@@ -142,13 +142,13 @@ def checked_certificate(audit: Audit) -> dict[str, Any]:
 
 def first_accepted(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the first certificate that the checker accepts."""
+    problem = ""
     for document in documents:
         verification = check(document)
         if verification.accepted:
             return document
-    raise CertificateError(
-        f"expected a verdict that the checker can re-derive, got one it rejects: {verification.statement}"
-    )
+        problem = verification.statement
+    raise CertificateError(f"expected a verdict that the checker can re-derive, got one it rejects: {problem}")
 
 
 def certificate(audit: Audit, from_arms: int | None = None) -> dict[str, Any]:
