@@ -294,6 +294,7 @@ def test_every_call_of_the_client_is_a_route():
         calls.seasons("m"), calls.withdraw_arm("m", "a", "x"), calls.join("m", "a"),
         calls.pause("m", "a", "down"),
         calls.decide("m", "q"), calls.decide_batch("m", ["q"]), calls.reward("m", "e", MADE, 1.0), calls.balances("m"),
+        calls.decide_slate("m", "q"), calls.slate_batch("m", ["a", "b"], ["phone", "desk"]),
         calls.reward_batch("m", [("e", MADE, 1.0)]), calls.ledger("m"), calls.create_key("auditor"),
         calls.revoke_key("k"), calls.create_market(msgspec.convert(TERMS, type=calls.MarketSpec)),
     ]  # fmt: skip

@@ -17,7 +17,6 @@ import httpx
 import pytest
 from prometheus_client.registry import Collector
 
-from cloneproof import __version__
 from cloneproof.errors import ServeError
 from cloneproof.serve import calls
 from cloneproof.serve.client import Client
@@ -120,12 +119,6 @@ def test_a_fault_is_an_error_with_its_place(heard):
     fault, call = (json.loads(line) for line in lines())
     assert "ZeroDivisionError" in fault["traceback"]
     assert (call["level"], call["status"]) == ("error", 500)
-
-
-def test_the_version_needs_no_key():
-    with Desk() as desk:
-        assert desk.get("/version", key="none").json() == {"cloneproof": __version__, "api": 1}
-        assert "/version" in desk.get("/v1/openapi.json").json()["paths"]
 
 
 def test_metrics_of_a_market(tmp_path):

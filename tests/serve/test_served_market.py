@@ -70,12 +70,6 @@ def test_probabilities_are_frequencies(name, order):
         assert abs(count / runs - claimed[key]) < (21.4 / (2 * runs)) ** 0.5
 
 
-def test_a_probability_is_unknown_where_the_dice_have_no_formula():
-    live = cp.session(cp.mechanism("thompson"), {"ana": 2, "bo": 1}, 100)
-    live.decide()
-    assert live.probability is None
-
-
 def test_a_reward_that_does_not_come_gets_the_default_and_later_is_late():
     market = market_of(wait_seconds=10.0)
     market.start(1000)

@@ -5,8 +5,6 @@ import random
 
 import pytest
 
-from cloneproof.serve import calls
-from cloneproof.serve.http.app import ROUTES, document
 from cloneproof.serve.market.replay import Misfit
 from cloneproof.serve.offline import read_rows, replay_all
 from support.service import (
@@ -93,18 +91,6 @@ def test_an_agent_sees_its_own_places_only(desk):
     assert len({one["id"] for page in pages for one in page["shown"]}) == sum(len(page["shown"]) for page in pages)
 
 
-def test_the_client_and_the_document_have_slates():
-    call = calls.slate_batch("feed", ["a", "b"], ["phone", "desk"])
-    assert (call.path, [item.segment for item in call.body.items]) == (
-        "/v1/markets/feed/slates/batch",
-        ["phone", "desk"],
-    )
-    assert calls.decide_slate("feed", "a").path == "/v1/markets/feed/slates"
-    schemas = document(ROUTES)["components"]["schemas"]
-    assert schemas["SlateReply"]["properties"]["empty"]["type"] == "array"
-    assert "positions" in schemas["MarketSpec"]["properties"]
-
-
 def play(market, pages, seed=1):
     """Pages with rewards, a tenth of which never come; what each place showed."""
     dice, told, number = random.Random(seed), [], market.played
@@ -175,15 +161,6 @@ def test_after_withdrawals_nobody_stands_twice_in_front():
     page["shown"][1] |= {part: page["shown"][0][part] for part in ("agent", "arm")}
     with pytest.raises(Misfit, match="shows nobody twice"):
         replayed([*lines, changed(last, **page)])
-
-
-def test_two_pages_for_one_request_do_not_fit():
-    market = started(ARMS, **PAGES)
-    for _ in range(2):
-        market.decide("the same", 2000)
-    for dice in (DICE, None):
-        with pytest.raises(Misfit, match="'request the same' occurs for the second time"):
-            replayed(market.chain._lines, dice)
 
 
 def test_a_restart_goes_on_with_the_next_page(tmp_path):
