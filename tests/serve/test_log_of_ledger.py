@@ -108,21 +108,6 @@ def test_segments_and_places_of_a_ledger_are_those_of_the_log(tmp_path):
     assert set(found["segments"]) == set(segments)
 
 
-def test_a_young_market_of_pages_is_told_what_helps(tmp_path):
-    """No item has earned in both places yet: waiting helps, and so does leaving the second place out."""
-    with Desk(sqlite(tmp_path / "market.db")) as desk:
-        terms = {"mechanism": "reservoir", "parameters": {"draws": 3, "rounds": 4}, "horizon": 600}
-        open_market(desk, {"ana": 1, "bo": 1}, positions=[1.0, 0.5], **terms)
-        for one in desk.post("slates", {"request_id": "0"}).json()["decisions"]:
-            event = {"event_id": f"{one['decision']}", "request_id": "0", "decision": one["decision"]}
-            assert desk.post("rewards", event | {"value": 1.0}).json()["result"] == "recorded"
-    refused = run("log", tmp_path / "market.db", "--statistics")
-    assert refused.returncode == 2
-    assert "wait until items have earned in both, or leave these places out by --leave-out" in refused.stderr
-    assert "--reward-range" not in refused.stderr
-    assert run("log", tmp_path / "market.db", "--statistics", "--leave-out").returncode == 0
-
-
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
     """Four agents of two items, and mallory, who registered one item six times."""
