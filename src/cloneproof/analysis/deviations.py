@@ -41,12 +41,10 @@ def _as_drawn(drawn: FloatArray, levels: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class World:
-    """A market that a deviation leads to, with what everybody registers there.
+    """A market that a deviation leads to, with what everybody registers there, and its chance.
 
-    chance   of it, among the worlds of the deviation
-    numbers  how many uniform numbers a run of it needs, beside those of any market
-    means    makes the means of its originals of the drawn means (runs x originals, agent by agent) and those uniform
-             numbers (runs x numbers)
+    `means` makes the means of its originals of the drawn means (runs x originals, agent by agent) and of as many
+    uniform numbers as it needs beside those of any market (runs x numbers).
     """
 
     market: Market

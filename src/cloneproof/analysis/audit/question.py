@@ -27,23 +27,15 @@ MOST_HORIZONS = 100_000  # An audit takes at most this many horizons.
 
 @dataclass(frozen=True, eq=False)
 class AuditCase:
-    """One agent at one horizon.
-
-    market     at that horizon
-    mechanism  as declared, to be run among more agents (two accounts) or as a whole (engines)
-    running    the mechanism for these agents and this horizon: the declared one, or its fallback
-    kinds      which of the agent's originals can be exchanged at every horizon of the audit
-    box        a black box, for which `mechanism` is a placeholder
-    caught     the chance that a de-duplicator removes a copy
-    """
+    """One agent at one horizon, which is that of its market."""
 
     agent: Agent
     market: Market
-    mechanism: Mechanism
-    running: Mechanism
-    kinds: OriginalKinds
-    box: BlackBox | None = None
-    caught: float = 0.0
+    mechanism: Mechanism  # as declared, to be run among more agents (two accounts) or as a whole (engines)
+    running: Mechanism  # for these agents and this horizon: the declared one, or its fallback
+    kinds: OriginalKinds  # which of the agent's originals can be exchanged at every horizon of the audit
+    box: BlackBox | None = None  # for which `mechanism` is a placeholder
+    caught: float = 0.0  # the chance that a de-duplicator removes a copy
 
     @property
     def name(self) -> str:
@@ -178,19 +170,11 @@ AlsoName = Literal["withholding", "splitting", "informed", "variants", "copy-cos
 
 @dataclass(frozen=True)
 class Question:
-    """The cases of an audit, with what holds for all of them.
+    """The cases of each audited agent, with what holds for all of them."""
 
-    market          as given, at its own horizon
-    cases           of each audited agent: one for each horizon, rising
-    representatives for each agent the first one that it can be exchanged with; only that one is searched
-    opponents       "market": honest, with their priors; "any": dominance
-    also            the deviations other than copies that are asked for
-    caught          the chance that a de-duplicator removes a copy
-    """
-
-    market: Market
+    market: Market  # as given, at its own horizon
     cases: dict[str, AgentCases]
-    representatives: dict[str, str]
+    representatives: dict[str, str]  # the first agent that each can be exchanged with; only that one is searched
     tolerance: float
     opponents: OpponentsName = "market"
     also: frozenset[AlsoName] = frozenset()

@@ -190,16 +190,14 @@ class AwardLaw:
 class ScoreProfile:
     """A vector of copies of the agent, in rewards (before the share).
 
-    mean    of an exploration round; excess: how much better the chosen arm is, on average
-    varied  scores and awards if the originals differ in their means; level: if they do not
-    ideal   it stands for all vectors of at least this many arms: with a score it wins the award, at any threshold
+    An `ideal` one stands for all vectors of at least this many arms: with a score it wins the award, at any threshold.
     """
 
     copies: CopyVector
-    mean: Fraction
-    excess: Number
-    varied: AwardLaw | None = None
-    level: AwardLaw | None = None
+    mean: Fraction  # of an exploration round
+    excess: Number  # how much better the chosen arm is, on average
+    varied: AwardLaw | None = None  # if the originals differ in their means
+    level: AwardLaw | None = None  # if they do not
     ideal: bool = False
 
     @property
@@ -311,7 +309,7 @@ class ScoreProfiler:
             at, gains = np.concatenate([[NOBODY], at]), np.concatenate([_array([nobody]), gains])
             return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
 
-    def upper_sweep(self, honest: ScoreProfile, arms: int, grid: Array | None = None) -> ThresholdSweep:
+    def upper_sweep(self, honest: ScoreProfile, arms: int) -> ThresholdSweep:
         """Return an upper bound for every copies vector of at least that many arms.
 
         An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms
@@ -325,7 +323,7 @@ class ScoreProfiler:
             ideal = ScoreProfile(
                 copies, mean, self.arithmetic.number(best_of_atoms([priors], number=Fraction) - mean), ideal=True
             )
-        return self.sweep(honest, ideal, grid)
+        return self.sweep(honest, ideal)
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:
         """Return what the rounds after the commitment add, in the award or in the trial."""

@@ -174,41 +174,24 @@ class SampledDeviation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The deviations of one agent at one horizon.
-
-    engine     what evaluated them; "argument" if nothing was evaluated
-    honest     the honest payoff, if it is known
-    argument   why no copies can pay, if that is known without what was evaluated
-    left_out   the vectors that were not evaluated, and why; vectors that were left out at all horizons together are
-               listed at the first
-
-    Of a race:
-
-    at_most    relative gains whose largest bounds those of all candidates together
-    worlds     worlds without some originals, played only as bounds
-    covers     whether the worlds and deviations of `at_most` bound every replication (`arguments.arms_in_play`)
-    more       what more work would settle, in a sentence
-    added      the vectors that were added where the gain rose, in the order in which they were tried
-
-    Against any opponents (`against`):
-
-    thresholds  the largest gain at each score that must be beaten
-    """
+    """The deviations of one agent at one horizon; vectors left out at all horizons are listed at the first."""
 
     against: ClassVar[OpponentsName] = "market"
 
     case: AuditCase
-    engine: EngineUsed
+    engine: EngineUsed  # "argument" if nothing was evaluated
     honest: Payoff | None
-    argument: Argument | None = None
+    argument: Argument | None = None  # why no copies can pay, if that is known without what was evaluated
     evaluated: dict[CopyVector, Witness] = field(default_factory=dict)
-    left_out: dict[CopyVector, str] = field(default_factory=dict)
+    left_out: dict[CopyVector, str] = field(default_factory=dict)  # and why
+    # of a race
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
-    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
-    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
-    covers: bool = False
-    added: tuple[CopyVector, ...] = ()
-    more: str = ""
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)  # the largest bounds all candidates together
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)  # without some originals, played only as bounds
+    covers: bool = False  # whether those of `at_most` bound every replication (`arguments.arms_in_play`)
+    added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
+    more: str = ""  # what more work would settle, in a sentence
+    # against any opponents: the largest gain at each score that must be beaten
     thresholds: ThresholdGains = ()
 
     @property
@@ -253,20 +236,14 @@ class DominanceResult(SearchResult):
     """Deviations of one agent, each against the opponents at which it gains most.
 
     A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
-
-    argument    why no copies pay, or what was found instead
-    tried       the deviations, which are those of several epochs if the mechanism restarts
-    closest     the deviation that the argument is about
-    attack      a deviation and opponents with a proven gain
-    notes       remarks for the reader
     """
 
     against = "any"
 
     argument: Argument
-    tried: tuple[Witness, ...] = ()
-    closest: Witness = field(kw_only=True)
-    attack: Witness | None = None
+    tried: tuple[Witness, ...] = ()  # in several epochs if the mechanism restarts
+    closest: Witness = field(kw_only=True)  # which the argument is about
+    attack: Witness | None = None  # a deviation and opponents with a proven gain
     notes: tuple[str, ...] = ()
 
     @property
@@ -338,16 +315,11 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
 
 @dataclass(frozen=True)
 class FoundDeviations:
-    """What a strategy of the audit found for one agent of each kind.
-
-    notes    remarks for the reader
-    by_scan  whether a theorem on slots speaks about every agent and horizon, so that at most a few deviations were
-             evaluated
-    """
+    """What a strategy of the audit found for one agent of each kind."""
 
     results: tuple[SearchResult, ...]
     notes: tuple[str, ...] = ()
-    by_scan: bool = False
+    by_scan: bool = False  # whether a theorem on slots speaks about every case, so that few deviations were evaluated
 
 
 def for_exchangeable(result: SearchResult, case: AuditCase) -> SearchResult:
