@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from cloneproof.analysis.audit.arguments import copy_limits
+from cloneproof.analysis.audit.arguments import limit_worlds
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
@@ -42,6 +42,7 @@ from cloneproof.market.priors import smallest_gap
 
 MOST_LIMITS = 4  # A scope shows at most this many limits of ever more copies.
 MOST_REASONS = 2  # It gives at most this many reasons why vectors were left out.
+ROUNDING = 1e-15  # Relative error of a mean, a share and a product.
 SIMULATED = "proven without delays, only simulated with them"
 
 
@@ -251,6 +252,40 @@ def _contradictions(paying: list[Witness], covered: Mapping[tuple[str, int], Arg
         for witness, argument in against
         if argument.settles
     ][:3]
+
+
+def copy_limits(result: SearchResult) -> Iterator[CopyLimit]:
+    """Yield the limits for one original of each kind, if the search sampled."""
+    if result.engine != "sampled":
+        return
+    case, honest = result.case, result.honest
+    for original, world in limit_worlds(case).items():
+        if world in result.worlds:
+            played = result.worlds[world]
+            yield CopyLimit(*played.numbers, case.name, original + 1, case.horizon)
+    if honest is not None and is_flooded(case):
+        for original in case.kinds.first_of_each():
+            mean = case.market.share * case.horizon * case.agent.priors[original].mean
+            payoff = Estimate(mean, ROUNDING * mean, "proven", "every round serves a fresh copy, in the limit")
+            gain = payoff - honest.total
+            yield CopyLimit(honest.total, payoff, gain, case.name, original + 1, case.horizon)
+
+
+def is_flooded(case: AuditCase) -> bool:
+    """Return whether ever more arms of one agent are served in every round, each at most once.
+
+    The probability that every round serves a new copy then tends to 1, and the payoff to share T E[mean of the
+    original], whatever the others are. This holds if the rule explores each arm once in a random order, if the rule
+    `floods`, and if a sample of all arms is kept.
+    """
+    running, rule = case.running, case.running.arm
+    if case.box is not None or not running.flat or not running.never_clears or rule.draws:
+        return False
+    if case.market.places or case.market.segments:
+        return False
+    if not running.keeps_all_arms:
+        return True
+    return rule.floods or (rule.explore >= 1 and rule.order != "index")
 
 
 def delay_bound(case: AuditCase) -> tuple[float | None, str]:

@@ -93,19 +93,18 @@ AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, ris
 
 
 def audit_cases(
-    market: Market, mechanism: Auditable, names: Sequence[str], horizons: Iterable[int]
+    markets: Sequence[Market], mechanism: Auditable, names: Sequence[str], caught: float = 0.0
 ) -> dict[str, AgentCases]:
-    """Return the cases of each agent."""
-    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in horizons]
+    """Return the cases of each agent in a market at several horizons."""
     box = mechanism if isinstance(mechanism, BlackBox) else None
     resolved = []
     for at_horizon in markets:
         play = Play("", at_horizon, _declared(mechanism, at_horizon))
         resolved.append((play.market, play.mechanism, play.running))
     in_order = any(running.explores_as_registered for _, _, running in resolved)
-    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in market.agents if agent.name in names}
+    agents = {agent.name: (agent, kinds_of(agent, in_order)) for agent in markets[0].agents if agent.name in names}
     return {
-        name: tuple(AuditCase(agent, *play, kinds, box) for play in resolved)
+        name: tuple(AuditCase(agent, *play, kinds, box, caught) for play in resolved)
         for name, (agent, kinds) in ((name, agents[name]) for name in names)
     }
 
@@ -129,7 +128,7 @@ def _declared(mechanism: Auditable, market: Market) -> Mechanism:
 def audit_case(market: Market, mechanism: Mechanism, name: str) -> AuditCase:
     """Return the case of one agent at the market's horizon."""
     one_of(name, [agent.name for agent in market.agents], "agent", MarketError)
-    return audit_cases(market, mechanism, [name], [market.horizon])[name][0]
+    return audit_cases([market], mechanism, [name])[name][0]
 
 
 def representatives(cases: Mapping[str, AgentCases]) -> dict[str, str]:
@@ -217,6 +216,8 @@ def checked_question(
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
+    asked = [market.horizon] if horizons is None else checked_horizons(horizons)
+    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in asked]
     if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
         raise MechanismError(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "
@@ -247,14 +248,11 @@ def checked_question(
     if caught and opponents == "any":
         raise EngineError("expected opponents='market' with a de-duplicator, got opponents='any'; leave one out")
     slack = number_in(tolerance, "tolerance", 0, error=EngineError)
-    asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    cases = {
-        name: tuple(replace(case, caught=caught) for case in own) if caught else own
-        for name, own in audit_cases(market, mechanism, agents, asked).items()
-    }
+    cases = audit_cases(markets, mechanism, agents, caught)
+    first_alike = representatives(cases)
     if not all(case.running.ranks_slots for of_agent in cases.values() for case in of_agent):
         check_fixed_end(market, "an audit of any mechanism but 'reservoir-index' and 'reservoir-bars'")
-    return Question(market, cases, representatives(cases), slack, opponents, frozenset(others), caught)
+    return Question(market, cases, first_alike, slack, opponents, frozenset(others), caught)
 
 
 def checked_horizons(horizons: object) -> list[int]:

@@ -110,13 +110,13 @@ def exact(
         return None
     (evaluations, engine), elementary = honest, _elementary(arguments)
     results: list[ExactResult] = []
-    for number, cases in enumerate(agents):
+    for cases, in_time in clock.shared_by(agents):
         paid = {horizon: payoff_of(evaluation, cases[0].name) for horizon, evaluation in evaluations.items()}
         more = more_vectors(cases, paid, elementary, question.tolerance)  # those that make the search complete
         vectors = list(dict.fromkeys([*grid(cases[0].kinds, search.copies)[0], *more]))
         start = [ExactResult(case, engine, paid[case.horizon], elementary.get(case)) for case in cases]
         rungs = ladders(cases[0].kinds, cases[-1].horizon)
-        results += search_vectors(start, vectors, rungs, clock.share(len(agents) - number))
+        results += search_vectors(start, vectors, rungs, in_time)
     if not any(result.evaluated for result in results):
         return None
     in_floats = FoundDeviations(tuple(results), (DRAFT,))
