@@ -8,7 +8,7 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.analysis.audit.copy_vectors import of_sum
-from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness
+from cloneproof.analysis.audit.dominance import best_opponents, enclosed_witness, realise
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, deviations, threshold_grid, two_phase_game
 from cloneproof.laws.arithmetic import BALLS, FLOATS
@@ -204,7 +204,7 @@ def test_a_positive_threshold_that_no_opponent_realises():
     assert max(sweep.gains) > 1e-6
     found = best_opponents(game, sweep, 0.0)
     assert found.gain <= 0
-    assert enclosed_witness(game.case, (2, 2), found, 0.0) is None
+    assert enclosed_witness(game.case, *realise(game.case, (2, 2), found), 0.0) is None
 
 
 def test_undecided_says_what_is_not_ruled_out():

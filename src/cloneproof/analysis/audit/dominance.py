@@ -146,15 +146,8 @@ def _below_and_at(game: TwoPhaseGame, scores: Array, means: Array) -> tuple[Arra
 _binomial_laws = lru_cache(maxsize=8)(binomial_rows)
 
 
-def enclosed_witness(
-    case: AuditCase, copies: CopyVector, opponents: WorstOpponents, tolerance: float
-) -> Witness | None:
-    """Return the deviation against these opponents, if balls prove that its gain is above the tolerance."""
-    market, others = realise(case, opponents)
-    return _enclosed(case, market, {**case.copies(copies), **others}, tolerance)
-
-
-def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
+def enclosed_witness(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
+    """Return the deviation in a market, if balls prove that its gain is above the tolerance."""
     vector = all_copies[case.name]
     attack, honest = (CopiesOf(case.name, own, all_copies) for own in (vector, case.kinds.honest))
     paid = exact_gain(market, case.mechanism, attack, "closed-form", "ball", against=honest)
@@ -163,20 +156,21 @@ def _enclosed(case: AuditCase, market: Market, all_copies: FullCopies, tolerance
     return None
 
 
-def realise(case: AuditCase, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
-    """Return the market with these opponents, and what they register if that is not honest."""
+def realise(case: AuditCase, copies: CopyVector, opponents: WorstOpponents) -> tuple[Market, FullCopies]:
+    """Return the market with these opponents, and what everybody registers there."""
     market = case.market
     others = [agent for agent in market.agents if agent.name != case.name]
     if opponents.means is None:
         most = case.running.scoring.max_arms
         assert most is not None
-        copies = {other.name: (max(1, most + 2 - other.count), *(1,) * (other.count - 1)) for other in others}
-        return market.at({other.name: (0.5,) * other.count for other in others}), copies
+        many = {other.name: (max(1, most + 2 - other.count), *(1,) * (other.count - 1)) for other in others}
+        return market.at({other.name: (0.5,) * other.count for other in others}), case.copies(copies) | many
     if not opponents.means:  # the others do not matter: they stay as they are, if balls can hold them
         continuous = [other for other in others if any(prior.atoms is None for prior in other.priors)]
-        return market.at({other.name: (0.5,) * other.count for other in continuous}) if continuous else market, {}
-    means = {other.name: (mean,) * other.count for other, mean in zip(others, opponents.means, strict=True)}
-    return market.at(means), {}
+        means = {other.name: (0.5,) * other.count for other in continuous}
+    else:
+        means = {other.name: (mean,) * other.count for other, mean in zip(others, opponents.means, strict=True)}
+    return market.at(means) if means else market, case.copies(copies)
 
 
 def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> DominanceResult:
@@ -253,7 +247,7 @@ def _attack(game: TwoPhaseGame, sweeps: list[ThresholdSweep], tolerance: float) 
     paying = [copies for copies in against if against[copies].gain > 0]
     paying.sort(key=lambda copies: -against[copies].gain)
     answers = Answers[CopyVector, Witness | None](
-        lambda copies: enclosed_witness(game.case, copies, against[copies], tolerance)
+        lambda copies: enclosed_witness(game.case, *realise(game.case, copies, against[copies]), tolerance)
     )
     run_search(answers, takewhile(lambda _: not any(answers.evaluated.values()), paying[:ATTEMPTS]))
     return next((witness for witness in answers.evaluated.values() if witness is not None), None)
@@ -424,7 +418,7 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
         if in_epoch is None:
             continue
         with suppress(EngineError):  # the same deviation against the same opponents, over all epochs
-            attack = _enclosed(case, in_epoch.market.with_horizon(case.horizon), in_epoch.all_copies, tolerance)
+            attack = enclosed_witness(case, in_epoch.market.with_horizon(case.horizon), in_epoch.all_copies, tolerance)
         if attack is not None:
             words = (
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "

@@ -309,7 +309,7 @@ class ScoreProfiler:
             at, gains = np.concatenate([[NOBODY], at]), np.concatenate([_array([nobody]), gains])
             return ThresholdSweep(copied.copies, at, gains, np.concatenate([_array([earned + alone]), payoffs]))
 
-    def upper_sweep(self, honest: ScoreProfile, arms: int) -> ThresholdSweep:
+    def upper_sweep(self, honest: ScoreProfile, arms: int, grid: Array | None = None) -> ThresholdSweep:
         """Return an upper bound for every copies vector of at least that many arms.
 
         An exploration round earns at most the best prior's mean, any other round at most the best original, and k arms
@@ -323,7 +323,7 @@ class ScoreProfiler:
             ideal = ScoreProfile(
                 copies, mean, self.arithmetic.number(best_of_atoms([priors], number=Fraction) - mean), ideal=True
             )
-        return self.sweep(honest, ideal)
+        return self.sweep(honest, ideal, grid)
 
     def _late(self, profile: ScoreProfile, award: bool) -> Number:
         """Return what the rounds after the commitment add, in the award or in the trial."""

@@ -105,11 +105,6 @@ def does_not_pay(witness: Finding, tolerance: float) -> bool:
     return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
 
 
-def is_open(witness: Witness, tolerance: float) -> bool:
-    """Return whether neither is sure."""
-    return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
-
-
 def relative_gain_at_most(witness: Witness) -> float | None:
     """Return a bound of the relative gain (0 if it gains nothing); None if its error is heuristic."""
     error = _gain_error(witness)

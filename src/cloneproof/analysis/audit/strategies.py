@@ -26,7 +26,8 @@ from cloneproof.analysis.audit.search_result import (
     Witness,
     argued_result,
     best_of,
-    is_open,
+    does_not_pay,
+    pays,
     simplest_of,
     tried_by_agent,
     with_evaluated,
@@ -179,7 +180,8 @@ def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) ->
     unclear = [
         witness
         for witness in chain(*tried)
-        if case_of[witness.agent, witness.horizon].argument is None and is_open(witness, tolerance)
+        if case_of[witness.agent, witness.horizon].argument is None
+        and not (pays(witness, tolerance) or does_not_pay(witness, tolerance))
     ]
     listed = best + sorted(unclear, key=lambda witness: sum(witness.copies))[:MOST_REFINED]
     wanted = {(witness.agent, witness.copies, witness.horizon): witness for witness in listed}

@@ -467,9 +467,7 @@ def _ceiling(prior: Prior, *numbers: Any) -> tuple[float, bool]:  # noqa: ANN401
     return expected_gain_ceiling(_bins(prior), *numbers)
 
 
-@lru_cache(maxsize=64)
-def _bars_ceiling(prior: Prior, *numbers: Any) -> tuple[float, int, bool]:  # noqa: ANN401
-    return bars_ceiling(prior, *numbers)
+_bars_ceiling = lru_cache(maxsize=64)(bars_ceiling)
 
 
 def _bins(prior: Prior) -> list[tuple[float, float, float]]:
