@@ -194,18 +194,17 @@ def dominance(case: AuditCase, max_copies: int = 4, tolerance: float = 0.0) -> D
         more, skipped = _float_sweeps(game, (vector for vector in further if vector not in vectors))
         attack, notes = _attack(game, more, tolerance), notes + skipped
         sweeps += more
-    if attack is not None:
+    if attack is None:
+        result, proven = _proof(game, vectors, unsearched, sweeps, tolerance)
+    else:
         words = (
             f"a proven attack of {case.name!r} at a horizon of {case.horizon}: both payoffs in ball arithmetic against "
             f"opponents that the rewards can realise; searched {len(sweeps)} copies vectors, and there may be better "
             "attacks"
         )
         tried = [at_worst(game, sweep, 0.0) for sweep in sweeps]
-        result = _result(case, words, tried, attack, attack=attack)
-    else:
-        result = _proof(game, vectors, unsearched, sweeps, tolerance)
-    thresholds = result.thresholds or threshold_gains(game, sweeps)
-    return replace(result, thresholds=thresholds, notes=(*result.notes, *notes))
+        result, proven = _result(case, words, tried, attack, attack=attack), []
+    return replace(result, thresholds=threshold_gains(game, proven or sweeps), notes=(*result.notes, *notes))
 
 
 def _result(
@@ -215,18 +214,19 @@ def _result(
     closest: Witness,
     settles: bool = False,
     attack: Witness | None = None,
+    notes: Sequence[str] = (),
 ) -> DominanceResult:
     """Return the findings of one case, with the sentence that says what they come to."""
-    argument = Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high)
     return DominanceResult(
         case,
         "dominance",
         Payoff(closest.honest),
-        argument,
+        Argument(Basis.DOMINANCE, words, settles, 0.0 if settles else closest.gain.high),
         {witness.copies: witness for witness in tried},
         tried=tuple(tried),
         closest=closest,
         attack=attack,
+        notes=tuple(notes),
     )
 
 
@@ -259,8 +259,8 @@ def _proof(
     unsearched: int,
     float_sweeps: list[ThresholdSweep],
     slack: float,
-) -> DominanceResult:
-    """Clone-proof if ball arithmetic proves it, else undecided with the largest gain that is not ruled out."""
+) -> tuple[DominanceResult, list[ThresholdSweep]]:
+    """Clone-proof if ball arithmetic proves it, else undecided with the largest gain left open; and sweeps in balls."""
     profiler, tolerance = ScoreProfiler(game, BALLS), ball(Fraction(slack))
     honest = profiler.profile(game.case.kinds.honest)
     rest, covered = _cover_rest(profiler, unsearched, honest, tolerance)
@@ -278,19 +278,17 @@ def _proof(
     tried = [at_worst(game, sweep, tolerance) for sweep in sweeps or float_sweeps]
     below = [sweep for sweep in sweeps if sum(sweep.copies) < covered]
     largest = max([rest, *below], key=lambda sweep: _most(sweep, tolerance))
-    case = game.case
-    thresholds = threshold_gains(game, sweeps)
     if _most(largest, tolerance) <= 0:
         closest = max(tried, key=lambda witness: witness.gain.high) if tried else at_worst(game, rest, tolerance)
         words = clone_proof_words(game, len(below), covered)
-        return replace(_result(case, words, tried, closest, settles=True), thresholds=thresholds)
+        return _result(game.case, words, tried, closest, settles=True), sweeps
     closest = at_worst(game, largest, tolerance)
     words = (
-        f"no attack of {case.name!r} was proven, but a gain of up to {closest.gain.high:.6g} is not ruled out at "
+        f"no attack of {game.case.name!r} was proven, but a gain of up to {closest.gain.high:.6g} is not ruled out at "
         "some threshold (an upper bound over all opponents"
         f", for {f'every vector of {covered} arms or more' if largest is rest else f'copies {largest.copies}'})"
     )
-    return replace(_result(case, words, tried, closest), thresholds=thresholds, notes=tuple(notes))
+    return _result(game.case, words, tried, closest, notes=notes), sweeps
 
 
 def _cover_rest(
@@ -412,7 +410,7 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
     unsettled = [number for number, result in enumerate(results) if not result.argument.settles]
     if not unsettled:
         words = f"in each of {len(results)} epochs, and so in their sum; the last of them: {last.argument.words}"
-        return replace(_result(case, words, tried, last.worst, settles=True), notes=last.notes)
+        return _result(case, words, tried, last.worst, settles=True, notes=last.notes)
     for number in reversed(unsettled):
         in_epoch, attack = results[number].attack, None
         if in_epoch is None:
@@ -424,10 +422,10 @@ def dominance_in_epochs(case: AuditCase, max_copies: int, tolerance: float) -> D
                 f"a proven attack of {case.name!r} at a horizon of {case.horizon}, found in epoch {number + 1}: "
                 "both payoffs of the whole run in ball arithmetic; there may be better attacks"
             )
-            return replace(_result(case, words, [attack], attack, attack=attack), notes=last.notes)
+            return _result(case, words, [attack], attack, attack=attack, notes=last.notes)
     number = unsettled[-1]
     words = f"epoch {number + 1} by itself is not known to be clone-proof, and others may outweigh it"
-    return replace(_result(case, words, tried, results[number].worst), notes=last.notes)
+    return _result(case, words, tried, results[number].worst, notes=last.notes)
 
 
 def by_dominance(question: Question, arguments: KnownArguments, search: Search, clock: Deadline) -> FoundDeviations:
