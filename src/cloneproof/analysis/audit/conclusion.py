@@ -23,6 +23,7 @@ from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
     KnownArguments,
+    SampledDeviation,
     SearchResult,
     Witness,
     best_of,
@@ -122,26 +123,10 @@ def _general(argument: Argument) -> str:
 def conclude(
     question: Question, deviations: FoundDeviations, covered: KnownArguments, also: OtherDeviations, copies: int
 ) -> Audit:
-    """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap."""
-    audit = _decide_verdict(question, deviations, covered, copies)
-    notes = (*deviations.notes, *also.notes, *audit.notes)
-    by_segment = _by_segment(question, audit) if question.market.segments else {}
-    audit = replace(
-        audit,
-        by_segment=by_segment,
-        also=also.deviations,
-        informed=also.informed,
-        variants=also.variants,
-        not_computed=also.missing,
-        notes=notes,
-    )
-    return audit if question.box is not None else check_delays(audit, question)
+    """Make the audit of what a strategy found, the arguments and the other deviations; `copies` is the grid's cap.
 
-
-def _decide_verdict(question: Question, deviations: FoundDeviations, covered: KnownArguments, copies: int) -> Audit:
-    """Return the audit with the verdict of the search, from the results of one agent of each kind.
-
-    It is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, else `undecided`.
+    The verdict is `exploitable` if a deviation surely pays, `clone-proof` if an argument settles every case, and else
+    `undecided`.
     """
     results = _of_everybody(question, deviations.results)
     tried = [*chain(*tried_by_agent(results))]
@@ -171,6 +156,7 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     cases = question.cases[worst.agent]
     deciding = next((case for case in cases if case.horizon == worst.horizon), cases[-1])  # or an epoch of it
     against_market = [witness for result in results if result.against == "market" for witness in result.witnesses]
+    samples = tuple(sample for result in results for sample in result.samples.values())
     audit = Audit(
         mechanism=deciding.mechanism,
         market=question.market if len(cases) > 1 else deciding.market,
@@ -182,8 +168,13 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
         tried=tuple(tried),
         by_horizon=_by_horizon(against_market),
         thresholds=next((one.thresholds for one in results if one.thresholds and one.worst is worst), ()),
-        notes=tuple(_contradictions(paying, of_agents)),
-        samples=tuple(sample for result in results for sample in result.samples.values()),
+        notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
+        also=also.deviations,
+        informed=also.informed,
+        variants=also.variants,
+        not_computed=also.missing,
+        by_segment=_by_segment(question, worst, samples) if question.market.segments else {},
+        samples=samples,
         limits=limits,
         sampled_proof=verdict == "clone-proof"
         and any(argument.basis is Basis.SAMPLED_WORLDS for argument in arguments),
@@ -192,17 +183,19 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     )
     if deviations.by_scan and verdict != "exploitable":
         evaluated = _tried([result for result in deviations.results if isinstance(result, ExactResult)])
-        return replace(audit, scope=replace(audit.scope, against="scan", tried=evaluated))
-    return replace(audit, scope=replace(audit.scope, about_tried=audit.about_tried))
+        scope = replace(audit.scope, against="scan", tried=evaluated)
+    else:
+        scope = replace(audit.scope, about_tried=audit.about_tried)
+    audit = replace(audit, scope=scope)
+    return audit if question.box is not None else check_delays(audit, question)
 
 
-def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
+def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDeviation]) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
-    worst = audit.worst
     case = next((one for one in question.cases[worst.agent] if one.horizon == worst.horizon), None)
     if worst.argued or case is None or question.box is not None:
         return {}
-    sample = next((one for one in audit.samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
+    sample = next((one for one in samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
     if sample is not None:
         _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", sample.bounds), 3)
         paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]
