@@ -202,7 +202,10 @@ def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDev
     else:
         paid = list(worst.by_segment.values())
     segments = zip(case.by_segment.items(), paid, strict=False)
-    return {name: Witness.of(in_segment, worst.copies, own) for (name, in_segment), own in segments}
+    return {
+        name: Witness.of(in_segment.deviation(worst.copies), in_segment.market, own)
+        for (name, in_segment), own in segments
+    }
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:

@@ -148,11 +148,10 @@ _binomial_laws = lru_cache(maxsize=8)(binomial_rows)
 
 def enclosed_witness(case: AuditCase, market: Market, all_copies: FullCopies, tolerance: float) -> Witness | None:
     """Return the deviation in a market, if balls prove that its gain is above the tolerance."""
-    vector = all_copies[case.name]
-    attack, honest = (CopiesOf(case.name, own, all_copies) for own in (vector, case.kinds.honest))
+    attack, honest = (CopiesOf(case.name, own, all_copies) for own in (all_copies[case.name], case.kinds.honest))
     paid = exact_gain(market, case.mechanism, attack, "closed-form", "ball", against=honest)
     if paid.gain.low > 0 and paid.gain.low > tolerance * paid.honest.high * (1 + 1e-12):
-        return Witness(*paid.numbers, case.name, vector, market, all_copies)
+        return Witness.of(attack, market, paid)
     return None
 
 
@@ -453,6 +452,6 @@ def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
-    witness = Witness.of(case, copies, Finding(anything, anything, nothing))
+    witness = Witness.of(case.deviation(copies), case.market, Finding(anything, anything, nothing))
     words = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
     return _result(case, words, [], witness)

@@ -280,9 +280,10 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
             search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=in_time.left,
             bounds=search.bounds or "asymptotic", device=search.device,
         )  # fmt: skip
-        drawn = sampled_gain(case.market, case.played, CopiesOf(case.name, vector), sampling)
+        withheld = CopiesOf(case.name, vector)
+        drawn = sampled_gain(case.market, case.played, withheld, sampling)
         if drawn.runs:
-            tried.append(Witness(*drawn.finding.numbers, case.name, vector, case.market, drawn.copies))
+            tried.append(Witness.of(withheld, case.market, drawn.finding))
     return tried
 
 

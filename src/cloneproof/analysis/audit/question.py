@@ -196,13 +196,6 @@ class Question:
         """Cases of one agent of each kind."""
         return [self.cases[name] for name in dict.fromkeys(self.representatives.values())]
 
-    @property
-    def of_one_of_each_kind(self) -> Question:
-        """Question restricted to one agent of each kind."""
-        searched = dict.fromkeys(self.representatives.values())
-        cases = {name: self.cases[name] for name in searched}
-        return replace(self, cases=cases, representatives={name: name for name in searched})
-
 
 def checked_question(
     market: Market,

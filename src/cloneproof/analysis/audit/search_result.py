@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, Self, TypeVar
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase, OpponentsName, most_earned
 from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine
 from cloneproof.analysis.gain import Finding, Payoff
 from cloneproof.engines.estimate import BoundsName, Estimate
@@ -64,9 +65,10 @@ class Witness(Finding):
     argued: bool = False
 
     @classmethod
-    def of(cls, case: AuditCase, copies: CopyVector, paid: Finding) -> Self:
-        """Return what these copies are worth in a case, against honest others."""
-        return cls(*paid.numbers, case.name, copies, case.market, case.copies(copies), by_segment=paid.by_segment)
+    def of(cls, deviation: CopiesOf, market: Market, paid: Finding) -> Self:
+        """Return what was found of these copies in a market."""
+        everybody = deviation.sampled(market).copies
+        return cls(*paid.numbers, deviation.agent, deviation.copies, market, everybody, by_segment=paid.by_segment)
 
     def __repr__(self) -> str:
         if self.argued:
@@ -304,7 +306,7 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
         gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
     else:
         gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
-    witness = replace(Witness.of(case, vector, Finding(payoff, payoff, gain)), argued=True)
+    witness = replace(Witness.of(case.deviation(vector), case.market, Finding(payoff, payoff, gain)), argued=True)
     return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 
 

@@ -22,7 +22,7 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.job import strata_of
 from cloneproof.engines.monte_carlo.statistics import FIRST_TIME
 from cloneproof.errors import EngineError
-from cloneproof.market.market import Market, full_copies
+from cloneproof.market.market import Market
 from cloneproof.mechanisms.mechanism import Mechanism
 
 FEW_ROUNDS = 64  # up to here every horizon is tried
@@ -48,8 +48,7 @@ def attack_in(
         if not drawn.runs:
             raise EngineError("no pair of runs ended in time")
         found = drawn.finding
-    copies = full_copies(market.agents, {deviation.agent: deviation.copies})
-    return Witness(*found.numbers, deviation.agent, deviation.copies, market, copies)
+    return Witness.of(deviation, market, found)
 
 
 def smallest_attack(audit: Audit, question: Question, search: Search, clock: Deadline) -> Witness | None:
@@ -88,22 +87,20 @@ def smallest_attack(audit: Audit, question: Question, search: Search, clock: Dea
 
 def _of_few_rounds(attack: Witness, mechanism: Mechanism, tolerance: float, clock: Deadline) -> Witness | None:
     """Return the attack at the first horizon at which it surely pays, if that is at most FEW_ROUNDS."""
+    deviation = CopiesOf(attack.agent, attack.copies)
     markets = [attack.market.with_horizon(rounds) for rounds in range(1, min(attack.horizon, FEW_ROUNDS) + 1)]
     try:
         with clock.share(2).for_engines():
             honest, paid = (
-                exact_payoffs([(market, mechanism) for market in markets], deviation)
-                for deviation in (honesty(attack.market, attack.agent), CopiesOf(attack.agent, attack.copies))
+                exact_payoffs([(market, mechanism) for market in markets], registered)
+                for registered in (honesty(attack.market, attack.agent), deviation)
             )
     except EngineError:
         return None
-    found = (
-        Witness(
-            *compared(honest[t.horizon], paid[t.horizon]).numbers, attack.agent, attack.copies, t, attack.all_copies
-        )
-        for t in markets
+    gains = (
+        Witness.of(deviation, market, compared(honest[market.horizon], paid[market.horizon])) for market in markets
     )
-    return next((witness for witness in found if pays(witness, tolerance)), None)
+    return next((witness for witness in gains if pays(witness, tolerance)), None)
 
 
 def _of_fewer_rounds(attack: Witness, still: Callable[[Market], Witness | None], exactly: bool) -> Witness:

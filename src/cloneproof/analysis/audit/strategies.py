@@ -165,8 +165,12 @@ def search_vectors(
 def witnesses(results: Sequence[ExactResult], vector: CopyVector) -> list[Witness]:
     """Return the deviation at the horizon of each result."""
     markets = [result.case.under for result in results]
-    paid = exact_payoffs(markets, results[0].case.deviation(vector), results[0].engine)
-    return [Witness.of(result.case, vector, compared(result.honest, paid[result.case.horizon])) for result in results]
+    deviation = results[0].case.deviation(vector)
+    paid = exact_payoffs(markets, deviation, results[0].engine)
+    return [
+        Witness.of(deviation, result.case.market, compared(result.honest, paid[result.case.horizon]))
+        for result in results
+    ]
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:
