@@ -107,14 +107,14 @@ def lists_left(registered: FullCopies, caught: float) -> list[tuple[float, FullC
             f"expected at most {MOST_LISTS} lists that a de-duplicator may leave, got {lists}; register fewer copies, "
             "or sample"
         )
-    found = []
+    mixture = []
     for missed in product(*(range(number + 1 if caught < 1 else 1) for _, _, number in several)):
         chance, left = 1.0, {name: list(own) for name, own in registered.items()}
         for (name, k, number), kept in zip(several, missed, strict=True):
             chance *= math.comb(number, kept) * (1 - caught) ** kept * caught ** (number - kept)
             left[name][k] = 1 + kept
-        found.append((chance, {name: tuple(own) for name, own in left.items()}))
-    return found
+        mixture.append((chance, {name: tuple(own) for name, own in left.items()}))
+    return mixture
 
 
 def drawn_lists(registered: FullCopies, caught: float, levels: FloatArray) -> list[FullCopies]:

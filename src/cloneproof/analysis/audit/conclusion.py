@@ -167,7 +167,7 @@ def conclude(
         tolerance=question.tolerance,
         tried=tuple(tried),
         by_horizon=_by_horizon(against_market),
-        thresholds=next((one.thresholds for one in results if one.thresholds and one.worst is worst), ()),
+        thresholds=next((result.thresholds for result in results if result.thresholds and result.worst is worst), ()),
         notes=(*deviations.notes, *also.notes, *_contradictions(paying, of_agents)),
         also=also.deviations,
         informed=also.informed,
@@ -192,10 +192,11 @@ def conclude(
 
 def _by_segment(question: Question, worst: Witness, samples: Sequence[SampledDeviation]) -> dict[str, Witness]:
     """Return the deviation that the verdict rests on in each segment; none if it was argued or cannot be told apart."""
-    case = next((one for one in question.cases[worst.agent] if one.horizon == worst.horizon), None)
+    case = next((case for case in question.cases[worst.agent] if case.horizon == worst.horizon), None)
     if worst.argued or case is None or question.box is not None:
         return {}
-    sample = next((one for one in samples if (one.agent, one.copies) == (worst.agent, worst.copies)), None)
+    drawn = (sample for sample in samples if (sample.agent, sample.copies) == (worst.agent, worst.copies))
+    sample = next(drawn, None)
     if sample is not None:
         _, *groups = in_groups(sample.progress.estimates(sample.confidence, "pairs of runs", sample.bounds), 3)
         paid = [Finding(honest, copied, gain) for gain, honest, copied in groups]

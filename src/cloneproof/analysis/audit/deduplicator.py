@@ -43,9 +43,9 @@ def with_deduplication(audit: Audit, question: Question, search: Search, clock: 
     case = next(case for case in question.cases[audit.worst.agent] if case.horizon == audit.worst.horizon)
     copies = audit.worst.copies
     original = copies.index(max(copies))
-    asked = [*((number, question.caught) for number in NUMBERS), *((number, 0.0) for number in STAY[1:])]
+    lists = [*((number, question.caught) for number in NUMBERS), *((number, 0.0) for number in STAY[1:])]
     findings: list[Finding] = []
-    for (registered, caught), in_time in clock.shared_by(asked):
+    for (registered, caught), in_time in clock.shared_by(lists):
         try:
             findings.append(_gain(case, original, registered, caught, search, in_time))
         except EngineError:

@@ -209,8 +209,8 @@ def checked_question(
 ) -> Question:
     """Check the arguments and return the question."""
     checked_market(market)
-    asked = [market.horizon] if horizons is None else checked_horizons(horizons)
-    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in asked]
+    rounds_asked = [market.horizon] if horizons is None else checked_horizons(horizons)
+    markets = [market if rounds == market.horizon else market.with_horizon(rounds) for rounds in rounds_asked]
     if isinstance(mechanism, type) or not (isinstance(mechanism, Mechanism | BlackBox) or callable(mechanism)):
         raise MechanismError(
             f"expected a mechanism, a black box or a function of the market, got {brief(mechanism)}; "

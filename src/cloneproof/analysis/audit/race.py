@@ -237,7 +237,7 @@ def what_would_settle(state: Race) -> str:
         for entry, draws in state.looks.items()
         if entry.attacks
     }
-    entry = min(wanted, key=lambda one: wanted[one] * state.looks[one].cost, default=None)
+    entry = min(wanted, key=lambda entry: wanted[entry] * state.looks[entry].cost, default=None)
     if state.budget is None or entry is None or math.isinf(wanted[entry]) or state.anybody_pays():
         return ""
     draws, pairs, rounds = state.most_precise(entry), math.ceil(wanted[entry]), entry.case.horizon

@@ -231,7 +231,7 @@ class ScoreProfiler:
     def profile(self, copies: CopyVector) -> ScoreProfile:
         game, arms = self.game, sum(copies)
         originals = [CopiedOriginal(atoms, count) for atoms, count in zip(game.priors, copies, strict=True)]
-        mean = sum((prior_mean(each.atoms) * each.copies for each in originals), Fraction(0)) / arms
+        mean = sum((prior_mean(original.atoms) * original.copies for original in originals), Fraction(0)) / arms
         contested = game.contested and game.scored(arms)
         ordered = contested and game.phases.order_matters(arms)
         with ctx.workprec(PRECISION):

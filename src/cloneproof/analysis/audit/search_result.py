@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import ClassVar, Literal, Self, TypeVar
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
@@ -270,13 +270,15 @@ T = TypeVar("T")
 
 def found_together(results: Iterable[AnyResult]) -> list[list[AnyResult]]:
     """Return what was found in one pass over all horizons of an agent; what was sampled stands alone."""
-    passes = groupby(results, lambda one: (one.agent, one.case if one.engine == "sampled" else one.engine))
+    passes = groupby(
+        results, lambda result: (result.agent, result.case if result.engine == "sampled" else result.engine)
+    )
     return [list(together) for _, together in passes]
 
 
 def by_vector(at_horizons: Iterable[Sequence[T]]) -> list[T]:
     """Return what is listed for each vector at each horizon, all horizons of a vector in turn."""
-    return [one for of_vector in zip(*at_horizons, strict=True) for one in of_vector]
+    return [*chain.from_iterable(zip(*at_horizons, strict=True))]
 
 
 def tried_by_agent(results: Iterable[SearchResult]) -> list[list[Witness]]:
