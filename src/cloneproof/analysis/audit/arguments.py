@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.analysis.audit.gained import CopyLimit
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
-from cloneproof.analysis.audit.result import MARGIN, Witness, does_not_pay, most_earned
-from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, most_earned
+from cloneproof.analysis.audit.result import CopyLimit
+from cloneproof.analysis.audit.search_result import MARGIN, KnownArguments, SearchResult, Witness, does_not_pay
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
