@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cloneproof as cp
 from cloneproof._clock import budget_clock
 from cloneproof.errors import LogError
-from cloneproof.logs.segment_sums import studied_segments
+from cloneproof.logs.originals import studied_segments
 from cloneproof.logs.study import study_log
 from support.command import run
 from support.sizes import LONG

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
@@ -38,6 +39,7 @@ STEPS: Final = 400  # steps of EM
 DIGITS: Final = 5  # significant digits of a level
 APART: Final = 0.02  # relative distance below which two levels merge
 LEAST_SPREAD: Final = 1e-4  # of a fitted Beta prior: its variance over the square of its mean, at least
+MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
 ArmPlace = tuple[str, str]
 
 
@@ -280,6 +282,28 @@ def pooled(arms: Sequence[LoggedArm]) -> Pooled:
     variance = float(sum(arm.squares for arm in arms) / rounds) - mean * mean
     worth = mean * (1 - mean) / variance if variance > 1e-9 else 1.0
     return Pooled(rounds, mean, min(max(worth, 1.0), 1e3))
+
+
+def studied_segments(log: Log) -> dict[str, Log]:
+    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments.
+
+    >>> import cloneproof as cp
+    >>> rows = {"agent": ["a"] * 3, "arm": ["x"] * 3, "click": [1, 0, 1], "device": ["tv", "tv", "phone"]}
+    >>> {name: own.rounds for name, own in studied_segments(cp.read_log(rows, segment="device")).items()}
+    {'tv': 2, 'phone': 1}
+    """
+    if not log.segments:
+        return {"": log}
+    names = list(log.segments)
+    kept = names if len(names) <= MOST_STUDIED else names[: MOST_STUDIED - 1]
+    segments = {name: log.segment(name) for name in kept}
+    pooled: dict[tuple[str, str], LoggedArm] = {}
+    for arm in (arm for name in names[len(kept) :] for arm in log.segments[name]):
+        before = pooled.get(arm.place, replace(arm, rounds=0, total=Fraction(0), squares=Fraction(0)))
+        sums = {name: getattr(before, name) + getattr(arm, name) for name in ("rounds", "total", "squares")}
+        pooled[arm.place] = replace(before, **sums)
+    rest = {f"{len(names) - len(kept)} others": tuple(pooled[place] for place in sorted(pooled))} if pooled else {}
+    return segments | {name: replace(segments[kept[0]], arms=arms) for name, arms in rest.items()}
 
 
 def segment_originals(owners: Sequence[LogOwner], log: Log) -> dict[str, list[tuple[LoggedArm, ...]]]:

@@ -61,10 +61,10 @@ from cloneproof.logs.originals import (
     pooled,
     segment_originals,
     studied_owners,
+    studied_segments,
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
-from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions, full_copies
 from cloneproof.mechanisms import Mechanism
