@@ -21,9 +21,9 @@ from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.monte_carlo.posterior_blocks import ERROR
 from cloneproof.logs.backtest import _estimates, backtest
 from cloneproof.logs.copy_worth import worth_of_copies
+from cloneproof.logs.log import LoggedArm
 from cloneproof.logs.originals import (
     LogOwner,
-    Pooled,
     arm_records,
     common_levels,
     fit_rates,
@@ -373,12 +373,16 @@ def test_originals_of_a_log_without_findings_are_its_arms():
 
 
 def test_click_rates_keep_their_levels_apart():
-    seen = {f"a{k}": [Pooled(100_000, 0.002 * (1 + k % 3), 1.0)] for k in range(30)}
+    def shown(rounds, rate):
+        clicks = Fraction(str(rate)) * rounds
+        return (LoggedArm("a", "x", rounds, clicks, clicks),)
+
+    seen = {f"a{k}": [shown(100_000, 0.002 * (1 + k % 3))] for k in range(30)}
     priors, common, merged = common_levels(fit_rates(seen), 3)
     assert merged == 0
     assert [round(value, 3) for value, _ in common.atoms] == [0.002, 0.004, 0.006]
     assert max(priors["a0"].atoms, key=lambda atom: atom[1])[0] == pytest.approx(0.002, rel=0.1)
-    *_, one = common_levels(fit_rates({"a": [Pooled(10**7, 0.01, 1.0)] * 20}), 4)
+    *_, one = common_levels(fit_rates({"a": [shown(10**7, 0.01)] * 20}), 4)
     assert one == 3
 
 

@@ -58,7 +58,6 @@ from cloneproof.logs.originals import (
     fitted_owners,
     log_owners,
     lookalikes,
-    pooled,
     segment_originals,
     studied_owners,
     studied_segments,
@@ -244,13 +243,7 @@ def study_log(
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
         groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-        fits = {
-            name: fit_rates(
-                {owner: [pooled(group) for group in originals] for owner, originals in own.items()},
-                HASTY if clock.spent else STEPS,
-            )
-            for name, own in groups.items()
-        }
+        fits = {name: fit_rates(own, HASTY if clock.spent else STEPS) for name, own in groups.items()}
         levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
         if merged := max(merged for _, _, merged in levels_of.values()):
             notes.append(
