@@ -196,9 +196,7 @@ def _read(
     if columns.position is not None:
         sums, in_segments, places, unknown = by_attention(sums, in_segments, in_places, scale.high * scale.ticks)
         faults += unknown
-    if source.lenient or any(
-        arm.usable < arm.rows or arm.arm is None or (owners is None and arm.agent is None) for arm in sums
-    ):
+    if source.lenient or any(arm.usable < arm.rows for arm in sums):
         faults += row_faults(log)
     arms = _arms(sums, log, faults)
     several = {name for name, count in Counter(arm.arm for arm in arms).items() if count > 1}
