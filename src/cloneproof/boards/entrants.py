@@ -108,7 +108,8 @@ def variants_among_entrants(
     count(battles, "battles", error=BoardError)
     if board.means is not None:
         raise BoardError(
-            "expected a board whose models fight each other, got one against a single reference; read battles or ratings"
+            "expected a board whose models fight each other, got one against a single reference; "
+            "read battles or ratings"
         )
     runs = count(runs, "runs", least=2, error=BoardError)
     names = board.names
