@@ -20,7 +20,7 @@ from cloneproof.analysis.properties.conformance import (
     unlikely_counts,
 )
 from cloneproof.mechanisms import CATALOGUE
-from cloneproof.mechanisms.online import running
+from cloneproof.mechanisms.online import segment
 from cloneproof.mechanisms.online.levels import Level
 from cloneproof.mechanisms.online.slots import first_pass
 from cloneproof.mechanisms.online.state import SlotState, TwoLevelState
@@ -212,7 +212,7 @@ def counted_twice(session, decision, value, repeated=cp.Session._repeated):
     session.sums[0] += round(value * 2**60)
 
 
-def the_latest_counts_most(level, k, ticks):
+def the_latest_counts_most(level, k, ticks, place):
     level.arrived[k] += 1
     level.total[k] = level.total[k] // 2 + ticks
     level.means[k] = level.total[k] / (level.arrived[k] << 60)
@@ -317,6 +317,6 @@ class LaterChampion(TwoLevelState):
     ],
 )
 def test_a_state_that_peeks_is_caught(monkeypatch, name, peeking, mechanism):
-    monkeypatch.setattr(running, name, peeking)
+    monkeypatch.setattr(segment, name, peeking)
     assert "though every slot has the same rewards" in next(reservoir(mechanism))
     assert [result.name for result in cp.check_mechanism(mechanism).failed] == ["reservoir"]

@@ -12,8 +12,9 @@ from typing import Any
 from cloneproof._files import write_whole
 from cloneproof._version import package_versions
 from cloneproof.analysis.audit.question import AuditCase, audit_case
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.score_thresholds import two_phase_game
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.audit.theorems import scan_theorem
 from cloneproof.analysis.certificate.bars_checker import bars_numbers
 from cloneproof.analysis.certificate.document import (

@@ -26,8 +26,9 @@ from scipy.stats import binom
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.result import Audit, Witness
+from cloneproof.analysis.audit.result import Audit
 from cloneproof.analysis.audit.score_thresholds import ScoreProfiler, two_phase_game
+from cloneproof.analysis.audit.search_result import Witness
 from cloneproof.analysis.certificate.writer import attack_certificate, first_accepted
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import evaluate
