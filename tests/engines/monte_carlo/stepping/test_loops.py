@@ -7,7 +7,8 @@ import pytest
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job
-from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes
+from cloneproof.engines.monte_carlo.runs import played
+from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, play_stepping
 from cloneproof.market import full_copies
 
 
@@ -27,7 +28,9 @@ def test_bounds_change_no_decision_on_hundreds_of_copies_and_many_rounds(name, r
     copies = {"0.5": (20,), "0.9": (9,)} if few else {"0.5": (800,), "0.9": (300,)}
     job = Job(market, cp.mechanism(name), full_copies(agents, copies), 5)
     assert np.array_equal(decisions_of_run(job, 1), decisions_of_run(without_bounds(job), 1))
-    assert np.array_equal(step_outcomes(job, 0, 2).payoff[1:], step_outcomes(job, 1, 1).payoff)  # runs leave no trace
+    assert np.array_equal(
+        played(play_stepping, job, 0, 2).payoff[1:], played(play_stepping, job, 1, 1).payoff
+    )  # runs leave no trace
 
 
 def root_index(inputs, width):

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import cloneproof as cp
 from cloneproof.engines.monte_carlo.job import Job, reference_outcomes
-from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, step_outcomes, stepping_applies
+from cloneproof.engines.monte_carlo.runs import played
+from cloneproof.engines.monte_carlo.stepping.rounds import decisions_of_run, play_stepping, stepping_applies
 from cloneproof.engines.reference import simulate_run
 from cloneproof.market import full_copies
 from cloneproof.market.rewards import RewardFamily
@@ -62,7 +63,7 @@ def agree(market, mechanism, copies, seed, run):
     job = Job(market, mechanism, full_copies(market.agents, copies), seed)
     assert stepping_applies(job)
     first, count = max(0, run - 1), 2
-    stepped = step_outcomes(job, first, count)
+    stepped = played(play_stepping, job, first, count)
     expected = reference_outcomes(job, first, count)
     assert stepped.payoff.tolist() == expected.payoff.tolist()
     assert stepped.regret == pytest.approx(expected.regret, rel=1e-12, abs=1e-12)
@@ -146,12 +147,14 @@ def test_what_does_not_compile_is_refused_and_what_fails_fails_as_in_the_referen
     assert not stepping_applies(odd)
     bad = Job(market, cp.mechanism("ucb1", bonus=lambda t, n: math.nan), {"ana": (1, 1)})
     with pytest.raises(cp.errors.MechanismError, match="NaN"):
-        step_outcomes(bad, 0, 1)
+        played(play_stepping, bad, 0, 1)
     beyond = cp.Market(
         [cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards=RewardFamily("odd", lambda mean, u: 2 * u)
     )
     with pytest.raises(cp.errors.SessionError, match="expected a reward in"):
-        step_outcomes(Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
+        played(play_stepping, Job(beyond, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)
     wild = cp.Market([cp.Agent("ana", 1, cp.Uniform())], horizon=9, rewards={"family": "gaussian", "sd": 1e6})
-    stepped = step_outcomes(Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3)  # too large: left to the reference
+    stepped = played(
+        play_stepping, Job(wild, cp.mechanism("ucb1"), {"ana": (1,)}), 0, 3
+    )  # too large: left to the reference
     assert stepped.payoff[1, 0] == simulate_run(wild, cp.mechanism("ucb1"), None, 0, 1).payoff["ana"]

@@ -42,7 +42,7 @@ PLAN: Final = np.dtype(
         ("thompson", "i8"), ("c", "f8"), ("logarithms", "u8"), ("ziggurat", "u8"),
         ("contest_kl", "i8"), ("arm_explore", "i8"), ("arm_order", "i8"), ("agent_explore", "i8"), ("fresh", "i8"),
         ("scored", "i8"), ("most_arms", "i8"), ("skipped", "u8"),
-        ("pulls", "u8"), ("wins", "u8"), ("regret", "u8"), ("served", "u8"),
+        ("pulls", "u8"), ("wins", "u8"),
     ]
 )  # fmt: skip
 
