@@ -39,8 +39,7 @@ from cloneproof.mechanisms.online.streams import CONTEST_PLACE, EXPLORE_STREAM, 
 from cloneproof.mechanisms.rule import PriorityInputs, Rule
 
 BERNOULLI: Final = FAMILIES.index(bernoulli.quantile)
-FLAT, KL, UCB = range(3)
-CONTESTS: Final = {"steady-kl-ucb": KL, "steady-ucb": UCB}
+CONTESTS: Final = ("steady-kl-ucb", "steady-ucb")
 CONTENDER: Final = np.dtype(
     [
         ("arm", "i8"),  # the row of the champion
@@ -145,7 +144,7 @@ def _contest(plan, tables, ties, horizon, index, exceeds):
     """Play the rounds after all turns."""
     contenders = tables.contenders
     leader, second = _leader(plan, contenders, ties, plan.turns * plan.agents)
-    skips, draws = plan.blocks and plan.contest == KL and plan.quantile.which == BERNOULLI, ZERO
+    skips, draws = plan.blocks and plan.by_kl and plan.quantile.which == BERNOULLI, ZERO
     t = plan.turns * plan.agents
     # The leader's index changes with its own rewards alone, so others matter only as one number, the second highest
     # index. As long as even failures would leave the leader above it, its rewards are one draw. Low rates are played

@@ -21,8 +21,6 @@ from cloneproof.engines.monte_carlo.blocks.binomial_variate import binomial
 from cloneproof.engines.monte_carlo.blocks.contest import (
     BERNOULLI,
     CONTENDER,
-    CONTESTS,
-    FLAT,
     coins_at,
     contest_rounds,
     holds_contest,
@@ -111,7 +109,8 @@ class SlotPlan(NamedTuple):
     origin_low: int
     steps: int  # that a slot has at most
     raw: bool  # whether rewards are judged as they are
-    contest: int  # FLAT, KL or UCB
+    flat: bool
+    by_kl: bool  # whether a contest is by KL-UCB
     contest_raw: bool
     after: int  # rounds of each agent before its champion's rewards count
     turns: int  # rounds of each agent before indices decide
@@ -154,7 +153,8 @@ def slot_plan(job: Job, mechanism: Mechanism, blocks: bool) -> SlotPlan:
         origin_low=origin[1],
         steps=1 if rule.commits else MOST_ATTEMPTS if rule.slots.bars else MOST_STEPS,
         raw=not rule.binarise,
-        contest=FLAT if mechanism.flat else CONTESTS[agent.index],
+        flat=mechanism.flat,
+        by_kl=agent.index == "steady-kl-ucb",
         contest_raw=not agent.binarise,
         after=min(mechanism.scoring.skipped_rounds(0, rule.explore, False), most),
         turns=min(mechanism.agent_rounds, most),
@@ -315,7 +315,7 @@ def _open_run(plan, tables, streams, run_stream, means):
     tables.paid[:] = 0
     if not plan.timetable:
         _order_slots(plan, tables.seats, streams.levels)
-    elif plan.contest == FLAT:
+    elif plan.flat:
         order_agents(plan, tables.order, streams.levels)
     if not plan.at_random:
         return plan.horizon
@@ -414,10 +414,10 @@ def play_slots(job: Job, means: FloatArray, streams: WordArray, results: RunResu
     """Play runs round by round: payoffs are bit for bit those of `simulate_run`. Or in blocks, with the same law."""
     plan = slot_plan(job, job.mechanism, blocks)
     kernel, parameters = _with_numbers(job.mechanism)
-    slots = plan.draws * (plan.agents if plan.contest == FLAT else 1) + plan.fresh
+    slots = plan.draws * (plan.agents if plan.flat else 1) + plan.fresh
     shown = min(slots, _most_rounds(job) // plan.purse + 2) if plan.timetable else slots
     tables = SlotTables(
-        arm_table(job, plan.contest == FLAT),
+        arm_table(job, plan.flat),
         first_arms(job),
         np.zeros((plan.agents, 2), np.int64),
         np.zeros(plan.agents, np.int64),

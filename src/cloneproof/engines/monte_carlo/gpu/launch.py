@@ -18,15 +18,13 @@ from cloneproof.engines.monte_carlo.gpu.records import (
     THOMPSON,
     TREE_UCB,
     KernelChoice,
-    MeansTable,
     PlanRecords,
     RunRange,
     choice_of,
-    means_table,
     record_of,
     refusal,
 )
-from cloneproof.engines.monte_carlo.job import Job, Outcomes
+from cloneproof.engines.monte_carlo.job import Job, Outcomes, means_of_runs
 from cloneproof.engines.monte_carlo.outcomes import outcomes
 from cloneproof.engines.monte_carlo.runs import RunResults, owners_of
 from cloneproof.engines.reference import SESSION_STREAM, TAPE_STREAM
@@ -232,25 +230,24 @@ def _launch(host: KernelHost, choice: KernelChoice, ranges: Sequence[RunRange]) 
 
     records, filled, runs = [], [], 0
     for each in ranges:
-        table = means_table(each.job, each.first, each.number)
-        record = record_of(each, runs, upload, table)
+        means = means_of_runs(*each)
+        record = record_of(each, runs, upload, means)
         originals, agents = int(record["originals"][0]), int(record["agents"][0])
         pulls, wins = host.empty((each.number, originals), "i4"), host.empty((each.number, agents), "i4")
         record["pulls"], record["wins"] = host.address(pulls), host.address(wins)
         records.append(record)
-        filled.append((each, table, pulls, wins))
+        filled.append((each.job, means, pulls, wins))
         runs += each.number
     host.play(choice, np.concatenate(records), runs)
     return [_outcomes(host, *each) for each in filled]
 
 
-def _outcomes(host: KernelHost, runs: RunRange, table: MeansTable, pulls: Any, wins: Any) -> Outcomes:  # noqa: ANN401
+def _outcomes(host: KernelHost, job: Job, means: FloatArray, pulls: Any, wins: Any) -> Outcomes:  # noqa: ANN401
     """Return the outcomes of runs from the pulls of each original and what each agent won."""
-    means = table.rows[(runs.first + np.arange(runs.number) - table.first) % len(table.rows)]
     pulls, payoff = host.download(pulls).astype(np.int64), host.download(wins).astype(np.float64)
-    if runs.job.market.family.law == "point":
-        payoff = _sure_payoffs(runs.job, pulls, means)
-    return RunResults(payoff, pulls[..., None]).outcomes(runs.job, means)
+    if job.market.family.law == "point":
+        payoff = _sure_payoffs(job, pulls, means)
+    return RunResults(payoff, pulls[..., None]).outcomes(job, means)
 
 
 def _sure_payoffs(job: Job, pulls: IntArray, means: FloatArray) -> FloatArray:

@@ -14,9 +14,9 @@ import numba as nb
 import numpy as np
 from numba.core.errors import NumbaError
 
-from cloneproof._arrays import FloatArray, IntArray, WordArray
+from cloneproof._arrays import FloatArray, WordArray
 from cloneproof.engines.monte_carlo.compiling import compiled, inlined, source_stamp, ticks, uncounted, uniform, word
-from cloneproof.engines.monte_carlo.job import Job, means_of_runs, run_streams
+from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.runs import (
     ONE,
     ZERO,
@@ -48,9 +48,9 @@ from cloneproof.engines.monte_carlo.stepping.plan import plan_of, tables_of
 
 
 @compiled
-def play_rounds(plan, tables, streams, decisions):
+def play_rounds(plan, tables, streams):
     """Play all rounds of a run; False if it cannot continue. With two levels, row i is agent i."""
-    plan, decisions = uncounted(plan), uncounted(decisions)
+    plan = uncounted(plan)
     arms, rows, levels, paid = uncounted(tables)
     agent_rule, arm_rule, agents, level = plan.agent_rule, plan.arm_rule, levels[0], levels[0]
     version, epoch_end, i = ZERO, ZERO, ZERO
@@ -79,8 +79,6 @@ def play_rounds(plan, tables, streams, decisions):
         if k < 0:
             return False
         level.rounds += 1
-        if len(decisions):
-            decisions[t - 1] = rows[k].arm
         # A tape is read by position, so pull number p of an arm has the same reward in every world that has the arm.
         arm = arms[rows[k].arm]
         u = uniform(arm.tape, arm.pulls)
@@ -195,10 +193,10 @@ def _sample_arms(plan, sample_stream, tables):
 
 def _any(sources):
     @nb.njit(cache=True, nogil=True)
-    def run_any(plan, tables, means, run_streams, results, decisions):
+    def run_any(plan, tables, means, run_streams, results):
         for r in range(len(run_streams) if sources else 0):
             streams = _open_run(plan, tables, run_streams[r], means[r])
-            done = play_rounds(plan, tables, streams, decisions)
+            done = play_rounds(plan, tables, streams)
             close_run(tables.arms, tables.paid, results, r)
             # A priority was NaN, or a reward is outside its family's support or too large for exact sums.
             if not done:
@@ -222,24 +220,13 @@ def stepping_applies(job: Job) -> bool:
 
 def play_stepping(job: Job, means: FloatArray, streams: WordArray, results: RunResults) -> None:
     """Play runs of a job that compiles: payoffs are bits of `simulate_run`."""
-    _play(job, means, streams, results, np.zeros(0, np.int64))
-
-
-def decisions_of_run(job: Job, run: int) -> IntArray:
-    """Return the arm of every round of a run, numbered through all agents in the order of registration."""
-    decisions = np.zeros(job.market.horizon, np.int64)
-    _play(job, means_of_runs(job, run, 1), run_streams(job.seed, run, 1), RunResults.empty(job, 1), decisions)
-    return decisions
-
-
-def _play(job: Job, means: FloatArray, streams: WordArray, results: RunResults, decisions: IntArray) -> None:
     running = job.mechanism.at_horizon(len(job.market.agents), job.market.horizon)
     family = compiled_family(job.market.family)
     assert family is not None
     picks = list(map(native_pick, running.rules))
     plan = plan_of(job, running, picks, family[0])
     try:
-        run_any(plan, tables_of(job, running, plan), means, streams, results, decisions)
+        run_any(plan, tables_of(job, running, plan), means, streams, results)
     except NumbaError:
         raise
     except Exception:  # a user's priority raised: the reference says in which round

@@ -15,8 +15,7 @@ struct Plan {
     i64 first;         // the number of its first run
     u64 seed;          // substream(0, seed)
     i64 horizon, agents, originals, arms, levels, flat, constant, sample, positions;
-    const double* means;  // of the originals; run r has row (r - means_first) modulo means_rows
-    i64 means_first, means_rows;
+    const double* means;  // runs x originals
     const i32 *original, *copy;  // of each registered arm
     const u64* key;
     const i32 *agent_of, *place_of;    // of each original
@@ -45,8 +44,7 @@ DEVICE Run run_of(const Plan* plans, i64 at) {
     Run run;
     run.plan = plan;
     run.number = at - plan->begin;
-    i64 row = (plan->first + run.number - plan->means_first) % plan->means_rows;
-    run.means = plan->means + row * plan->originals;
+    run.means = plan->means + run.number * plan->originals;
     run.streams = streams_of(word(plan->seed, (u64)(plan->first + run.number)));
     return run;
 }
