@@ -91,7 +91,7 @@ class Payoff(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding(Data):
-    """What was found of a deviation; each kind of deviation adds what it was (`audit.result`, `audit.gained`).
+    """What was found of a deviation; each kind of deviation adds what it was (`audit.result`).
 
     Attributes
     ----------

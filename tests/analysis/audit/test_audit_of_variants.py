@@ -7,8 +7,8 @@ import pytest
 import scipy
 
 import cloneproof as cp
+from cloneproof.analysis.audit.other_deviations import variant_gain
 from cloneproof.analysis.audit.question import audit_case
-from cloneproof.analysis.audit.variants import variant_gain
 from cloneproof.analysis.deviations import Variants
 from cloneproof.engines.deadline import Deadline
 

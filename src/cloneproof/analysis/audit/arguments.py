@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, all_below, of_sum
-from cloneproof.analysis.audit.gained import CopyLimit
-from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
-from cloneproof.analysis.audit.result import MARGIN, Witness, does_not_pay, most_earned
-from cloneproof.analysis.audit.search_result import KnownArguments, SearchResult
+from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question, most_earned
+from cloneproof.analysis.audit.result import CopyLimit
+from cloneproof.analysis.audit.search_result import MARGIN, KnownArguments, SearchResult, Witness, does_not_pay
 from cloneproof.analysis.audit.theorems import (
     Argument,
     Basis,
@@ -34,8 +33,7 @@ from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.tree.slots import payoffs_by_slots
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree.state_tree import payoffs_by_slots
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -156,10 +154,10 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
     until = evidence.clock if evidence.clock.budget is not None else Deadline()
     try:
         with until.for_engines():
-            table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
+            table = payoffs_by_slots(market, mechanism, case.name, case.horizon)
     except EngineError:
         return None
-    excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})
+    excess = concavity_excess(table)
     slots = mechanism.draws
     if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
         return None

@@ -15,31 +15,22 @@ from itertools import chain
 
 from cloneproof.analysis.audit.arguments import copy_limits
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.gained import CopyLimit
 from cloneproof.analysis.audit.other_deviations import OtherDeviations
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.result import (
-    NEARLY,
-    Audit,
-    AuditScope,
-    DelayScope,
-    Reason,
-    TriedVectors,
-    Verdict,
-    Witness,
-    best_of,
-    simplest_of,
-)
+from cloneproof.analysis.audit.result import Audit, AuditScope, CopyLimit, DelayScope, Reason, TriedVectors, Verdict
 from cloneproof.analysis.audit.search_result import (
     BoundedDeviation,
     ExactResult,
     FoundDeviations,
     KnownArguments,
     SearchResult,
+    Witness,
+    best_of,
     by_vector,
     for_exchangeable,
     found_together,
     largest_of,
+    simplest_firm,
     tried_by_agent,
 )
 from cloneproof.analysis.audit.theorems import Argument, Basis, by_shares, error_exponent, scan_theorem, stages, theorem
@@ -134,8 +125,15 @@ def conclude(
     audit = _decide_verdict(question, deviations, covered, copies)
     notes = (*deviations.notes, *also.notes, *audit.notes)
     by_segment = _by_segment(question, audit) if question.market.segments else {}
-    apart = {"by_segment": by_segment, "also": also.deviations, "informed": also.informed, "variants": also.variants}
-    audit = replace(audit, **apart, not_computed=also.missing, notes=notes)  # type: ignore[arg-type]
+    audit = replace(
+        audit,
+        by_segment=by_segment,
+        also=also.deviations,
+        informed=also.informed,
+        variants=also.variants,
+        not_computed=also.missing,
+        notes=notes,
+    )
     return audit if question.box is not None else check_delays(audit, question)
 
 
@@ -162,7 +160,7 @@ def _decide_verdict(question: Question, deviations: FoundDeviations, covered: Kn
     asked, arguments = sum(map(len, question.cases.values())), of_agents.values()
     verdict: Verdict
     if paying:
-        verdict, worst = "exploitable", _shown(paying)
+        verdict, worst = "exploitable", simplest_firm(paying)
     elif len(arguments) == asked and all(argument.settles for argument in arguments):
         computed = [result for result in results if result.samples] or [result for result in results if result.bounds()]
         verdict, worst = "clone-proof", best_of(result.worst for result in computed)  # rather than argued about
@@ -210,7 +208,7 @@ def _by_segment(question: Question, audit: Audit) -> dict[str, Witness]:
     else:
         paid = list(worst.by_segment.values())
     segments = zip(case.by_segment.items(), paid, strict=False)
-    return {name: in_segment.witness(worst.copies, own) for (name, in_segment), own in segments}
+    return {name: Witness.of(in_segment, worst.copies, own) for (name, in_segment), own in segments}
 
 
 def _ceiling(question: Question, covered: KnownArguments) -> Estimate | None:
@@ -235,14 +233,6 @@ def _relative_gain_not_ruled_out(bounded: BoundedDeviation) -> tuple[float, floa
     witness, bound = bounded
     upper_end = witness.gain_at_most / max(witness.honest.value, 1e-300)
     return (upper_end if bound is None else bound), upper_end
-
-
-def _shown(paying: list[Witness]) -> Witness:
-    """Return the simplest of the best deviations, preferably one with rigorous bounds."""
-    simplest = simplest_of(paying)
-    firm = [witness for witness in paying if witness.gain.kind != "estimated"]
-    good = [witness for witness in firm if witness.relative_gain >= simplest.relative_gain * (1 - NEARLY)]
-    return simplest_of(good) if good else simplest
 
 
 def _by_horizon(tried: list[Witness]) -> dict[int, Witness]:

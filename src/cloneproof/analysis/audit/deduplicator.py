@@ -17,9 +17,8 @@ import numpy as np
 import scipy
 
 from cloneproof._arrays import FloatArray
-from cloneproof.analysis.audit.gained import CopiesCaught, Deduplication
 from cloneproof.analysis.audit.question import AuditCase, Question
-from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.result import Audit, CopiesCaught, Deduplication
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import Finding, PairedSampling, exact_gain, sampled_gain
 from cloneproof.analysis.search import Search

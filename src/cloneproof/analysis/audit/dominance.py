@@ -25,7 +25,6 @@ from flint import arb, ctx
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector, ladders
 from cloneproof.analysis.audit.question import AuditCase, Question, epoch_cases
-from cloneproof.analysis.audit.result import ThresholdGains, Witness
 from cloneproof.analysis.audit.score_thresholds import (
     NEVER,
     NOBODY,
@@ -37,7 +36,13 @@ from cloneproof.analysis.audit.score_thresholds import (
     threshold_grid,
     two_phase_game,
 )
-from cloneproof.analysis.audit.search_result import DominanceResult, FoundDeviations, KnownArguments
+from cloneproof.analysis.audit.search_result import (
+    DominanceResult,
+    FoundDeviations,
+    KnownArguments,
+    ThresholdGains,
+    Witness,
+)
 from cloneproof.analysis.audit.theorems import Argument, Basis
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import Finding, Payoff, exact_gain
@@ -456,6 +461,6 @@ def _out_of_time(case: AuditCase, clock: Deadline) -> DominanceResult:
     anything = Estimate(half, half, "proven", "between nothing and the share of all rounds")
     copies = tuple(2 * number if k == 0 else number for k, number in enumerate(case.kinds.honest))
     nothing = Estimate(0.0, 2 * half, "proven", anything.method)
-    witness = case.witness(copies, Finding(anything, anything, nothing))
+    witness = Witness.of(case, copies, Finding(anything, anything, nothing))
     words = f"out of time: {clock.words} were over before anything was known of {case.name!r}"
     return _result(case, words, [], witness)

@@ -10,9 +10,8 @@ from typing import Literal, get_args
 
 from cloneproof._checks import number_in, one_of, ungrouped, whole
 from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, kinds_of
-from cloneproof.analysis.audit.result import Witness
 from cloneproof.analysis.deviations import CopiesOf
-from cloneproof.analysis.gain import Finding, checked_caught
+from cloneproof.analysis.gain import checked_caught
 from cloneproof.engines.black_box import BlackBox
 from cloneproof.engines.plays import Play, plays
 from cloneproof.errors import EngineError, MarketError, MechanismError, brief
@@ -67,16 +66,26 @@ class AuditCase:
     def agents(self) -> int:
         return len(self.market.agents)
 
+    @property
+    def place(self) -> int:
+        """Position of the agent among all agents."""
+        return [agent.name for agent in self.market.agents].index(self.name)
+
     @cached_property
     def by_segment(self) -> dict[str, AuditCase]:
         """Case of each segment, with the same registrations: what the agent gains adds up; itself without segments."""
         if not self.market.segments:
             return {"": self}
-        place, by_segment = [agent.name for agent in self.market.agents].index(self.name), {}
-        for play in plays(self.market, self.mechanism):
-            agent, (segment, market, mechanism), running = play.market.agents[place], play, play.running
-            by_segment[segment] = replace(self, agent=agent, market=market, mechanism=mechanism, running=running)
-        return by_segment
+        return {
+            play.segment: replace(
+                self,
+                agent=play.market.agents[self.place],
+                market=play.market,
+                mechanism=play.mechanism,
+                running=play.running,
+            )
+            for play in plays(self.market, self.mechanism)
+        }
 
     @property
     def under(self) -> tuple[Market, Mechanism]:
@@ -86,10 +95,6 @@ class AuditCase:
     def copies(self, vector: CopyVector) -> FullCopies:
         """Everybody's copies if this agent registers these and the others are honest."""
         return {agent.name: vector if agent.name == self.name else (1,) * agent.count for agent in self.market.agents}
-
-    def witness(self, vector: CopyVector, paid: Finding) -> Witness:
-        where = self.market, self.copies(vector)
-        return Witness(*paid.numbers, self.name, vector, *where, by_segment=paid.by_segment)
 
 
 AgentCases = tuple[AuditCase, ...]  # of one agent: a case for each horizon, rising
@@ -157,6 +162,14 @@ def epoch_cases(case: AuditCase) -> list[AuditCase]:
         )
         for epoch in epochs
     ]
+
+
+def most_earned(market: Market, name: str) -> float:
+    """Return the most that an agent can earn: the share of all rounds, or pages, at its best mean."""
+    if market.segments:
+        return sum(most_earned(own, name) for own in market.by_segment.values())
+    support = next((agent.support for agent in market.agents if agent.name == name), None)
+    return market.share * market.horizon * market.page_attention * (1.0 if support is None else max(support))
 
 
 OpponentsName = Literal["market", "any"]

@@ -32,8 +32,7 @@ from cloneproof.analysis.audit.race_state import (
     RaceEntry,
     confirmation_level,
 )
-from cloneproof.analysis.audit.result import pays, relative_gain_at_most
-from cloneproof.analysis.audit.search_result import SearchResult
+from cloneproof.analysis.audit.search_result import SearchResult, pays, relative_gain_at_most
 from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.gain import PairedSampling, Payoff, sampled_gain
 from cloneproof.analysis.search import Search, run_search, until_interrupted

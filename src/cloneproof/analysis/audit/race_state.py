@@ -46,7 +46,7 @@ from cloneproof._clock import now
 from cloneproof._randomness import substream
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase
-from cloneproof.analysis.audit.result import SampledDeviation, Witness, does_not_pay, pays
+from cloneproof.analysis.audit.search_result import SampledDeviation, Witness, does_not_pay, pays
 from cloneproof.analysis.gain import PairedSampling, PassLength, sampled_gain
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import BoundsName
@@ -356,7 +356,7 @@ class Race:
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress, self.bounds
         )
-        witness = case.witness(entry.copies, gain.finding)
+        witness = Witness.of(case, entry.copies, gain.finding)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
         # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
         # does not matter when the race stops or how often a candidate was continued.

@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import Question
-from cloneproof.analysis.audit.result import Audit, Witness, pays
+from cloneproof.analysis.audit.result import Audit
+from cloneproof.analysis.audit.search_result import Witness, pays
 from cloneproof.analysis.deviations import CopiesOf, honesty
 from cloneproof.analysis.gain import PairedSampling, compared, exact_gain, exact_payoffs, sampled_gain
 from cloneproof.analysis.search import Search

@@ -18,13 +18,16 @@ from cloneproof.analysis.audit.copy_vectors import CopyVector, OriginalKinds, gr
 from cloneproof.analysis.audit.question import AgentCases, AuditCase, Question
 from cloneproof.analysis.audit.race import race
 from cloneproof.analysis.audit.race_state import ALPHA, RaceEntry
-from cloneproof.analysis.audit.result import Witness, best_of, is_open, simplest_of
 from cloneproof.analysis.audit.search_result import (
     ExactResult,
     FoundDeviations,
     KnownArguments,
     SearchResult,
+    Witness,
     argued_result,
+    best_of,
+    is_open,
+    simplest_of,
     tried_by_agent,
     with_evaluated,
 )
@@ -162,7 +165,7 @@ def witnesses(results: Sequence[ExactResult], vector: CopyVector) -> list[Witnes
     """Return the deviation at the horizon of each result."""
     markets = [result.case.under for result in results]
     paid = exact_payoffs(markets, results[0].case.deviation(vector), results[0].engine)
-    return [result.case.witness(vector, compared(result.honest, paid[result.case.horizon])) for result in results]
+    return [Witness.of(result.case, vector, compared(result.honest, paid[result.case.horizon])) for result in results]
 
 
 def refine(results: Sequence[ExactResult], tolerance: float, clock: Deadline) -> tuple[list[ExactResult], list[str]]:

@@ -30,8 +30,7 @@ import numpy as np
 import scipy
 
 from cloneproof.analysis.audit.bar_ceiling import bars_ceiling
-from cloneproof.analysis.audit.question import AuditCase, epoch_cases
-from cloneproof.analysis.audit.result import most_earned
+from cloneproof.analysis.audit.question import AuditCase, epoch_cases, most_earned
 from cloneproof.bounds import log_mistake, pairs_apply
 from cloneproof.bounds.index import expected_gain_ceiling
 from cloneproof.bounds.pairs import LARGEST_EXACT, TailBound
