@@ -47,15 +47,15 @@ def test_other_versions_and_other_folders_are_refused(tmp_path):
     with open_store(folder, "version 1") as store:
         store.write(Chunk(KEY, 0, 1), b"12345678")
     with pytest.raises(SweepError, match=r"version 2.*written by another \(version 1\)"):
-        open_store(folder, "version 2")
+        open_store(folder, "version 2").__enter__()
     with open_store(folder, "version 1") as store:
         assert store.read(Chunk(KEY, 0, 1)) == b"12345678"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
     with pytest.raises(SweepError, match="with other files in it"):
-        open_store(tmp_path / "mine", "v")
+        open_store(tmp_path / "mine", "v").__enter__()
     with pytest.raises(SweepError, match="expected a folder for the store"):
-        open_store(tmp_path / "mine" / "thesis.tex", "v")
+        open_store(tmp_path / "mine" / "thesis.tex", "v").__enter__()
     with pytest.raises(SweepError, match="expected the folder of a store"):
         store_status(tmp_path / "mine")
 

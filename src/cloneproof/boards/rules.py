@@ -19,7 +19,6 @@ from scipy.special import ndtri
 from cloneproof._clock import check_time
 from cloneproof._data import Data
 from cloneproof.boards.board import Board, Floats, win_chance
-from cloneproof.boards.deviation import battle_payoffs, deviation_ratings
 from cloneproof.boards.listing import (
     BestListing,
     ByListing,
@@ -32,6 +31,7 @@ from cloneproof.boards.listing import (
     ReservoirBoard,
     SelfRanked,
 )
+from cloneproof.boards.rating import battle_payoffs, deviation_ratings
 from cloneproof.boards.variants import MOST_AVERAGED, Standing
 from cloneproof.engines.estimate import Estimate
 from cloneproof.errors import BoardError, brief

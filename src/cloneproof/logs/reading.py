@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from fractions import Fraction
+from functools import partial
 from os import PathLike
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from cloneproof.logs.columns import LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.formats import SIGNALS, with_computed_columns
 from cloneproof.logs.log import Log, LoggedArm, Moment
-from cloneproof.logs.segment_sums import over_segments, segment_notes
+from cloneproof.logs.segment_sums import segment_notes
 from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
     ArmSums,
@@ -165,7 +166,8 @@ def read_log(
         if table.columns[name].type == TWICE:
             raise LogError(f"expected the column {brief(name)} once, got it twice in the header; rename one of them")
     owned = None if owners is None else read_owners(owners, arm=columns.arm, agent=agent)
-    return _watched(lambda: _read(table, columns, scale, owned, local_arms, leave_out), table, clock, progress)
+    work = partial(_read, table, columns, scale, owned, local_arms, leave_out)
+    return _watched(work, table, clock, progress)
 
 
 def _read(
@@ -178,30 +180,29 @@ def _read(
 ) -> Log:
     """Read CSV files leniently if some lines cannot be split."""
     try:
-        log = LogRows(source, columns, scale)
-        cells = arm_sums(log)
+        log = LogRows(source, columns, scale, owners)
+        sums, in_segments, in_places = arm_sums(log)
     except LogError:
         if source.kind != "csv" or source.lenient:
             raise
         return _read(source.leniently(), columns, scale, owners, local_arms, leave_out)
     skipped, faults = skipped_lines(source)
+    rows = sum(arm.rows for arm in sums) + skipped
     places: tuple[PlaceAttention, ...] = ()
     if columns.position is not None:
-        cells, places, unknown = by_attention(cells, scale.high * scale.ticks)
+        sums, in_segments, places, unknown = by_attention(sums, in_segments, in_places, scale.high * scale.ticks)
         faults += unknown
-    sums = over_segments(cells)
-    rows = sum(arm.rows for arm in sums) + skipped
     if source.lenient or any(
         arm.usable < arm.rows or arm.arm is None or (owners is None and arm.agent is None) for arm in sums
     ):
         faults += row_faults(log)
-    arms = _arms(sums, log, owners, faults)
+    arms = _arms(sums, log, faults)
     several = {name for name, count in Counter(arm.arm for arm in arms).items() if count > 1}
     if several and not local_arms:
         kind = "an arm with two agents (or are names unique only inside an agent? then --local-arms)"
         faults.append(Fault(kind, len(several), "arm", brief(min(several))))
         arms = [arm for arm in arms if arm.arm not in several]
-    segments = _segments(cells, {arm.place for arm in arms}, log, owners)
+    segments = _segments(in_segments, {arm.place for arm in arms}, log)
     if not rows and not faults:
         raise LogError("expected a log with rows, got a header and none below it; write the rows first")
     if not leave_out or not arms:
@@ -209,8 +210,7 @@ def _read(
     if not arms:
         raise LogError("expected rows that can be used, got none; check which column is what")
     arms.sort(key=lambda arm: arm.place)
-    attention = {place.place: place.attention for place in places}
-    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], owners, attention)
+    weeks, hours = time_sums(log, sums, [arm.place for arm in arms], {own.place: own.attention for own in places})
     return Log(
         arms=tuple(arms),
         rows=rows,
@@ -221,7 +221,7 @@ def _read(
         notes=(*columns.notes, *_notes(log, sums)),
         exact=exactness(sums, scale, log.whole),
         places=tuple(str(file) for file in source.files),
-        propensities=propensity_sums(log, owners) if columns.propensity and not columns.aggregated else (),
+        propensities=propensity_sums(log) if columns.propensity and not columns.aggregated else (),
         segments=segments,
         attention=places,
         weeks=weeks,
@@ -230,13 +230,13 @@ def _read(
 
 
 def _segments(
-    cells: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows, owners: dict[str, str] | None
+    sums: Sequence[ArmSums], kept: Collection[tuple[str, str]], log: LogRows
 ) -> dict[str, tuple[LoggedArm, ...]]:
     """Return the arms of each segment, without those that are left out of the log; the largest segment first."""
     by_name: dict[str, list[ArmSums]] = {}
-    for cell in cells:
-        if cell.segment is not None:
-            by_name.setdefault(cell.segment, []).append(cell)
+    for own in sums:
+        if own.segment is not None:
+            by_name.setdefault(own.segment, []).append(own)
     odd = next((name for name in by_name if not is_one_line(name) or len(name) > LONGEST_NAME), None)
     if odd is not None or len(by_name) > MOST_LOGGED_SEGMENTS:
         got = brief(odd) if odd is not None else f"{len(by_name):,} of them"
@@ -244,7 +244,7 @@ def _segments(
             f"expected up to {MOST_LOGGED_SEGMENTS:,} segments with names of one line, got {got}; name a column with "
             "fewer values by --segment"
         )
-    arms = {name: [arm for arm in _arms(own, log, owners, []) if arm.place in kept] for name, own in by_name.items()}
+    arms = {name: [arm for arm in _arms(groups, log, []) if arm.place in kept] for name, groups in by_name.items()}
     sized = sorted(arms, key=lambda name: (-sum(arm.rounds for arm in arms[name]), name))
     return {name: tuple(sorted(arms[name], key=lambda arm: arm.place)) for name in sized if arms[name]}
 
@@ -271,20 +271,19 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     return notes
 
 
-def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, faults: list[Fault]) -> list[LoggedArm]:
+def _arms(sums: Sequence[ArmSums], log: LogRows, faults: list[Fault]) -> list[LoggedArm]:
     """Return the arms with a name and an owner; adds other problems to the faults."""
     arms, unowned, odd = [], [], []
     for own in sums:
-        if own.arm is None or (owners is None and own.agent is None):
+        if own.arm is None or (log.owners is None and own.agent is None):
             continue
-        name = str(own.arm)
-        agent = str(own.agent) if owners is None else owners.get(name)
-        if agent is None:
-            unowned.append(name)
-        elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in (name, agent)):
-            odd.append(name)
+        place = log.named(own.agent, own.arm)
+        if place is None:
+            unowned.append(str(own.arm))
+        elif not all(is_one_line(text) and len(text) <= LONGEST_NAME for text in place):
+            odd.append(place[1])
         elif own.rounds:
-            arms.append(_arm(own, name, agent, log.columns, log.scale))
+            arms.append(_arm(own, *place, log.columns, log.scale))
     if unowned:
         faults.append(Fault("an arm without an owner", len(unowned), "arm", brief(min(unowned))))
     if odd:
@@ -298,7 +297,7 @@ def _arms(sums: Sequence[ArmSums], log: LogRows, owners: dict[str, str] | None, 
     return arms
 
 
-def _arm(sums: ArmSums, name: str, agent: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
+def _arm(sums: ArmSums, agent: str, name: str, columns: LogColumns, scale: RewardScale) -> LoggedArm:
     rounds, low, width, ticks = sums.rounds, scale.low, scale.high - scale.low, scale.ticks
     a, b = low.as_integer_ratio()  # whole numbers, and one fraction of them at the end
     moved = Fraction((sums.total * b - rounds * a * ticks) * width.denominator, ticks * b * width.numerator)

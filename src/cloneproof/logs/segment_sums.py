@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from cloneproof.logs.columns import LIKELY_SEGMENTS
 from cloneproof.logs.log import Log, LoggedArm
-from cloneproof.logs.statistics import KEYS, ArmSums, LogRows, key_of
+from cloneproof.logs.statistics import KEYS, LogRows, key_of
 
 LEVEL: Final = 0.001  # of the test behind a note, for all columns together
 MOST_VALUES: Final = 1000  # values of a column up to which it is tested
 MOST_STUDIED: Final = 6  # segments of a study; further ones are pooled
 LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must expect
-
-
-def over_segments(cells: Sequence[ArmSums]) -> list[ArmSums]:
-    """Return the sums of each agent and arm over all segments."""
-    by_arm: dict[tuple[object, object], ArmSums] = {}
-    for cell in cells:
-        place = cell.agent, cell.arm
-        by_arm[place] = by_arm[place] + cell if place in by_arm else cell
-    return list(by_arm.values())
 
 
 def studied_segments(log: Log) -> dict[str, Log]:
@@ -79,17 +69,13 @@ def unlikeliness(log: LogRows, name: str) -> float:
 
     low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
     scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r} * {log.count}) / {width!r}"
-    value = key_of(log.source.columns[name], "the segment")
-    rows = (
-        f"SELECT {log.agent} AS agent, {log.arm} AS arm, {log.position} AS place, CAST({value} AS VARCHAR) AS part, "
-        f"CAST({log.count} AS DOUBLE) AS n, {scaled} AS r FROM {log.source.rows} WHERE {log.usable}"
-    )
-    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM ({rows})")
+    value = f"CAST({key_of(log.source.columns[name], 'the segment')} AS VARCHAR)"
+    rows = log.valid(log.source.rows, part=value, n=f"CAST({log.count} AS DOUBLE)", r=scaled)
+    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM {rows}")
     if not 1 < values <= MOST_VALUES:
         return 1.0
     cells = log.source.query(
-        f"SELECT agent, arm, place, sum(n), sum(r) FROM ({rows}) WHERE part IS NOT NULL AND arm IS NOT NULL "
-        f"GROUP BY agent, arm, place, part"
+        f"SELECT agent, arm, place, sum(n), sum(r) FROM {rows} WHERE part IS NOT NULL GROUP BY agent, arm, place, part"
     )
     arms: dict[tuple[object, ...], list[tuple[float, float]]] = {}
     for agent, arm, place, rounds, total in cells:

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from cloneproof._files import checked_path
 from cloneproof._sections import Paragraph, Result, Section, Table
@@ -44,17 +44,10 @@ class DamagedChunk(SweepError):  # noqa: N818 (a finding, not a failure: it is c
 
 
 class Store:
-    """Chunks in the file of a folder; a context manager, as the file is open."""
+    """Chunks in the file of a folder."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
-        self.folder, self._sql = folder, connection
-        self.version = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._sql.close()
+    def __init__(self, folder: Path, connection: sqlite3.Connection, version: str) -> None:
+        self.folder, self._sql, self.version = folder, connection, version
 
     def _execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _told(self.folder):
@@ -90,8 +83,9 @@ class Store:
         return [(grid, [Need(w, tuple(sampled), runs) for w, sampled, runs in json.loads(text)]) for grid, text in rows]
 
 
-def open_store(folder: str | Path, version: str) -> Store:
-    """Return the store in the folder, made where there is none; refused where another version wrote it."""
+@contextmanager
+def open_store(folder: str | Path, version: str) -> Iterator[Store]:
+    """Yield the store in the folder, made where there is none; refused where another version wrote it."""
     path = checked_path(folder)
     if not (path / FILE).exists() and path.is_dir() and any(_is_foreign(file) for file in path.iterdir()):
         raise SweepError(f"expected a store or an empty folder, got {folder} with other files in it; choose a new one")
@@ -101,21 +95,18 @@ def open_store(folder: str | Path, version: str) -> Store:
         raise SweepError(f"expected a folder for the store, got {folder}: {problem}; choose another") from None
     with _told(path):
         connection = sqlite3.connect(path / FILE, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-        store = Store(path, connection)
-        try:
-            _write_ahead(store._sql)
-            store._sql.executescript(SCHEMA)
-            store._sql.execute("INSERT OR IGNORE INTO writer VALUES (1, ?)", (version,))
-            ((store.version,),) = store._sql.execute("SELECT version FROM writer")
-            if store.version != version:
-                raise SweepError(
-                    f"expected a store of this version ({version}), got {folder}, written by another ({store.version});"
-                    " its results may differ, so give a new folder, or install the version that wrote it"
-                )
-        except BaseException:
-            store._sql.close()
-            raise
-    return store
+    with closing(connection):
+        with _told(path):
+            _write_ahead(connection)
+            connection.executescript(SCHEMA)
+            connection.execute("INSERT OR IGNORE INTO writer VALUES (1, ?)", (version,))
+            ((writer,),) = connection.execute("SELECT version FROM writer")
+        if writer != version:
+            raise SweepError(
+                f"expected a store of this version ({version}), got {folder}, written by another ({writer}); its "
+                "results may differ, so give a new folder, or install the version that wrote it"
+            )
+        yield Store(path, connection, version)
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
@@ -285,8 +276,8 @@ def store_status(folder: str | Path) -> StoreStatus:
         raise SweepError(f"expected the folder of a store, got {folder}, which has none; check the path")
     address = f"{(path / FILE).resolve().as_uri()}?mode=ro"
     with _told(path), closing(sqlite3.connect(address, timeout=PATIENCE, uri=True)) as connection:
-        store = Store(path, connection)
         ((version,),) = connection.execute("SELECT version FROM writer")
+        store = Store(path, connection, version)
         index, damaged = read_index(store)
         sweeps = tuple(_sweep_status(grid, needs, index) for grid, needs in store.sweeps())
     every = [chunk for chunks in index.chunks.values() for chunk in chunks]

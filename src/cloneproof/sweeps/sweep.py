@@ -229,7 +229,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Driver:
-    """Computes whatever the needs miss, on a place."""
+    """Computes whatever the needs miss as far as is known, on a place; what exact engines refuse is missing then."""
 
     def __init__(
         self,
@@ -246,10 +246,6 @@ class Driver:
         self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing.items()}
         self.total = dict(self.left)
         state.missing = state.finished + len(missing)
-        self.after: dict[str, list[Need]] = {}  # what a refusal of a whole part makes necessary
-        for need in needs:
-            if need.whole and need.sampled and need.whole in self.left:
-                self.after.setdefault(need.whole, []).append(need)
         self.flying: dict[TaskResult, Chunk] = {}
 
     def run(self, place: Place, device: DeviceName) -> None:
@@ -305,17 +301,6 @@ class Driver:
         self.left[chunk.key] -= chunk.runs
         state.finished += self.left[chunk.key] == 0
         state.fraction += chunk.runs / self.total[chunk.key] if self.total[chunk.key] else 1
-        if chunk.runs == 0 and self.index.refused[chunk.key]:
-            self._sample_instead(chunk.key)
-
-    def _sample_instead(self, key: str) -> None:
-        """Note that an exact engine refused: the runs of the points that asked are missing now."""
-        needs = [need._replace(whole="") for need in self.after.get(key, ())]
-        for fresh, ranges in self.index.missing(needs).items():
-            if fresh not in self.left:
-                self.left[fresh] = self.total[fresh] = sum(stop - first for first, stop in ranges)
-                self.state.missing += 1
-                self.agenda.add(fresh, ranges)
 
 
 def sweep(
@@ -394,7 +379,7 @@ def _answered(
     place: tuple[int | None, Executor | None, DeviceName],
     log: ProgressLog,
 ) -> SweepTable:
-    """Compute what is missing, and what turns out to be missing only then; return the table."""
+    """Compute what is missing, then the runs where exact engines refused; return the table."""
     parts, needs = parts_by_key(points, store.version)
     store.record_sweep(name, needs)
     index, damaged = read_index(store, parts)

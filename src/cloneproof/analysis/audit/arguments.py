@@ -32,8 +32,7 @@ from cloneproof.bounds import smallest
 from cloneproof.engines.closed_form.exact_payoffs import closed_form
 from cloneproof.engines.deadline import Deadline
 from cloneproof.engines.estimate import Estimate, weighted_sum
-from cloneproof.engines.tree.slots import payoffs_by_slots
-from cloneproof.engines.tree.state_tree import tree
+from cloneproof.engines.tree.state_tree import payoffs_by_slots
 from cloneproof.errors import EngineError
 from cloneproof.market.market import MOST_ARMS, Market
 from cloneproof.mechanisms.mechanism import Mechanism
@@ -153,10 +152,10 @@ def slot_concavity(evidence: Evidence) -> Argument | None:
     until = evidence.clock if evidence.clock.budget is not None else Deadline()
     try:
         with until.for_engines():
-            table = payoffs_by_slots(market, mechanism, case.name, [case.horizon], tree)
+            table = payoffs_by_slots(market, mechanism, case.name, case.horizon)
     except EngineError:
         return None
-    excess = concavity_excess({held: payoffs[case.horizon] for held, payoffs in table.items()})
+    excess = concavity_excess(table)
     slots = mechanism.draws
     if excess is None or excess * slots**2 / 4 > tolerance * max(0.0, honest.value - MARGIN * honest.error):
         return None

@@ -59,7 +59,7 @@ class RunningState:
     leave_out       go on without what is withdrawn or paused and who is out
     decided         whether a champion has all later rounds, so that nobody can join
     turn            the pass of slots that runs or comes next, from 0, in which an agent joins
-    join            go on with one more agent; asked only if the mechanism takes joiners
+    join            go on with more agents; asked only if the mechanism takes joiners
     """
 
     @property
@@ -72,6 +72,10 @@ class RunningState:
 
     def join(self, registration: Registration) -> None:
         raise NotImplementedError(f"{type(self).__name__} takes no joiners")
+
+    def _new_level(self, rule: Rule, explore: int, stream: Stream, keys: Sequence[int]) -> Level:
+        """Return a level of arms or agents."""
+        return Level(rule, explore, stream, keys)
 
 
 class FlatState(RunningState):
@@ -145,7 +149,7 @@ class FlatState(RunningState):
         if allocation.arm_counts and allocation.version == self.version:
             slot = allocation.slot
             k = self.position[allocation.agent, allocation.arm] if slot < 0 else slot
-            self.level.add(k, coin if self.level.rule.binarise else ticks)
+            self.level.add(k, coin if self.level.rule.binarise else ticks, allocation.place)
 
     def to_dict(self) -> dict[str, Any]:
         return {"version": self.version, "neutral": self.neutral.to_data(), "level": self.level.to_dict()}
@@ -194,7 +198,7 @@ class OneLevelState(FlatState):
     def _level(self) -> Level:
         arm = self.mechanism.arm
         explore = arm.explore if self.epochs is None else self.epochs.arm_rounds(max(1, self.version))
-        return Level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
+        return self._new_level(arm, explore, level_stream(self.stream, self.version, 0), self.keys)
 
     def next(self, round_: int) -> Allocation:
         if self.epochs is not None and self.epochs.epoch(round_) != self.version:
@@ -330,8 +334,9 @@ class TwoLevelState(RunningState):
             lots = substream(stream, SAMPLE_STREAM, registration.agent_keys[len(self.arms)])
             self.arms.append([arm for _, arm in sampled(own, mechanism.sample, horizon, lots)])
         self.position = [{arm: k for k, arm in enumerate(kept)} for kept in self.arms]
-        self.agents = Level(above, above.explore, level_stream(self.stream, first, 0), registration.agent_keys)
-        self.inner: list[Level | SlotLevel] = self._inner()
+        keys = registration.agent_keys
+        self.agents = self._new_level(above, above.explore, level_stream(self.stream, first, 0), keys)
+        self.inner: Sequence[Level | SlotLevel] = self._inner()
         self._last = self.inner[0]
         self.neutral = NeutralRounds(registration, stream, withdrawals)
         self.outstanding = [0] * len(self.inner)  # rewards of each agent that a next phase waits for
@@ -390,7 +395,7 @@ class TwoLevelState(RunningState):
                 level.seat(range(len(openings)), openings)
             else:
                 candidates = range(rule.draws) if rule.draws else [keys[a] for a in self.arms[i]]
-                levels.append(Level(rule, rule.explore, stream, candidates))
+                levels.append(self._new_level(rule, rule.explore, stream, candidates))
         return levels
 
     def next(self, round_: int) -> Allocation:
@@ -464,11 +469,11 @@ class TwoLevelState(RunningState):
         if allocation.awaited:
             self.outstanding[allocation.agent] -= 1
         if allocation.agent_counts:
-            self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks)
+            self.agents.add(allocation.agent, coin if self.agents.rule.binarise else ticks, allocation.place)
         if allocation.arm_counts and allocation.version == self.version:
             inner, slot = self.inner[allocation.agent], allocation.slot
             a = self.position[allocation.agent][allocation.arm] if slot < 0 else slot
-            inner.add(a, coin if inner.rule.binarise else ticks)
+            inner.add(a, coin if inner.rule.binarise else ticks, allocation.place)
 
     def to_dict(self) -> dict[str, Any]:
         return {
