@@ -223,11 +223,13 @@ def _evaluations(
 
 def _recent_rewards(market: Market, mechanism: Mechanism, horizons: list[int]) -> RewardsOfPlaying:
     """Return what is known by the copies that play: an audit asks for the same shares of slots under many copies."""
+    if not mechanism.draws:
+        return {}
     for of_market, of_mechanism, at, rewards in _recent:
         if of_market is market and of_mechanism is mechanism and at == horizons:
             return rewards
-    _recent[:] = [(market, mechanism, horizons, {})] if mechanism.draws else []
-    return _recent[0][-1] if _recent else {}
+    _recent[:] = [(market, mechanism, horizons, {})]
+    return _recent[0][-1]
 
 
 def _evaluation(
