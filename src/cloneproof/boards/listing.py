@@ -119,10 +119,10 @@ class Panel:
         """Return the law of a model's wins in `battles` battles, with random opponents or opponents that take turns."""
         key = (model, battles, balanced)
         if key not in self._laws:
-            self._laws[key] = self._made(model, battles, balanced)
+            self._laws[key] = self._computed(model, battles, balanced)
         return self._laws[key]
 
-    def _made(self, model: int, battles: int, balanced: bool) -> CountLaw:
+    def _computed(self, model: int, battles: int, balanced: bool) -> CountLaw:
         mean = float(self.means[model])
         if self.unit or battles >= self.normal_from:
             variance = float(self.variances[model]) if balanced else mean * (1 - mean)
