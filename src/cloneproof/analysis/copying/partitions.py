@@ -76,7 +76,7 @@ class PartitionSums:
         whole = len(self.weight) - 1
         blocks = np.arange(whole + 1)
         blocks = blocks[(blocks & arms) == arms]
-        return float(np.exp(log_sum(self.weight[blocks] + self.total[whole ^ blocks]) - self.total[whole]))
+        return float(np.exp(np.logaddexp.reduce(self.weight[blocks] + self.total[whole ^ blocks]) - self.total[whole]))
 
 
 def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
@@ -92,24 +92,8 @@ def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
     total = np.zeros(factors.shape)
     for subset, blocks in enumerate(_blocks_of(count)):
         if subset:
-            total[subset] = _log_sums(weight[blocks] + total[subset ^ blocks])
+            total[subset] = np.logaddexp.reduce(weight[blocks] + total[subset ^ blocks], axis=0)
     return PartitionSums(count, theta, weight, total)
-
-
-def log_sum(values: FloatArray) -> float:
-    """Return ln of the sum of exponentials (scipy's, without the half millisecond of its checks).
-
-    >>> log_sum(np.array([-np.inf, 0.0, 0.0])) == float(np.log(2)), log_sum(np.array([-np.inf]))
-    (True, -inf)
-    """
-    top = float(values.max())
-    return top + float(np.log(np.exp(values - top).sum())) if np.isfinite(top) else top
-
-
-def _log_sums(values: FloatArray) -> FloatArray:
-    """Return ln of the sum of exponentials over the first axis."""
-    top = np.maximum(values.max(axis=0), np.finfo(float).min)
-    return np.asarray(top + np.log(np.exp(values - top).sum(axis=0)))
 
 
 def log_rising(theta: float, count: int) -> float:
@@ -138,7 +122,7 @@ class GreedyWay:
     @property
     def explained(self) -> float:
         """Ln of the sum of all of them: at most that over all partitions."""
-        return log_sum(np.array([self.beginning, *self.on_the_way]))
+        return float(np.logaddexp.reduce([self.beginning, *self.on_the_way]))
 
 
 def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> GreedyWay:
@@ -218,16 +202,14 @@ def pair_given_others(
         return float(value + (gammaln(size + added) - gammaln(size) if size else np.log(theta) + gammaln(added)))
 
     places = [rest for rest in rests if rest] + [()]
-    together = log_sum(np.array([evidence(place, first, second) for place in places]))
-    apart = log_sum(
-        np.array(
-            [
-                evidence(one, first) + evidence(other, second)
-                for one in places
-                for other in places
-                if one != other or not one
-            ]
-        )
+    together = np.logaddexp.reduce([evidence(place, first, second) for place in places])
+    apart = np.logaddexp.reduce(
+        [
+            evidence(one, first) + evidence(other, second)
+            for one in places
+            for other in places
+            if one != other or not one
+        ]
     )
     return float(np.exp(together - np.logaddexp(together, apart)))
 
