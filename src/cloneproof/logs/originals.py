@@ -276,13 +276,7 @@ def _pooled(arms: Sequence[LoggedArm]) -> tuple[float, float]:
 
 
 def studied_segments(log: Log) -> dict[str, Log]:
-    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments.
-
-    >>> import cloneproof as cp
-    >>> rows = {"agent": ["a"] * 3, "arm": ["x"] * 3, "click": [1, 0, 1], "device": ["tv", "tv", "phone"]}
-    >>> {name: own.rounds for name, own in studied_segments(cp.read_log(rows, segment="device")).items()}
-    {'tv': 2, 'phone': 1}
-    """
+    """Return the log of each segment, the smallest pooled where there are many; the whole log without segments."""
     if not log.segments:
         return {"": log}
     names = list(log.segments)
@@ -310,14 +304,7 @@ def by_segment(priors: Mapping[str, Prior]) -> Prior | dict[str, Prior]:
 
 
 def fit_rates(originals: Mapping[str, Sequence[Sequence[LoggedArm]]], steps: int = STEPS) -> FittedPriors:
-    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates.
-
-    >>> def shown(rate):
-    ...     return LoggedArm("a", "x", 50_000, Fraction(50_000 * rate), Fraction(50_000 * rate))
-    >>> fitted = fit_rates({f"agent {k}": [[shown(0.002 + 0.002 * (k % 2))]] for k in range(40)})
-    >>> round([prior.atoms for prior in common_levels(fitted, 2)[0].values()][0][0][0], 4)
-    0.002
-    """
+    """Fit all priors to the originals of each agent, groups of arms, on a grid that spans the plausible rates."""
     agents = [name for name, groups in originals.items() for _ in groups]
     means, counts = np.array([_pooled(arms) for groups in originals.values() for arms in groups]).T
     smooth = (means * counts + 0.5) / (counts + 1.0)

@@ -229,9 +229,7 @@ def study_log(
         segments, left = studied_segments(log), list[str]()
         parts = segments if log.segments else {}
         findings, in_segments, alike, same = _looked(log, parts, level, spread, thorough, clock, left, first)
-        caught = _caught(
-            log, same, clock
-        )  # default of `caught=` where a mechanism is judged beside the matcher: its low
+        caught = _caught(log, same, clock)
         everybody = log_owners(log, alike)
         owners = studied_owners(everybody)
         drift = fitted_drift(log, owners)
@@ -330,7 +328,10 @@ def _looked(
 
 
 def _caught(log: Log, same: Sequence[str], clock: Deadline) -> CaughtShare | None:
-    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is."""
+    """Return the share of planted copies that the matcher catches by the first of the columns of texts, if time is.
+
+    Its low end is the default of `caught=` where a mechanism is judged beside the matcher.
+    """
     texts = {
         number: text
         for number, arm in enumerate(log.arms)

@@ -61,7 +61,7 @@ def judge_arms(log_likelihood: FloatArray, priors: FloatArray, odds: float) -> A
     log_weights: list[float] = []
     together: list[Callable[[int], float]] = []  # from arms, by their bits, to the probability that they are one item
     for prior in priors:
-        alone = _log_alone(log_likelihood, prior)
+        alone = float(log_mean(log_likelihood, prior).sum())
         factors = block_factors(log_likelihood, prior[None])[:, 0]
         log_weights += [np.log(honest) + alone] if honest > 0 else []
         together += [lambda _arms: 0.0] if honest > 0 else []
@@ -259,7 +259,7 @@ def likely_groups(
     else:
         groups, sure = _merged_groups(log_likelihood, priors, 1 / odds)
     tables = [log_likelihood[list(group)] for group in groups]
-    factors = [log_mean(table.sum(axis=0), priors[-1]) - _log_alone(table, priors[-1]) for table in tables]
+    factors = [float(log_mean(table.sum(axis=0), priors[-1]) - log_mean(table, priors[-1]).sum()) for table in tables]
     order = sorted(range(len(groups)), key=lambda number: -factors[number])
     return tuple(groups[number] for number in order), tuple(sure[number] for number in order)
 
@@ -313,9 +313,3 @@ def matching(pairs: Iterable[tuple[Arm, Arm]]) -> tuple[tuple[Arm, Arm], ...]:
             taken.update(pair)
             chosen.append(pair)
     return tuple(chosen)
-
-
-def _log_alone(log_likelihood: FloatArray, prior: FloatArray) -> float:
-    top = log_likelihood.max(axis=1)
-    with np.errstate(divide="ignore"):
-        return float((np.log(np.exp(log_likelihood - top[:, None]) @ prior) + top).sum())

@@ -33,12 +33,7 @@ MOST_AT_ONCE: Final = 200  # arms; more are merged greedily in slices of neighbo
 
 
 def block_factors(log_likelihood: FloatArray, priors: FloatArray) -> FloatArray:
-    """Return the logarithm of r(B) for every subset of the arms, by its bits (rows), under each prior (columns).
-
-    >>> sure, even = np.log(np.eye(4)[[1, 1, 2]] + 1e-300), np.full((1, 4), 0.25)
-    >>> [round(float(v), 6) for v in np.exp(block_factors(sure, even)[:, 0])]
-    [1.0, 1.0, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0]
-    """
+    """Return the logarithm of r(B) for every subset of the arms, by its bits (rows), under each prior (columns)."""
     count = len(log_likelihood)
     summed = np.zeros((1 << count, log_likelihood.shape[1]))
     for arm in range(count):
@@ -80,12 +75,7 @@ class PartitionSums:
 
 
 def partition_sums(factors: FloatArray, theta: float) -> PartitionSums:
-    """Sum over all partitions; `factors` are those of `block_factors`.
-
-    >>> two = partition_sums(np.log([1.0, 1.0, 1.0, 90.0]), theta=10.0)
-    >>> round(two.probability_together(0b11), 6)  # odds .1 times the factor 90
-    0.9
-    """
+    """Sum over all partitions; `factors` are those of `block_factors`."""
     count = int(len(factors) - 1).bit_length()
     sizes = np.array([subset.bit_count() for subset in range(len(factors))], dtype=float)
     weight = (np.log(theta) + gammaln(np.maximum(sizes, 1.0)) + factors.T).T
@@ -126,12 +116,7 @@ class GreedyWay:
 
 
 def merge_greedily(log_likelihood: FloatArray, prior: FloatArray, theta: float) -> GreedyWay:
-    """Merge while it raises the posterior; rows are arms, columns the grid.
-
-    >>> sure = np.log(np.eye(50)[[7, 7, 7, 9]] + 1e-300)
-    >>> merge_greedily(sure, np.full(50, 0.02), theta=10.0).blocks
-    ((0, 1, 2), (3,))
-    """
+    """Merge while it raises the posterior; rows are arms, columns the grid."""
     order = np.argsort(np.argmax(log_likelihood, axis=1), kind="stable")
     cuts = range(MOST_AT_ONCE, len(order), MOST_AT_ONCE)
     blocks: list[tuple[int, ...]] = []
@@ -214,8 +199,8 @@ def pair_given_others(
     return float(np.exp(together - np.logaddexp(together, apart)))
 
 
-def log_mean(log_values: FloatArray, prior: FloatArray) -> float:
-    """Return ln of the mean of exponentials under a prior."""
-    top = log_values.max()
+def log_mean(log_values: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return ln of the mean of exponentials (the last axis) under a prior."""
+    top = log_values.max(axis=-1)
     with np.errstate(divide="ignore"):
-        return float(np.log(np.exp(log_values - top) @ prior) + top)
+        return np.asarray(np.log(np.exp(log_values - top[..., None]) @ prior) + top)
