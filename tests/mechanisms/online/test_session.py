@@ -193,14 +193,6 @@ def test_waiting_rounds_count_in_no_trial_of_a_greedy_agent_level_either():
     assert phases == {"trial": 2, "waiting": 28}  # their arms' rewards are awaited, and the trial does not end
 
 
-def test_an_own_function_must_be_given_again():
-    mechanism = cp.mechanism("ucb1", bonus=lambda t, n: 1 / n)
-    text = cp.session(mechanism, {"ana": 2}, 10).to_json()
-    with pytest.raises(cp.errors.SessionError, match=r"mechanism=\.\."):
-        cp.Session.from_json(text)
-    assert cp.Session.from_json(text, mechanism=mechanism).decide().id == 1
-
-
 def test_rewards_are_counted_once():
     live = cp.session(cp.mechanism("ucb1"), {"ana": 1}, 10, share=0.5)
     decision = live.decide()
@@ -395,13 +387,3 @@ def test_probabilities_are_those_of_who_can_be_next_also_after_a_restoration(see
                 one.reward(late, float(late % 2))
     assert phases["waiting"] > 10
     assert phases["trial"] > 40
-
-
-@pytest.mark.parametrize("most", [0, -3])
-def test_a_run_of_no_decisions_is_refused_and_changes_nothing(most):
-    live = cp.session(small("etc"), {"ana": 1}, 50)
-    play(live, 20)
-    before = live.to_json()
-    with pytest.raises(cp.errors.SessionError, match="decisions"):
-        live.decide_run(most)
-    assert live.to_json() == before
