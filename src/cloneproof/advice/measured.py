@@ -22,7 +22,7 @@ from cloneproof.advice.recommendation import AssessedMechanism
 from cloneproof.advice.regret import computed_or_none
 from cloneproof.advice.tuning import thompson_of, tuned_mechanisms
 from cloneproof.analysis.audit.copy_vectors import CopyVector
-from cloneproof.analysis.audit.knowledge import is_proven
+from cloneproof.analysis.audit.informed import is_proven
 from cloneproof.analysis.audit.question import audit_case
 from cloneproof.analysis.deviations import CopiesOf, Names, World, honesty
 from cloneproof.analysis.gain import gain_columns, world_rows
