@@ -127,7 +127,8 @@ def kept(name, shape, horizon, seeds, **options):
 def test_samples_are_uniform(name, shape):
     """floor(ln 8) = 2 of 6 arms are kept: each with probability 1/3; 600 seeds, Hoeffding at one in a million."""
     seeds = 600
-    counts, _ = kept(name, shape, 8, seeds, sample_factor=1.0)
+    counts, sizes = kept(name, shape, 8, seeds, sample_factor=1.0)
+    assert set(sizes) == {2 if name == "s-ucb" else 3}  # and the only arm of bo
     bound = math.sqrt(math.log(2 * 6 / 1e-6) / (2 * seeds))
     arms = [(agent, arm) for agent, own in shape.items() if own > 1 for arm in range(own)]
     assert len(arms) == 6
