@@ -18,19 +18,20 @@ from cloneproof.analysis.copying.records import Feature
 from cloneproof.engines.deadline import Deadline
 from cloneproof.errors import LogError, OutOfTimeError, brief
 from cloneproof.logs.attention import PlaceAttention, by_attention
-from cloneproof.logs.columns import LogColumns, chosen_columns
+from cloneproof.logs.columns import LIKELY_SEGMENTS, LogColumns, chosen_columns
 from cloneproof.logs.faults import Fault, refuse, row_faults, skipped_lines
 from cloneproof.logs.formats import SIGNALS, with_computed_columns
 from cloneproof.logs.log import Log, LoggedArm, Moment
-from cloneproof.logs.segment_sums import segment_notes
 from cloneproof.logs.sources import TWICE, LogSource, log_source
 from cloneproof.logs.statistics import (
+    KEYS,
     ArmSums,
     LogRows,
     RewardScale,
     arm_sums,
     checked_scale,
     exactness,
+    key_of,
     propensity_sums,
 )
 from cloneproof.logs.time_sums import time_sums
@@ -38,6 +39,9 @@ from cloneproof.logs.time_sums import time_sums
 LONGEST_NAME: Final = 1000  # letters of an agent's or arm's name
 MOST_LOGGED_ARMS: Final = 1_000_000
 MOST_LOGGED_SEGMENTS: Final = 10_000
+LEVEL: Final = 0.001  # of the test behind a note, for all columns together
+MOST_VALUES: Final = 1000  # values of a column up to which it is tested
+LEAST_EXPECTED: Final = 5.0  # rewards and failures that a cell of the test must expect
 
 
 def read_owners(owners: object, arm: str | None = None, agent: str | None = None) -> dict[str, str]:
@@ -192,9 +196,7 @@ def _read(
     if columns.position is not None:
         sums, in_segments, places, unknown = by_attention(sums, in_segments, in_places, scale.high * scale.ticks)
         faults += unknown
-    if source.lenient or any(
-        arm.usable < arm.rows or arm.arm is None or (owners is None and arm.agent is None) for arm in sums
-    ):
+    if source.lenient or any(arm.usable < arm.rows for arm in sums):
         faults += row_faults(log)
     arms = _arms(sums, log, faults)
     several = {name for name, count in Counter(arm.arm for arm in arms).items() if count > 1}
@@ -256,7 +258,7 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     for number, name in enumerate(columns.same):
         if mixed := sum(arm.several[number] for arm in sums):
             notes.append(f"{mixed:,} arms have several values of `{name}`; the first by the alphabet counts")
-    notes += segment_notes(log)
+    notes += _segment_notes(log)
     if columns.position is not None:
         notes.append(
             "rates are those in the first place: a view counts by the attention of its place, an item's rounds are "
@@ -269,6 +271,60 @@ def _notes(log: LogRows, sums: Sequence[ArmSums]) -> list[str]:
     elif columns.aggregated:
         notes.append("a row stands for several rounds, so rewards count as 0 or 1 (the widest law for their mean)")
     return notes
+
+
+def _segment_notes(log: LogRows) -> list[str]:
+    """Return a note for each column by which rates differ, if no segment was named.
+
+    Of each arm, in each place, the rewards are compared between the values of the column, by Pearson's statistic for a
+    common mean; the statistics of all arms are added. Under a common mean it has a chi-square law, for cells that
+    expect at least five successes and failures; rewards between 0 and 1 vary less, so that it is smaller for them. A
+    policy that serves by the column does not change that, and one that learns from rewards in each of its values a
+    little.
+    """
+    if log.columns.segment:
+        return []
+    keys = {name: column for name, column in log.source.columns.items() if column.kind in KEYS}
+    likely = [name for name in keys if name.lower() in LIKELY_SEGMENTS and name not in log.columns.names]
+    return [
+        f"rates differ between the values of `{name}` ({_words(chance)}; chi-square within items at a level of "
+        f"{LEVEL:g}): --segment {name} asks for each"
+        for name in likely
+        if (chance := _unlikeliness(log, name)) < LEVEL / len(likely)
+    ]
+
+
+def _words(chance: float) -> str:
+    return "p below 1e-6" if chance < 1e-6 else f"p = {chance:.1g}"
+
+
+def _unlikeliness(log: LogRows, name: str) -> float:
+    """Return the p-value of the hypothesis that each arm has one mean for all values of a column."""
+    from scipy.special import chdtrc  # slow to import, and not always needed
+
+    low, width = float(log.scale.low), float(log.scale.high - log.scale.low)
+    scaled = f"(CAST({log.reward} AS DOUBLE) - {low!r} * {log.count}) / {width!r}"
+    value = f"CAST({key_of(log.source.columns[name], 'the segment')} AS VARCHAR)"
+    rows = log.valid(log.source.rows, part=value, n=f"CAST({log.count} AS DOUBLE)", r=scaled)
+    ((values,),) = log.source.query(f"SELECT approx_count_distinct(part) FROM {rows}")
+    if not 1 < values <= MOST_VALUES:
+        return 1.0
+    cells = log.source.query(
+        f"SELECT agent, arm, place, sum(n), sum(r) FROM {rows} WHERE part IS NOT NULL GROUP BY agent, arm, place, part"
+    )
+    arms: dict[tuple[object, ...], list[tuple[float, float]]] = {}
+    for agent, arm, place, rounds, total in cells:
+        arms.setdefault((agent, arm, place), []).append((float(rounds), float(total)))
+    statistic, freedom = 0.0, 0
+    for own in arms.values():
+        mean = sum(total for _, total in own) / max(sum(rounds for rounds, _ in own), 1.0)
+        enough = [(n, total) for n, total in own if n * min(mean, 1 - mean) >= LEAST_EXPECTED]
+        mean = sum(total for _, total in enough) / max(sum(n for n, _ in enough), 1.0)
+        if len(enough) < 2 or not 0.0 < mean < 1.0:
+            continue
+        statistic += sum((total - n * mean) ** 2 / (n * mean * (1 - mean)) for n, total in enough)
+        freedom += len(enough) - 1
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0
 
 
 def _arms(sums: Sequence[ArmSums], log: LogRows, faults: list[Fault]) -> list[LoggedArm]:

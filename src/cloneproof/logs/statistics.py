@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from cloneproof.errors import LogError, brief
 from cloneproof.logs.columns import LogColumns
@@ -94,6 +94,14 @@ def time_of(column: LogColumn, source: LogSource) -> str | None:
     return f"TRY_CAST({column.sql} AS TIMESTAMP)" if times else None
 
 
+class RowCheck(NamedTuple):
+    """What a row must be to count, in SQL; the kind of fault if it is not, and the column to look at."""
+
+    fault: str
+    valid: str
+    column: str
+
+
 class LogRows:
     """Rows of a log: their source, the meaning of columns, the range of rewards, and the terms of every query.
 
@@ -101,48 +109,58 @@ class LogRows:
     segment  the crossed columns as one name; NULL where one of them is empty, or without any
     position the place on the page; NULL without one
     whole    whether rewards are whole numbers, which are then summed as they are
-    usable   which rows are valid
+    checks   what a row must be; a fault is the first that fails
+    usable   which rows are valid: those that pass all checks
     """
 
     def __init__(
         self, source: LogSource, columns: LogColumns, scale: RewardScale, owners: Mapping[str, str] | None
     ) -> None:
         self.source, self.columns, self.scale, self.owners = source, columns, scale, owners
-        by_name = source.columns
+        by_name, value = source.columns, source.columns[columns.value]
+        low, high = float(scale.low), float(scale.high)
         self.agent = "NULL" if columns.agent is None else key_of(by_name[columns.agent], "the agent")
         self.arm = key_of(by_name[columns.arm], "the arm")
         parts = [f"CAST({key_of(by_name[name], 'the segment')} AS VARCHAR)" for name in columns.segment]
         self.segment = f" || {CROSSED!r} || ".join(parts) or "NULL"
-        value = by_name[columns.value]
         reward = number_of(value, "the sum of rewards" if columns.aggregated else "the reward")
         self.reward = reward = f"-({reward})" if columns.is_cost else reward
-        low, high = float(scale.low), float(scale.high)
         self.whole = value.kind in WHOLE and max(abs(low), abs(high)) < NEAR
-        self.count, self.time, self.propensity = "1", None, ""
-        usable = f"{reward} >= {low!r} AND {reward} <= {high!r}"
+        self.count, self.time, self.propensity, self.position = "1", None, "", "NULL"
+        self.checks: list[RowCheck] = []
+        if columns.agent is not None:
+            self._check("no agent", f"({self.agent}) IS NOT NULL", columns.agent)
+        self._check("no arm", f"({self.arm}) IS NOT NULL", columns.arm)
+        if columns.segment:
+            self._check("no segment", f"({self.segment}) IS NOT NULL", columns.segment[0])
+        self._check("no reward", f"{value.sql} IS NOT NULL", columns.value)
+        self._check("a reward that is no number", f"isfinite(CAST({reward} AS DOUBLE))", columns.value)
         if columns.count is not None:
-            self.count = count = number_of(by_name[columns.count], "the number of rounds")
-            usable = (
-                f"{count} >= 0 AND {count} <= 1e15 AND {count} = floor({count}) AND {reward} >= {low!r} * {count} AND "
-                f"{reward} <= {high!r} * {count}"
-            )
+            self.count = number_of(by_name[columns.count], "the number of rounds")
+            self._check("a number of rounds that is none", _whole_number(self.count, 0, "1e15"), columns.count)
+        self._check(f"a reward below {low:g}", f"{reward} >= {low!r} * {self.count}", columns.value)
+        self._check(f"a reward above {high:g}", f"{reward} <= {high!r} * {self.count}", columns.value)
         if columns.time is not None:
             self.time = time_of(by_name[columns.time], source)
-            usable += "" if self.time is None else f" AND ({self.time}) IS NOT NULL"
+            if self.time is not None:
+                self._check("a time that is none", f"({self.time}) IS NOT NULL", columns.time)
         if columns.propensity is not None:
             self.propensity = number_of(by_name[columns.propensity], "the propensity")
-            usable += f" AND {self.propensity} > 0 AND {self.propensity} <= 1"
-        usable += f" AND ({self.segment}) IS NOT NULL" if columns.segment else ""
-        self.position = "NULL"
+            inside = f"{self.propensity} > 0 AND {self.propensity} <= 1"
+            self._check("a propensity that is not above 0 and at most 1", inside, columns.propensity)
         if columns.position is not None:
             if scale.low != 0:
                 raise LogError(
                     f"expected rewards from 0 on where places are named, as attention multiplies them, got a range "
                     f"from {low:g}; leave --position out"
                 )
-            self.position = place = number_of(by_name[columns.position], "the place")
-            usable += f" AND {place} >= 1 AND {place} <= {MOST_PLACES} AND {place} = floor({place})"
-        self.usable = f"({usable})"
+            self.position = number_of(by_name[columns.position], "the place")
+            kind = f"a place that is no whole number from 1 to {MOST_PLACES:,}"
+            self._check(kind, _whole_number(self.position, 1, MOST_PLACES), columns.position)
+        self.usable = f"({' AND '.join(f'({check.valid})' for check in self.checks)})"
+
+    def _check(self, fault: str, valid: str, column: str) -> None:
+        self.checks.append(RowCheck(fault, valid, column))
 
     def named(self, agent: object, arm: object) -> tuple[str, str] | None:
         """Return the agent and the arm of a group by name; None for an arm without an owner."""
@@ -153,13 +171,17 @@ class LogRows:
         """Return the valid rows in SQL: agent, arm, place, number of rounds, reward, and more terms by name."""
         terms = {"agent": self.agent, "arm": self.arm, "place": self.position, "n": self.count, "r": self.reward} | more
         listed = ", ".join(f"{sql} AS {name}" for name, sql in terms.items())
-        return f"(SELECT {listed} FROM {rows} WHERE {self.usable} AND ({self.arm}) IS NOT NULL)"
+        return f"(SELECT {listed} FROM {rows} WHERE {self.usable})"
 
     def tick(self, reward: str) -> str:
         """Return a reward in SQL as a whole number: as it is, or in ticks."""
         return (
             f"CAST({reward} AS BIGINT)" if self.whole else f"TRY_CAST(round({reward} * {self.scale.ticks}) AS BIGINT)"
         )
+
+
+def _whole_number(sql: str, least: int, most: object) -> str:
+    return f"{sql} >= {least} AND {sql} <= {most} AND {sql} = floor({sql})"
 
 
 def arm_sums(log: LogRows) -> tuple[list[ArmSums], list[ArmSums], list[ArmSums]]:

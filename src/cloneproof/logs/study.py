@@ -58,13 +58,12 @@ from cloneproof.logs.originals import (
     fitted_owners,
     log_owners,
     lookalikes,
-    pooled,
     segment_originals,
     studied_owners,
+    studied_segments,
     studied_words,
 )
 from cloneproof.logs.policy_audit import PolicyAudit, audit_policy
-from cloneproof.logs.segment_sums import studied_segments
 from cloneproof.market import Agent, Market
 from cloneproof.market.market import Ends, check_no_positions, full_copies
 from cloneproof.mechanisms import Mechanism
@@ -244,13 +243,7 @@ def study_log(
         tell(1, 5, "fitting priors")
         rated = fitted_owners(everybody, owners)
         groups = {name: segment_originals(rated, own) for name, own in segments.items()}
-        fits = {
-            name: fit_rates(
-                {owner: [pooled(group) for group in originals] for owner, originals in own.items()},
-                HASTY if clock.spent else STEPS,
-            )
-            for name, own in groups.items()
-        }
+        fits = {name: fit_rates(own, HASTY if clock.spent else STEPS) for name, own in groups.items()}
         levels_of = {name: common_levels(fitted, atoms) for name, fitted in fits.items()}
         if merged := max(merged for _, _, merged in levels_of.values()):
             notes.append(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from cloneproof.analysis.evaluate import evaluate_horizons
+from cloneproof.analysis.evaluate import evaluate, evaluate_horizons
 from cloneproof.engines.estimate import Estimate
 from cloneproof.engines.reference import simulate
 from cloneproof.market import Agent, Discrete, Market, Point
@@ -47,13 +47,6 @@ BONUSES: dict[str, BonusFunction] = {
 def one_agent(means: Sequence[float], horizon: int) -> Market:
     """Make one agent who has these means, without noise."""
     return Market([Agent(ANA, prior=[Point(mean) for mean in means])], horizon=horizon, rewards="deterministic")
-
-
-def exact_regrets(mechanism: Mechanism, instance: str, horizons: Sequence[int]) -> dict[int, Estimate]:
-    """Return the expected regret in one of the instances at every horizon, by the state tree."""
-    market = one_agent((1.0, 0.0), max(horizons))
-    evaluations = evaluate_horizons(market, mechanism, horizons, {ANA: INSTANCES[instance]}, engine="tree")
-    return {horizon: evaluation.regret for horizon, evaluation in evaluations.items()}
 
 
 class CopyGains:
@@ -101,11 +94,14 @@ class Way:
     """UCB1 with one constant and one clock on the paper's instance."""
 
     def __init__(self, setting: Setting, constant: float, clock: Clock, near: int, far: int) -> None:
-        mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
-        self.exact = CopyGains(mechanism, range(1, near + 1)).gains
-        self.regret = {name: exact_regrets(mechanism, name, range(1, min(near, 60) + 1)) for name in INSTANCES}
-        self.paying = paying_horizons(mechanism, far, setting.seed)
-        self.best = max(self.regret["A"], key=lambda t: (self.exact[t].value, -t))
+        self.mechanism = setting.mechanism("ucb1", constant=constant, clock=clock)
+        self.exact = CopyGains(self.mechanism, range(1, near + 1))
+        self.paying = paying_horizons(self.mechanism, far, setting.seed)
+
+    def best_regret(self, instance: str) -> Estimate:
+        """Return the expected regret in one of the instances at the best horizon, by the state tree."""
+        market = one_agent((1.0, 0.0), self.exact.horizon)
+        return evaluate(market, self.mechanism, {ANA: INSTANCES[instance]}, engine="tree").regret
 
 
 class BonusCase:

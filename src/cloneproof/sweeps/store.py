@@ -169,11 +169,8 @@ class Need(NamedTuple):
         return bool(self.sampled) and (not self.whole or bool(refused))
 
 
-Missing = dict[str, list[tuple[int, int]]]  # key to ranges (first, stop) of runs; none stands for the whole part
-
-
 class Index:
-    """Contents of a store: for each key the ranges of runs, or that it is there whole, and whether it was refused."""
+    """Contents of a store: the chunks of each key, and of those computed whole whether they were refused."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -185,20 +182,17 @@ class Index:
         if chunk.runs == 0:
             self.refused[chunk.key] = set(json.loads(contents)) == {"refusals"}
 
-    def gaps(self, key: str, runs: int) -> list[tuple[int, int]]:
-        return gaps(((chunk.first, chunk.stop) for chunk in self.chunks.get(key, ())), runs)
-
-    def missing(self, needs: Iterable[Need]) -> Missing:
-        """Return each key of which something is missing, and what."""
+    def missing(self, needs: Iterable[Need]) -> list[Chunk]:
+        """Return what is missing: parts as a whole, and ranges of runs."""
         runs: dict[str, int] = {}
-        missing: Missing = {}
+        missing: dict[Chunk, None] = {}
         for need in needs:
             if need.whole and need.whole not in self.refused:
-                missing[need.whole] = []
+                missing[Chunk(need.whole, 0, 0)] = None
             if need.by_sampling(self.refused.get(need.whole)):
                 for key in need.sampled:
                     runs[key] = max(need.runs, runs.get(key, 0))
-        return missing | {key: left for key, count in runs.items() if (left := self.gaps(key, count))}
+        return [*missing, *(gap for key, count in runs.items() for gap in gaps(key, self.chunks.get(key, ()), count))]
 
 
 def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index, list[Chunk]]:
@@ -213,20 +207,20 @@ def read_index(store: Store, keys: Container[str] | None = None) -> tuple[Index,
     return index, damaged
 
 
-def gaps(ranges: Iterable[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
-    """Return what the ranges leave out of 0 .. runs - 1.
+def gaps(key: str, chunks: Iterable[Chunk], runs: int) -> list[Chunk]:
+    """Return what the chunks of a key leave out of its first runs.
 
-    >>> gaps([(4, 8), (0, 2), (6, 9)], 12)
-    [(2, 4), (9, 12)]
+    >>> [gap.name for gap in gaps("ab", [Chunk("ab", 4, 4), Chunk("ab", 0, 2), Chunk("ab", 6, 3)], 12)]
+    ['ab-2-2', 'ab-9-3']
     """
     missing, done = [], 0
-    for first, stop in sorted(ranges):
-        if first > done:
-            missing.append((done, min(first, runs)))
-        done = max(done, stop)
+    for chunk in sorted(chunks):
+        if chunk.first > done:
+            missing.append(Chunk(key, done, min(chunk.first, runs) - done))
+        done = max(done, chunk.stop)
         if done >= runs:
             return missing
-    return [*missing, (done, runs)]
+    return [*missing, Chunk(key, done, runs - done)]
 
 
 @dataclass(frozen=True)
@@ -288,7 +282,6 @@ def store_status(folder: str | Path) -> StoreStatus:
 
 def _sweep_status(grid: str, needs: list[Need], index: Index) -> SweepStatus:
     missing = index.missing(needs)
-    runs = sum(stop - first for ranges in missing.values() for first, stop in ranges)
-    whole = sum(1 for ranges in missing.values() if not ranges)
+    whole = sum(chunk.runs == 0 for chunk in missing)
     done = sum(not index.missing([need]) for need in needs)
-    return SweepStatus(grid, len(needs), done, whole, runs)
+    return SweepStatus(grid, len(needs), done, whole, sum(chunk.runs for chunk in missing))

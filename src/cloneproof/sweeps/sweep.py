@@ -15,8 +15,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from cloneproof.analysis.replay_record import duration
 from cloneproof.engines.monte_carlo.sampler import DeviceName, InlineExecutor, available_threads, checked_device
 from cloneproof.errors import SweepError, brief
 from cloneproof.sweeps.grid import GridPoint, load_grid, points_of
-from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Missing, Need, Store, open_store, read_index
+from cloneproof.sweeps.store import LOG, DamagedChunk, Index, Need, Store, open_store, read_index
 from cloneproof.sweeps.table import COLUMNS, EstimateSummary, SweepTable, answer, point_rows
 from cloneproof.sweeps.tasks import Chunk, ChunkDone, Part, TaskFailed, attempt
 
@@ -57,15 +57,9 @@ class Agenda:
     row depends on its run alone, wherever ranges are cut.
     """
 
-    def __init__(self, missing: Missing, columns: Mapping[str, int], sizes: Sizes) -> None:
+    def __init__(self, missing: Iterable[Chunk], columns: Mapping[str, int], sizes: Sizes) -> None:
         self.columns, self.sizes = columns, sizes
-        self.waiting: deque[Chunk] = deque()
-        for key, ranges in missing.items():
-            self.add(key, ranges)
-
-    def add(self, key: str, ranges: list[tuple[int, int]]) -> None:
-        """Add what is missing: ranges of runs, or nothing for a whole part."""
-        self.waiting.extend(Chunk(key, first, stop - first) for first, stop in ranges or [(0, 0)])
+        self.waiting = deque(missing)
 
     def next_chunk(self, workers: int) -> Chunk:
         """Return the next chunk, cut so that it has not too many rows and all workers have something to do."""
@@ -243,9 +237,11 @@ class Driver:
         self.index, self.parts, self.state, self.report = index, parts, state, report
         missing = index.missing(needs)
         self.agenda = Agenda(missing, {key: part.columns for key, part in parts.items()}, sizes)
-        self.left = {key: sum(stop - first for first, stop in ranges) for key, ranges in missing.items()}
+        self.left: Counter[str] = Counter()  # runs of each part
+        for chunk in missing:
+            self.left[chunk.key] += chunk.runs
         self.total = dict(self.left)
-        state.missing = state.finished + len(missing)
+        state.missing = state.finished + len(self.left)
         self.flying: dict[TaskResult, Chunk] = {}
 
     def run(self, place: Place, device: DeviceName) -> None:
@@ -391,7 +387,7 @@ def _answered(
     missing = index.missing(needs)
     if missing:
         workers, executor, device = place
-        sampled_only = all(parts[key].kind == "runs" for key in missing)
+        sampled_only = all(chunk.runs for chunk in missing)
         if device == "auto" and (executor is not None or not sampled_only):
             device = "cpu"  # processes would share the card
         here = this_machine(1 if device == "gpu" else workers or available_threads(), sampled_only)

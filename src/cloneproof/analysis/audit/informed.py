@@ -246,8 +246,8 @@ def knowledge_gain(case: AuditCase, search: Search, clock: Deadline) -> Knowledg
         with clock.share(2).for_engines():
             numbers = exact_gain(*case.under, Names(case.name)).numbers
     except EngineError:
-        parts = [_sampled(in_segment, search, clock) for in_segment in case.by_segment.values()]
-        honest, paid, gain = (weighted_sum([(1.0, part[k]) for part in parts]) for k in range(3))
+        by_segment = [_sampled(in_segment, search, clock) for in_segment in case.by_segment.values()]
+        honest, paid, gain = (weighted_sum([(1.0, own[k]) for own in by_segment]) for k in range(3))
         numbers = honest, paid, gain
     return KnowledgeGain(*numbers, case.name, case.horizon, is_proven(case))
 

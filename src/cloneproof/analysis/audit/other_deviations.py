@@ -123,8 +123,8 @@ class OtherDeviations:
             tried += chain(*tried_by_agent(search_vectors(together, vectors, [], clock)))
         sampled = [result.case for result in results if result.engine == "sampled"]
         cases = {case.name: case for case in sampled if case.agent.count > 1}  # each at its last horizon
-        for number, case in enumerate(cases.values()):
-            tried += sampled_withholding(case, self.search, clock.share(len(cases) - number))
+        for case, in_time in clock.shared_by(cases.values()):
+            tried += sampled_withholding(case, self.search, in_time)
         if not tried:
             why = "nothing to try, the agents have one original each"
             if cases or len(self.exact) + len(sampled) < len(results):
@@ -193,9 +193,9 @@ class OtherDeviations:
     def _variants(self) -> None:
         """Find the largest relative gain of an agent with variants at the last horizon, or who was not evaluated."""
         last, gains, notes = [together[-1].case for together in found_together(self.found.results)], [], []
-        for number, case in enumerate(last):
+        for case, in_time in self.clock.shared_by(last):
             try:
-                gains.append(variant_gain(case, self.search, self.clock.share(len(last) - number)))
+                gains.append(variant_gain(case, self.search, in_time))
             except EngineError as refusal:
                 notes.append(f"variants: {case.name} was not evaluated: {refusal.reason}")
         self.notes += notes[:3]
@@ -275,14 +275,15 @@ def sampled_withholding(case: AuditCase, search: Search, clock: Deadline) -> lis
     vectors = {(*(1,) * k, 0, *(1,) * (count - 1 - k)) for k in range(count)}
     vectors |= {(*(0,) * k, 1, *(0,) * (count - 1 - k)) for k in range(count)}
     vectors = {case.kinds.sorted(vector) for vector in vectors}
-    for number, vector in enumerate(sorted(vectors, reverse=True)):
+    for vector, in_time in clock.shared_by(sorted(vectors, reverse=True)):
         sampling = PairedSampling(
-            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=clock.share(len(vectors) - number).left,
+            search.runs, 1 - 0.01 / len(vectors), search.seed, seconds=in_time.left,
             bounds=search.bounds or "asymptotic", device=search.device,
         )  # fmt: skip
-        drawn = sampled_gain(case.market, case.played, CopiesOf(case.name, vector), sampling)
+        withheld = CopiesOf(case.name, vector)
+        drawn = sampled_gain(case.market, case.played, withheld, sampling)
         if drawn.runs:
-            tried.append(Witness(*drawn.finding.numbers, case.name, vector, case.market, drawn.copies))
+            tried.append(Witness.of(withheld, case.market, drawn.finding))
     return tried
 
 

@@ -347,7 +347,8 @@ class Race:
             pairs, 1 - level / 2, seed, stratify, False, self.deadline.left,
             resume=None if before is None else before.totals, outcomes=self.outcomes, bounds=self.bounds,
         )  # fmt: skip
-        gain = sampled_gain(case.market, case.played, case.deviation(entry.copies), sampling)
+        deviation = case.deviation(entry.copies)
+        gain = sampled_gain(case.market, case.played, deviation, sampling)
         done = gain.runs - (0 if before is None else before.pairs)
         seconds = (now() - begun) / max(1, done)
         cost = float(entry.arms * case.horizon) if self.budget is None else max(seconds, 1e-9)
@@ -356,7 +357,7 @@ class Race:
         sample = SampledDeviation(
             case.name, entry.copies, case.market, case.mechanism, seed, sampling.confidence, gain.progress, self.bounds
         )
-        witness = Witness.of(case, entry.copies, gain.finding)
+        witness = Witness.of(deviation, case.market, gain.finding)
         # Two statements come from the same pairs: an interval at the candidate's own level, and an upper end at the
         # level of "none gains more", which needs no union over candidates. Both are confidence sequences, so that it
         # does not matter when the race stops or how often a candidate was continued.

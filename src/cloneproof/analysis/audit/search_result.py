@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import ClassVar, Literal, Self, TypeVar
 
 from cloneproof.analysis.audit.copy_vectors import CopyVector
 from cloneproof.analysis.audit.question import AuditCase, OpponentsName, most_earned
 from cloneproof.analysis.audit.theorems import Argument, Basis
+from cloneproof.analysis.deviations import CopiesOf
 from cloneproof.analysis.evaluate import ExactEngine
 from cloneproof.analysis.gain import Finding, Payoff
 from cloneproof.engines.estimate import BoundsName, Estimate
@@ -64,9 +65,10 @@ class Witness(Finding):
     argued: bool = False
 
     @classmethod
-    def of(cls, case: AuditCase, copies: CopyVector, paid: Finding) -> Self:
-        """Return what these copies are worth in a case, against honest others."""
-        return cls(*paid.numbers, case.name, copies, case.market, case.copies(copies), by_segment=paid.by_segment)
+    def of(cls, deviation: CopiesOf, market: Market, paid: Finding) -> Self:
+        """Return what was found of these copies in a market."""
+        everybody = deviation.sampled(market).copies
+        return cls(*paid.numbers, deviation.agent, deviation.copies, market, everybody, by_segment=paid.by_segment)
 
     def __repr__(self) -> str:
         if self.argued:
@@ -103,11 +105,6 @@ def does_not_pay(witness: Finding, tolerance: float) -> bool:
     """Return whether the gain is surely at most the tolerance."""
     error = _gain_error(witness)
     return error is not None and witness.gain.value + error <= tolerance * _honest_bound(witness, -1)
-
-
-def is_open(witness: Witness, tolerance: float) -> bool:
-    """Return whether neither is sure."""
-    return not pays(witness, tolerance) and not does_not_pay(witness, tolerance)
 
 
 def relative_gain_at_most(witness: Witness) -> float | None:
@@ -174,41 +171,24 @@ class SampledDeviation:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The deviations of one agent at one horizon.
-
-    engine     what evaluated them; "argument" if nothing was evaluated
-    honest     the honest payoff, if it is known
-    argument   why no copies can pay, if that is known without what was evaluated
-    left_out   the vectors that were not evaluated, and why; vectors that were left out at all horizons together are
-               listed at the first
-
-    Of a race:
-
-    at_most    relative gains whose largest bounds those of all candidates together
-    worlds     worlds without some originals, played only as bounds
-    covers     whether the worlds and deviations of `at_most` bound every replication (`arguments.arms_in_play`)
-    more       what more work would settle, in a sentence
-    added      the vectors that were added where the gain rose, in the order in which they were tried
-
-    Against any opponents (`against`):
-
-    thresholds  the largest gain at each score that must be beaten
-    """
+    """The deviations of one agent at one horizon; vectors left out at all horizons are listed at the first."""
 
     against: ClassVar[OpponentsName] = "market"
 
     case: AuditCase
-    engine: EngineUsed
+    engine: EngineUsed  # "argument" if nothing was evaluated
     honest: Payoff | None
-    argument: Argument | None = None
+    argument: Argument | None = None  # why no copies can pay, if that is known without what was evaluated
     evaluated: dict[CopyVector, Witness] = field(default_factory=dict)
-    left_out: dict[CopyVector, str] = field(default_factory=dict)
+    left_out: dict[CopyVector, str] = field(default_factory=dict)  # and why
+    # of a race
     samples: dict[CopyVector, SampledDeviation] = field(default_factory=dict)
-    at_most: dict[CopyVector, float | None] = field(default_factory=dict)
-    worlds: dict[CopyVector, Witness] = field(default_factory=dict)
-    covers: bool = False
-    added: tuple[CopyVector, ...] = ()
-    more: str = ""
+    at_most: dict[CopyVector, float | None] = field(default_factory=dict)  # the largest bounds all candidates together
+    worlds: dict[CopyVector, Witness] = field(default_factory=dict)  # without some originals, played only as bounds
+    covers: bool = False  # whether those of `at_most` bound every replication (`arguments.arms_in_play`)
+    added: tuple[CopyVector, ...] = ()  # where the gain rose, in the order in which they were tried
+    more: str = ""  # what more work would settle, in a sentence
+    # against any opponents: the largest gain at each score that must be beaten
     thresholds: ThresholdGains = ()
 
     @property
@@ -253,20 +233,14 @@ class DominanceResult(SearchResult):
     """Deviations of one agent, each against the opponents at which it gains most.
 
     A gain at a threshold bounds what any opponents allow; only `attack` is known to be realised by some.
-
-    argument    why no copies pay, or what was found instead
-    tried       the deviations, which are those of several epochs if the mechanism restarts
-    closest     the deviation that the argument is about
-    attack      a deviation and opponents with a proven gain
-    notes       remarks for the reader
     """
 
     against = "any"
 
     argument: Argument
-    tried: tuple[Witness, ...] = ()
-    closest: Witness = field(kw_only=True)
-    attack: Witness | None = None
+    tried: tuple[Witness, ...] = ()  # in several epochs if the mechanism restarts
+    closest: Witness = field(kw_only=True)  # which the argument is about
+    attack: Witness | None = None  # a deviation and opponents with a proven gain
     notes: tuple[str, ...] = ()
 
     @property
@@ -296,13 +270,15 @@ T = TypeVar("T")
 
 def found_together(results: Iterable[AnyResult]) -> list[list[AnyResult]]:
     """Return what was found in one pass over all horizons of an agent; what was sampled stands alone."""
-    passes = groupby(results, lambda one: (one.agent, one.case if one.engine == "sampled" else one.engine))
+    passes = groupby(
+        results, lambda result: (result.agent, result.case if result.engine == "sampled" else result.engine)
+    )
     return [list(together) for _, together in passes]
 
 
 def by_vector(at_horizons: Iterable[Sequence[T]]) -> list[T]:
     """Return what is listed for each vector at each horizon, all horizons of a vector in turn."""
-    return [one for of_vector in zip(*at_horizons, strict=True) for one in of_vector]
+    return [*chain.from_iterable(zip(*at_horizons, strict=True))]
 
 
 def tried_by_agent(results: Iterable[SearchResult]) -> list[list[Witness]]:
@@ -332,22 +308,17 @@ def argued_result(case: AuditCase, vector: CopyVector, argument: Argument) -> Se
         gain = Estimate(-half, half, "proven", "no gain, by the scan theorem")
     else:
         gain = Estimate(0.0, 0.0, "proven", f"an argument: {argument.words}")
-    witness = replace(Witness.of(case, vector, Finding(payoff, payoff, gain)), argued=True)
+    witness = replace(Witness.of(case.deviation(vector), case.market, Finding(payoff, payoff, gain)), argued=True)
     return SearchResult(case, "argument", Payoff(payoff), argument, {vector: witness})
 
 
 @dataclass(frozen=True)
 class FoundDeviations:
-    """What a strategy of the audit found for one agent of each kind.
-
-    notes    remarks for the reader
-    by_scan  whether a theorem on slots speaks about every agent and horizon, so that at most a few deviations were
-             evaluated
-    """
+    """What a strategy of the audit found for one agent of each kind."""
 
     results: tuple[SearchResult, ...]
     notes: tuple[str, ...] = ()
-    by_scan: bool = False
+    by_scan: bool = False  # whether a theorem on slots speaks about every case, so that few deviations were evaluated
 
 
 def for_exchangeable(result: SearchResult, case: AuditCase) -> SearchResult:

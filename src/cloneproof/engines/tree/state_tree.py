@@ -55,7 +55,9 @@ def tree(
     """
     _check_places(market)
     wanted = (
-        [market.horizon] if horizons is None else [count(each, "a horizon", error=EngineError) for each in horizons]
+        [market.horizon]
+        if horizons is None
+        else [count(horizon, "a horizon", error=EngineError) for horizon in horizons]
     )
     if mechanism.ranks_slots:
         raise EngineError("the tree expects an index that may rise, got a running minimum", "use engine 'monte-carlo'")

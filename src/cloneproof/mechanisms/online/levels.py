@@ -310,8 +310,8 @@ class Level(Candidates):
         """Rewards that a rule is told of, by candidate."""
         return self.arrived
 
-    def priorities(self, clock: int, index: int) -> list[float]:
-        """Return the priority of each candidate that is left, with random numbers of this index."""
+    def leaders(self, clock: int, index: int, priorities: dict[int, float] | None = None) -> list[int]:
+        """Return the candidates of highest priority, by random numbers of this index; enter the priorities of all."""
         rule = self.rule
         if rule.clock == "completed":
             clock -= 1
@@ -320,11 +320,11 @@ class Level(Candidates):
         arrived, means, randomised, make = self.pulls, self.means, rule.randomised, tuple.__new__  # a tight loop
         if randomised:
             coin = uniform(self._streams[COIN_STREAM], index)
-        left, priority, count, lowest = self.left, rule.priority, len(self.left), -math.inf
+        best, ties = -math.inf, []
+        left, priority, count = self.left, rule.priority, len(self.left)
         parameters = (*self._siblings(), *rule.parameters) if rule.siblings else rule.parameters
         pulls, mean = 0.0, 0.0
         value: Any = None
-        values: list[float] = []
         try:
             for k in left:
                 pulls, mean = arrived[k], means[k]
@@ -332,22 +332,25 @@ class Level(Candidates):
                     draw = uniform(self._draws[k], index)
                 inputs = make(PriorityInputs, (clock, log_clock, pulls, mean, coin, draw, count))
                 value = priority(inputs, *parameters)
-                if not value >= lowest:
+                if value > best:
+                    best, ties = value, [k]
+                elif value == best:
+                    ties.append(k)
+                elif value != value:
                     raise TypeError  # NaN is not a number either
-                values.append(value)
+                if priorities is not None:
+                    priorities[k] = value
         except Exception as problem:  # the rule's own, or one of comparing what it returned
             inside = problem.__traceback__ is not None and problem.__traceback__.tb_next is not None
             compared = isinstance(problem, TypeError | ValueError) and not inside
             raise broken_rule(rule, clock, pulls, mean, value if compared else problem) from problem
-        return values
+        return ties
 
     def _best(self, clock: int) -> int:
         """Pick the highest priority; ties to the fewest outstanding if the rule spreads, then at random."""
-        if not self.left:
+        rule, ties = self.rule, self.leaders(clock, self.rounds)
+        if not ties:
             raise nobody_left()
-        rule, values = self.rule, self.priorities(clock, self.rounds)
-        best = max(values)
-        ties = [k for k, value in zip(self.left, values, strict=True) if value == best]
         if rule.spreads and self.missing and len(ties) > 1:
             fewest = min(self.judged[k] - self.arrived[k] for k in ties)
             ties = [k for k in ties if self.judged[k] - self.arrived[k] == fewest]

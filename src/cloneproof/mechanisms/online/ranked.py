@@ -69,7 +69,8 @@ class PageLevel(Level):
             judged - arrived if self.rule.spreads else 0
             for judged, arrived in zip(self.judged, self.arrived, strict=True)
         ]
-        priorities = dict(zip(self.left, self.priorities(clock, page), strict=True))
+        priorities: dict[int, float] = {}
+        self.leaders(clock, page, priorities)
         if self.rule.explore:
             priorities |= {k: math.inf for k in self.left if not self.seen[k]}
         return sorted(self.left, key=lambda k: (-priorities[k], late[k], word(self._ties[k], page)))

@@ -201,11 +201,6 @@ class Segment:
         self.round = page
         return shown
 
-    def enter(self, allocation: Allocation, ticks: int, coin: int) -> None:
-        """Enter a reward that counts, with its coin; those of past epochs do not."""
-        if not self.epoch or allocation.version // 2 == self.epoch:
-            self.state.add(allocation, ticks, coin)
-
     def keep(self, allocation: Allocation) -> Allocation:
         """Return the allocation as the session keeps it, with the segment's name."""
         return self.allocations.setdefault(allocation._replace(segment=None), allocation._replace(segment=self.name))
@@ -215,7 +210,7 @@ class Segment:
         done = self.round % batch
         if not done:
             for reward in self.held:
-                self.enter(*reward)
+                self.state.add(*reward)
             self.held.clear()
         return batch - done
 

@@ -327,7 +327,7 @@ class Session(Participants):
             if self.batch > 1:
                 segment.held.append((allocation, worth, coin))
             else:
-                segment.enter(allocation, worth, coin)
+                segment.state.add(allocation, worth, coin)
         self.sums[allocation.agent] += worth
         if self.history:
             self._past.enter(decision, value)

@@ -20,9 +20,8 @@ from cloneproof.errors import Refused, ServeError
 from cloneproof.mechanisms import Session
 from cloneproof.serve.market import entries as ledger
 from cloneproof.serve.market.dice import MarketDice
-from cloneproof.serve.market.limits import declared_market
 from cloneproof.serve.market.live import LiveMarket
-from cloneproof.serve.market.terms import MarketSpec
+from cloneproof.serve.market.terms import MarketSpec, public_terms
 from cloneproof.serve.market.unverified import UnverifiedSession
 
 _AT_ONCE: Final = 1000  # entries
@@ -257,7 +256,7 @@ def _open(entry: ledger.Entry, line: bytes, dice: MarketDice | None) -> LiveMark
     if not isinstance(entry, ledger.Opened):
         raise Misfit(1, f"entry 1: expected the opening of the market, got {line.decode()[:80]}")
     try:
-        terms = declared_market(entry.spec).spec
+        terms = public_terms(entry.spec)
     except Refused as refusal:
         raise Misfit(1, f"entry 1: no service takes these terms: {refusal.message}") from None
     if terms != entry.spec:

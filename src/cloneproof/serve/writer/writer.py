@@ -234,7 +234,7 @@ class Writer:
         return task
 
     def _hold(self, name: str) -> None:
-        """Hold a market until it is released, if a group of it is not running."""
+        """Let a market wait until it is released; between two groups, or by the group in which it failed."""
         self.markets.held.add(name)
         self._queue.hold(name)
 
@@ -244,12 +244,16 @@ class Writer:
             if read_back is not None:
                 read_back.ahead = self.markets.by_name[name].ahead  # its time continues
                 self.markets.by_name[name] = read_back
-            number, missed, self._missed = self.markets.numbers[name], self._missed, []
-            for block in missed:
-                if block.market != number:
-                    self._missed.append(block)
-                elif block.entries[0].n > self.markets.by_name[name].chain.n:
-                    self.markets.apply(block)
+            number, missed = self.markets.numbers[name], self._missed
+            self._missed = [block for block in missed if block.market != number]
+            try:
+                for block in missed:
+                    if block.market == number and block.entries[0].n > self.markets.by_name[name].chain.n:
+                        self.markets.apply(block)
+            except Exception as problem:
+                log_failure("a market does not fit what others wrote; it is read back", problem)
+                self._begin(self._read_back(name))
+                return
             self.markets.held.discard(name)
             self._queue.release(name)
             self._wake.set()
