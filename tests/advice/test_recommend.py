@@ -23,7 +23,6 @@ from cloneproof.advice.assumptions import (
     wrong_declarations,
 )
 from cloneproof.advice.declared import declared_market, prior_between
-from cloneproof.advice.ranking import rank
 from cloneproof.advice.recommendation import terms_toml
 from cloneproof.advice.regret import (
     SamplingBudget,
@@ -31,6 +30,7 @@ from cloneproof.advice.regret import (
     expected_best,
     over_time,
     random_regret,
+    rank,
     regret_of,
 )
 from cloneproof.advice.tuning import DECLARED, tuned_mechanisms

@@ -15,7 +15,8 @@ from cloneproof._checks import count, number_in, one_of
 from cloneproof._clock import budget_clock, now
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
-from cloneproof.advice.frontier import FrontierRow, marked, row_of_audit
+from cloneproof.advice.frontier import marked, row_of_audit
+from cloneproof.advice.recommendation import TOLERANCE, FrontierRow
 from cloneproof.analysis.audit.audit import audit
 from cloneproof.analysis.audit.gained import NearCopyGain
 from cloneproof.analysis.audit.question import audit_case
@@ -31,7 +32,6 @@ from cloneproof.market.market import Copies, Market, checked_market
 from cloneproof.mechanisms.catalogue import AT_RANDOM_ONLY, CATALOGUE, ON_PAGES_ONLY, mechanism
 from cloneproof.mechanisms.mechanism import Mechanism
 
-TOLERANCE = 0.005
 SECONDS, THOROUGH = 1.2, 7.0  # of counted work, for each mechanism that is sampled, where no time is given for all
 REGRET_SECONDS = 1.5  # for a regret that is sampled, and no more than a quarter of what a mechanism has
 LEAST_SECONDS = 0.05  # for one mechanism

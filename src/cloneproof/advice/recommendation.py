@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import tomli_w
 
 from cloneproof._data import Data, columns_of
 from cloneproof._tables import Tabular
-from cloneproof.advice.frontier import FrontierRow, Promise
 from cloneproof.analysis.audit.result import Verdict
 from cloneproof.bounds import season_cost
 from cloneproof.engines.estimate import Estimate
@@ -22,14 +21,27 @@ from cloneproof.mechanisms.mechanism import Mechanism
 
 Providers = Literal["bayesian", "informed"]
 Accounts = Literal["checked", "cheap"]
+Promise = Literal["proven", "ceiling", "measured"]  # the strongest first
+TOLERANCE = 0.005  # Gains up to this part of the honest payoff count as none.
 LEAST = 1e-9  # A regret that is not below 0.
 UNKNOWN = Estimate(math.inf, math.inf, "estimated", "not known yet")
 QUOTA = 100  # Registration quota of an agent, where the mechanism has no number of its own.
 
 
-def given_parameters(mechanism: Mechanism) -> dict[str, Any]:
-    """Return the parameters of a mechanism that have a value."""
-    return {key: value for key, value in mechanism.parameters.items() if value is not None}
+@dataclass(frozen=True)
+class OfMechanism(Data):
+    """What is said of a mechanism with its numbers."""
+
+    mechanism: Mechanism
+
+    @property
+    def name(self) -> str:
+        return self.mechanism.name
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters to copy; those without a value are left out."""
+        return {key: value for key, value in self.mechanism.parameters.items() if value is not None}
 
 
 class AwardStart(NamedTuple):
@@ -69,7 +81,7 @@ class WrongDeclaration:
 
 
 @dataclass(frozen=True)
-class AssessedMechanism(Data):
+class AssessedMechanism(OfMechanism):
     """A mechanism with numbers for the market: what it costs, what it promises, and for how long it explores.
 
     mechanism      with its parameters
@@ -90,7 +102,6 @@ class AssessedMechanism(Data):
         "seen", "over_time", "wrong", "account_gain",
     )  # fmt: skip
 
-    mechanism: Mechanism
     regret: Estimate
     verdict: Verdict
     gain: float
@@ -103,18 +114,9 @@ class AssessedMechanism(Data):
     wrong: tuple[WrongDeclaration, ...] = ()
     account_gain: Estimate | None = None
 
-    @property
-    def name(self) -> str:
-        return self.mechanism.name
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Parameters to copy; those without a value are left out."""
-        return given_parameters(self.mechanism)
-
 
 @dataclass(frozen=True)
-class PriceOfHonesty(Data):
+class PriceOfHonesty(OfMechanism):
     """Mechanism that is best with honest agents, and its cost if all agents play best responses.
 
     mechanism          the mechanism of the smallest honest regret
@@ -125,10 +127,9 @@ class PriceOfHonesty(Data):
     """
 
     keys_of_data = (
-        "mechanism=mechanism.name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
+        "mechanism=name", "parameters", "honest", "at_best_responses", "ratio", "copies", "how",
     )  # fmt: skip
 
-    mechanism: Mechanism
     honest: Estimate
     at_best_responses: Estimate
     copies: str
@@ -136,13 +137,60 @@ class PriceOfHonesty(Data):
     over_time: tuple[CoursePoint, ...] = ()
 
     @property
-    def parameters(self) -> dict[str, Any]:
-        """Its parameters, without those that have no value."""
-        return given_parameters(self.mechanism)
-
-    @property
     def ratio(self) -> float:
         return self.at_best_responses.value / self.honest.value if self.honest.value > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class FrontierRow(OfMechanism):
+    """A mechanism on the frontier, or not: what it loses, and what copies gain.
+
+    lost     its regret, everybody honest, as a part of what perfect knowledge earns
+    at_most  the most that copies gain, as a part of the honest payoff: proven, 0 for nothing; None if nothing is proven
+    found    the most that copies or items left out were found to gain; None if nothing was tried
+    copies   the list that gains it
+    tried    how many lists were tried
+    naming   what listing its best item alone gains a provider that knows it
+    account  what a second account with the same items gains, in rewards; None if it was not computed
+    best     whether no other row is as good in promise, loss and gain, and better in one of them
+    """
+
+    keys_of_data = (
+        "mechanism=name", "parameters", "lost", "promise", "pays", "gain", "at_most", "found", "copies", "tried",
+        "naming", "account", "best",
+    )  # fmt: skip
+
+    lost: Estimate
+    at_most: float | None = None
+    found: Estimate | None = None
+    copies: tuple[int, ...] = ()
+    tried: int = 0
+    naming: Estimate | None = None
+    account: Estimate | None = None
+    best: bool = False
+
+    @property
+    def promise(self) -> Promise:
+        """What is known of copies."""
+        return "measured" if self.at_most is None else "ceiling" if self.at_most else "proven"
+
+    @property
+    def pays(self) -> bool:
+        """Whether copies surely pay."""
+        return self.found is not None and self.found.low > TOLERANCE
+
+    @property
+    def gain(self) -> float:
+        """The most that copies gain: proven, else as found, and at least 0."""
+        if self.at_most is not None:
+            return self.at_most
+        return math.inf if self.found is None else max(0.0, self.found.value)
+
+    def keeps(self, promise: Promise) -> bool:
+        """Return whether the promise is as strong as that one, and no copies were found to gain beyond it."""
+        kinds, found = get_args(Promise), self.found
+        calm = self.at_most is not None or (found is not None and found.value <= TOLERANCE)
+        return calm and not self.pays and kinds.index(self.promise) <= kinds.index(promise)
 
 
 @dataclass(frozen=True)
@@ -319,6 +367,11 @@ class Recommendation(Tabular):
     def cost(self) -> Estimate:
         """What the choice costs over all rounds, drift included."""
         return self.cost_of(self.choice.regret)
+
+    @property
+    def random_cost(self) -> float:
+        """What playing items at random costs over all rounds, drift included."""
+        return self.cost_of(Estimate(self.random_regret, 0.0, "estimated", "")).value
 
     def cost_of(self, regret: Estimate) -> Estimate:
         """Return what a regret in the market amounts to over all rounds, drift included."""

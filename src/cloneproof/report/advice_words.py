@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from cloneproof.advice.frontier import TOLERANCE
-from cloneproof.advice.recommendation import AssessedMechanism, Recommendation
+from cloneproof.advice.recommendation import TOLERANCE, AssessedMechanism, Recommendation
 from cloneproof.advice.regret import expected_best
 from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE
