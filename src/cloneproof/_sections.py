@@ -125,7 +125,7 @@ def report(module: str) -> Any:  # noqa: ANN401 (a module)
 class Result(Data):
     """What a question returns: `sections()` says it in English, `print` and notebooks show those."""
 
-    said_in: ClassVar[str] = "tables"  # the module of `report` whose function `sections` says it
+    said_in: ClassVar[str] = "answers"  # the module of `report` whose function `sections` says it
 
     def sections(self) -> tuple[Section, ...]:
         """Return all that there is to say: sentences, tables and figures, as data."""

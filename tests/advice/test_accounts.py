@@ -5,7 +5,7 @@ import pytest
 import cloneproof as cp
 from cloneproof.advice.assumptions import account_floor, second_account_gain
 from cloneproof.advice.regret import SamplingBudget
-from cloneproof.report.advice_words import account_sentence, finding_rows
+from cloneproof.report.recommendation import account_sentence, finding_rows
 from support.advised import advised
 
 NAMES = ("ana", "bo", "cy")

@@ -38,8 +38,8 @@ from cloneproof.cli.advice import parsed_rates
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import kernel_outcomes
 from cloneproof.market.market import full_copies
-from cloneproof.report.advice_words import cheaper_sentence
 from cloneproof.report.page import html_page
+from cloneproof.report.recommendation import cheaper_sentence
 from cloneproof.serve.market.terms import MarketSpec, build_mechanism, complete
 from support import command
 from support.advised import advised, still_clock

@@ -389,7 +389,6 @@ class Gain(Result):
         "partial", "by_segment?",
     )  # fmt: skip
 
-    said_in = "answers"
     agent: str
     copies: FullCopies
     estimate: Estimate

@@ -41,14 +41,25 @@ def print_result(result: Result, question: str = "") -> None:
     print_sections([replace(first, question=question or first.question), *others])
 
 
-def deliver(result: Result, data: Any, as_json: bool, json_file: str | None, html: str | None = None) -> None:  # noqa: ANN401
-    """Print a result as text or as JSON, and write files of it that were asked for."""
+def deliver(
+    result: Result,
+    as_json: bool,
+    json_file: str | None = None,
+    html: str | None = None,
+    question: str = "",
+    data: Any = None,  # noqa: ANN401
+) -> None:
+    """Print a result as text, under the question that it answers, or as JSON; and write files that were asked for.
+
+    `data` is what is written as JSON, if that is not the whole result.
+    """
+    written = data if data is not None or not (as_json or json_file) else result.to_dict()
     if as_json:
-        print_json(data)
+        print_json(written)
     else:
-        print_result(result)
+        print_result(result, question)
     if json_file is not None:
-        write_whole(json_file, json_text(data) + "\n")
+        write_whole(json_file, json_text(written) + "\n")
     if html is not None:
         write_page(html_page(result), html)
 

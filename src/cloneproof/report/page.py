@@ -84,7 +84,7 @@ def _environment() -> Environment:
 def _draw(figure: Figure, name: str) -> Picture:
     from cloneproof.report.style import picture
 
-    return picture(figure.title, figure.caption, figure.draw, name, figure.heights)
+    return picture(figure, name)
 
 
 def write_page(text: str, path: str | Path) -> None:

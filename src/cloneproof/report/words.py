@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from cloneproof._sections import Paragraph
 from cloneproof.analysis.audit.result import Audit, AuditScope, AuditState, Reason
 from cloneproof.analysis.gain import Finding
 from cloneproof.engines.estimate import Estimate
@@ -45,6 +46,11 @@ def names_words(names: Sequence[str], most: int = 8, letters: int = 40) -> str:
     """
     shown = [shorten(name, letters) for name in names[:most]]
     return _listed([*shown, f"{len(names) - most:,} more"] if len(names) > most else shown)
+
+
+def not_shown(left: int, what: str) -> list[Paragraph]:
+    """Say how many further ones a table does not show, if any."""
+    return [Paragraph(f"{left:,} further {what} are not shown; --json has them.", role="note")] if left > 0 else []
 
 
 def number(value: Estimate | float, sign: bool = False) -> str:
