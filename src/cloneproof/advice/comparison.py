@@ -214,29 +214,29 @@ def compare(
     with budget_clock(search.seconds):
         clock = Deadline(search.seconds, progress)
 
-    def tell(*running: str, ended: ComparedMechanism | None = None) -> None:
-        if ended is not None:
-            rows[ended.name] = ended
-        clock.tell(len(rows), len(chosen) + len(others), f"auditing {', '.join(running)}" if running else "audited")
+        def tell(*running: str, ended: ComparedMechanism | None = None) -> None:
+            if ended is not None:
+                rows[ended.name] = ended
+            words = f"auditing {', '.join(running)}" if running else "audited"
+            clock.tell(len(rows), len(chosen) + len(others), words)
 
-    try:
-        with interrupts_raised(), budget_clock(search.seconds), clock.for_engines():
-            if side_by_side:
-                mine = clock.share(1 + len(others)) if others else clock
-                _side_by_side(market, fastest_first, tolerance, search, processes, mine, tell)
-            left = [*([] if side_by_side else fastest_first), *others]
-            for place, name in enumerate(left):
-                tell(name)
-                budget = _share(search, clock, len(left) - place)
-                tell(ended=compare_one(market, name, tolerance, budget, others.get(name)))
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        interrupted = True
+        try:
+            with interrupts_raised(), clock.for_engines():
+                if side_by_side:
+                    mine = clock.share(1 + len(others)) if others else clock
+                    _side_by_side(market, fastest_first, tolerance, search, processes, mine, tell)
+                left = [*([] if side_by_side else fastest_first), *others]
+                for place, name in enumerate(left):
+                    tell(name)
+                    budget = _share(search, clock, len(left) - place)
+                    tell(ended=compare_one(market, name, tolerance, budget, others.get(name)))
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            interrupted = True
+        had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
     best = {row.name: row for row in marked(row.frontier for row in rows.values() if row.frontier is not None)}
     table = tuple(replace(rows[name], frontier=best.get(name)) for name in (*chosen, *others) if name in rows)
-    with budget_clock(search.seconds):
-        had = "" if search.seconds is None else f"{clock.words}{f' on {processes} processes' if side_by_side else ''}"
     return Comparison(table, tolerance, interrupted, had, market.horizon, search.thorough)
 
 

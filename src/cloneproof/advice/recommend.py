@@ -167,7 +167,8 @@ def recommend(
     >>> advised.choice.verdict, advised.fits
     ('clone-proof', True)
     """
-    market = asked_market(market, agents, originals, horizon, rates, values, segments)
+    declared = {"agents": agents, "originals": originals, "horizon": horizon}
+    market = asked_market(market, {**declared, "rates": rates, "values": values, "segments": segments})
     search = search.within(seconds)
     one_of(providers, get_args(Providers), "providers", MarketError)
     one_of(accounts, get_args(Accounts), "accounts", MarketError)

@@ -22,7 +22,7 @@ from cloneproof.analysis.evaluate import exact_evaluations
 from cloneproof.analysis.search import Search
 from cloneproof.bounds import season_cost, season_length
 from cloneproof.engines.deadline import Deadline
-from cloneproof.engines.estimate import Estimate, Evaluation, weighted_sum
+from cloneproof.engines.estimate import Estimate, weighted_sum
 from cloneproof.engines.monte_carlo.job import Job
 from cloneproof.engines.monte_carlo.sampler import (
     RunPlan,
@@ -90,12 +90,6 @@ def is_listed(market: Market) -> bool:
     return all(agent.support is not None for agent in market.agents)
 
 
-def by_closed_form(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Evaluation:
-    """Return the exact payoffs and regret, or raise the engine's refusal."""
-    full = full_copies(market.agents, copies)
-    return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon]
-
-
 def computed_regret(market: Market, mechanism: Mechanism, copies: Copies | None = None) -> Estimate | None:
     """Return the regret by the closed form for listed rates, or by moments for a flat reservoir or bars, or None."""
     regrets = [_computed_in(play.market, play.mechanism, copies) for play in plays(market, mechanism)]
@@ -109,7 +103,8 @@ def _computed_in(market: Market, mechanism: Mechanism, copies: Copies | None) ->
     of_moments = _formula(market, mechanism) if copies is None else None
     try:
         if is_listed(market):  # else quadrature is slower and less exact than runs
-            return by_closed_form(market, mechanism, copies).regret
+            full = full_copies(market.agents, copies)
+            return exact_evaluations([(market, mechanism)], full, "closed-form")[0][market.horizon].regret
     except OutOfTimeError:
         if of_moments is None:
             raise
