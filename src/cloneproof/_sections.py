@@ -103,17 +103,13 @@ SectionPart = Paragraph | Points | Facts | Table | Figure | Verbatim
 
 @dataclass(frozen=True)
 class Section:
-    """Parts under a title. The first section of a result is its answer: a page's largest title.
-
-    question    what was asked, in a line above the title
-    tone        "exploitable", "clone-proof" or "undecided": the colour of the answer
-    background  whether it repeats what was asked, for readers who did not ask it; terminals leave it out
-    """
+    """Parts under a title. The first section of a result is its answer: a page's largest title."""
 
     title: str
     parts: Sequence[SectionPart] = ()
-    question: str = ""
-    tone: str = ""
+    question: str = ""  # what was asked, in a line above the title
+    tone: str = ""  # "exploitable", "clone-proof" or "undecided": the colour of the answer
+    # whether it repeats what was asked, for readers who did not ask it; terminals leave it out
     background: bool = False
 
 

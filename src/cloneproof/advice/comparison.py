@@ -42,20 +42,7 @@ NEEDS_GAP = "its promise needs a gap between rates, and continuous priors have n
 
 @dataclass(frozen=True)
 class ComparedMechanism(Data):
-    """A line of the comparison.
-
-    name        the mechanism
-    verdict, state    the audit's; None where it was not audited
-    agent, copies, gain, relative_gain    the best attack found, or the largest gain that was not ruled out
-    regret      if everybody is honest; None where no engine can do it
-    attacked    if that agent registers those copies
-    exact       whether exact engines computed it
-    tried       how many deviations were evaluated
-    remark      why something is missing
-    seconds     how long it took, or its counted work where time is that
-    variants    what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
-    frontier    what it loses and what copies gain, marked if no other row beats it; None where it was not audited
-    """
+    """A line of the comparison."""
 
     keys_of_data = (
         "mechanism=name", "verdict", "state", "agent", "copies", "relative_gain=known_gain", "gain", "regret",
@@ -63,19 +50,21 @@ class ComparedMechanism(Data):
     )  # fmt: skip
 
     name: str
-    verdict: Verdict | None = None
-    agent: str = ""
+    verdict: Verdict | None = None  # the audit's, as `state` is; None where it was not audited
+    agent: str = ""  # whose is the best attack found, or the largest gain that was not ruled out
     copies: tuple[int, ...] = ()
     gain: Estimate | None = None
     relative_gain: float = 0.0
     state: AuditState | None = None
-    regret: Estimate | None = None
-    attacked: Estimate | None = None
-    exact: bool = False
-    tried: int = 0
-    remark: str = ""
-    seconds: float = 0.0
+    regret: Estimate | None = None  # if everybody is honest; None where no engine can do it
+    attacked: Estimate | None = None  # if that agent registers those copies
+    exact: bool = False  # whether exact engines computed it
+    tried: int = 0  # how many deviations were evaluated
+    remark: str = ""  # why something is missing
+    seconds: float = 0.0  # how long it took, or its counted work where time is that
+    # what that agent gains by five variants of each item, of 5 % spread; None where it was not sampled
     variants: NearCopyGain | None = None
+    # what it loses and what copies gain, marked if no other row beats it; None where it was not audited
     frontier: FrontierRow | None = None
 
     @property

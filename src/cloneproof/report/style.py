@@ -212,18 +212,14 @@ def give_room(axes: Axes, share: float, least: float = 0.0) -> None:
 
 @dataclass(frozen=True)
 class Series:
-    """A curve with its error bounds; leave `low` and `high` empty if it is exact.
-
-    mechanism   sets the colour; "" for none
-    style       "line" or "points"
-    """
+    """A curve with its error bounds; leave `low` and `high` empty if it is exact."""
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
-    mechanism: str = ""
+    mechanism: str = ""  # sets the colour; "" for none
     style: Literal["line", "points"] = "line"
 
     @classmethod
