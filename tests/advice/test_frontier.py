@@ -24,6 +24,7 @@ from cloneproof.report.frontier import copies_words, price_rows
 from cloneproof.report.page import html_page
 from cloneproof.report.text import text
 from support import command
+from support.advised import without_long_questions
 
 ANA_AND_BO = cp.Market(
     [cp.Agent("ana", 2, cp.Discrete([0.2, 0.8], [0.5, 0.5])), cp.Agent("bo", 1, cp.Point(0.6))], horizon=200
@@ -43,7 +44,7 @@ def row(name, lost, found=None, at_most=None, error=0.0):
 
 @pytest.fixture(scope="module")
 def advised():
-    with budget_clock(None):
+    with budget_clock(None), without_long_questions("frontier"):
         return cp.recommend(ANA_AND_BO, search=cp.Search(seconds=3))
 
 
@@ -144,7 +145,7 @@ def test_segments_with_pages_of_their_own_add_up():
 
 
 def test_pages_have_seasons():
-    with budget_clock(None):
+    with budget_clock(None), without_long_questions():
         advised = cp.recommend(PAGES, drift=1000, arrivals=500, search=cp.Search(seconds=1))
         settled = cp.recommend(ANA_AND_BO.with_horizon(2000), drift=500, arrivals=500, search=cp.Search(seconds=1))
     assert advised.seasons.length < PAGES.horizon

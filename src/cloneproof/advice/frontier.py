@@ -174,11 +174,11 @@ class _Look:
             regrets.append(regret)
             namings += [as_part(gains.pop(0), honest.value)] if len(gains) > len(lists) else []
             found += [(as_part(gain, honest.value), own) for gain, own in zip(gains, lists, strict=True)]
-        paying = [each for each in found if each[0].low > TOLERANCE]
-        best, copies = max(paying or found, key=lambda each: each[0].value)
+        paying = [(gain, own) for gain, own in found if gain.low > TOLERANCE]
+        best, copies = max(paying or found, key=lambda pair: pair[0].value)
         proven = all(is_proven(audit_case(self.market, self.mechanism, agent.name)) for agent in chosen)
         regret = computed_or_none(self.market, self.mechanism) or min(regrets, key=_error)
-        naming = max(namings, key=lambda each: each.high, default=None)
+        naming = max(namings, key=lambda gain: gain.high, default=None)
         ceiling = max(0.0, naming.high) if proven and naming is not None and len(chosen) == len(kinds) else None
         numbers = (ceiling, best, copies, len(found), naming)
         return FrontierRow(self.mechanism, as_part(regret, most), *numbers), spent

@@ -341,11 +341,6 @@ class Recommendation(Tabular):
         return (min(costs), max(costs)) if regrets and len(regrets) == len(usual) else None
 
     @property
-    def alternatives(self) -> tuple[AssessedMechanism, ...]:
-        """Next three mechanisms."""
-        return self.ranked[1:4]
-
-    @property
     def cheaper(self) -> AssessedMechanism | None:
         """Cheapest mechanism that costs less than the choice, if the declaration its promise depends on is right."""
         below = [entry for entry in self.ranked[1:] if entry.needs and entry.regret.value < self.choice.regret.value]

@@ -214,7 +214,6 @@ def over_time(
     mechanism: Mechanism,
     sampling: SamplingBudget,
     copies: Copies | None = None,
-    points: int = POINTS,
     at_end: Estimate | None = None,
 ) -> tuple[CoursePoint, ...]:
     """Return the regret up to some rounds of the same runs, and how they were shared since the round before.
@@ -225,7 +224,7 @@ def over_time(
     """
     running = replace(mechanism.at_horizon(len(market.agents), market.horizon), fallback=None)  # its first rounds
     first = min(market.horizon, max(10, market.horizon // FIRST_POINT))
-    moments = sorted({round(first * (market.horizon / first) ** (k / (points - 1))) for k in range(points)})
+    moments = sorted({round(first * (market.horizon / first) ** (k / (POINTS - 1))) for k in range(POINTS)})
     full = full_copies(market.agents, copies)
     jobs = [Job(market.with_horizon(rounds, "at-horizon"), running, full, sampling.seed) for rounds in moments]
     cost = sum(map(run_seconds, jobs))

@@ -19,7 +19,7 @@ from cloneproof._files import write_whole
 from cloneproof._findings import WithFindings
 from cloneproof._sections import Result, Section
 from cloneproof.cli.options import UNANSWERED
-from cloneproof.report.page import html_page, write_page
+from cloneproof.report.page import html_page
 from cloneproof.report.text import text
 
 PAUSE = 10.0  # seconds from one line of progress to the next, where stderr is no terminal
@@ -61,7 +61,7 @@ def deliver(
     if json_file is not None:
         write_whole(json_file, json_text(written) + "\n")
     if html is not None:
-        write_page(html_page(result), html)
+        write_whole(html, html_page(result))
 
 
 def code_with_known(result: WithFindings, code: int) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cloneproof._sections import Figure
 from cloneproof.analysis.audit.result import Audit, Witness
 from cloneproof.engines.estimate import Estimate
-from cloneproof.report.style import INK, Look, annotate, give_room, look, spread, thousands
+from cloneproof.report.style import INK, Look, give_room, look, spread, thousands
 from cloneproof.report.words import copies_words, number, percent
 
 if TYPE_CHECKING:  # Matplotlib loads with the first figure that is drawn
@@ -48,9 +48,15 @@ def band(axes: Axes, x: Sequence[float], values: Sequence[Estimate], colour: str
 
 
 def highlight(axes: Axes, at: tuple[float, float], text: str, style: Look) -> None:
-    """Mark a point and label it."""
+    """Mark a point and write text above it, inside the axes, without parsing formulas."""
     axes.plot(*at, "o", markersize=9, markerfacecolor="white", markeredgecolor=style.ink, markeredgewidth=2, zorder=5)
-    annotate(axes, text, at, style.ink, bold=True)
+    axes.autoscale_view()
+    across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
+    side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
+    axes.annotate(
+        text, at, (0, 9), textcoords="offset points", ha=side, va="bottom",
+        color=style.ink, weight="bold", parse_math=False, zorder=6,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

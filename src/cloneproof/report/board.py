@@ -17,9 +17,8 @@ from cloneproof.boards.variants import VariantGain, signed
 from cloneproof.engines.estimate import Estimate
 from cloneproof.report import board_copies
 from cloneproof.report.style import Series, lines_figure
-from cloneproof.report.words import FIXED, not_shown, sentence
+from cloneproof.report.words import FIXED, not_shown, sentence, what_to_do
 
-FINDINGS: Final = ("finding", "what to do", "id")
 MOST_PRODUCERS: Final = 12  # in the table: the first of the board, and as many who gain most
 LEAST_HEIGHT: Final = 0.1  # ranks that an axis of gains spans at least
 FRESH_POINTS: Final = 2  # Elo points that fresh votes may leave of a private selection
@@ -35,8 +34,7 @@ def sections(study: BoardStudy) -> Iterable[Section]:
     board, advice = study.board, study.advice
     asked = f"{len(board.models):,} models, {len(board.names):,} producers, {study.votes:,} votes a model"
     yield Section(_title(study), (Paragraph(_sentence(study)),), study.caveat, study.verdict)
-    if rows := [*_findings(study)]:
-        yield Section("What to do", (Table.of(FINDINGS, rows, f"{asked}.", left=FINDINGS),))
+    yield from what_to_do(_findings(study), f"{asked}.")
     if advice is not None:
         promised = Paragraph(advice.promise, "What is proven of it", "promise")
         yield Section("What to run instead: a reservoir board", (promised, Paragraph(advice.price, "What that costs")))

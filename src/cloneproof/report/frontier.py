@@ -25,12 +25,11 @@ CAPTION = (
 LEAST_LOST, NEAR = 0.1, 10.0  # percent: where the axis of losses starts, and up to where that of gains is linear
 
 
-def frontier_section(rows: Sequence[FrontierRow]) -> Section | None:
-    """Return the table and the figure; None without rows."""
-    if not rows:
-        return None
-    table = Table.of(COLUMNS, map(_cells, rows), left=["copies gain", "best"])
-    return Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
+def frontier_section(rows: Sequence[FrontierRow]) -> Iterator[Section]:
+    """Yield the table and the figure, if there are rows."""
+    if rows:
+        table = Table.of(COLUMNS, map(_cells, rows), left=["copies gain", "best"])
+        yield Section("What honesty costs", [table, frontier_figure(rows), Paragraph(CAPTION, role="note")])
 
 
 def price_rows(rows: Sequence[FrontierRow], first: str) -> Iterator[tuple[str, str]]:

@@ -14,14 +14,13 @@ from cloneproof.market.priors import Prior
 from cloneproof.mechanisms.catalogue import CATALOGUE
 from cloneproof.report.frontier import frontier_section, price_rows
 from cloneproof.report.style import MUTED, RULE, Series, lines_figure, look, powers
-from cloneproof.report.words import names_words, number, regret_words, rounded, sentence
+from cloneproof.report.words import names_words, number, regret_words, rounded, sentence, what_to_do
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LOWEST = 0.1  # of a logarithmic axis of rewards
 MOST_VALUES = 6  # of a prior in a sentence
-FINDINGS = ("finding", "what to do")
 RANKING = ("mechanism", "regret", "of random play", "exploring", "copies gain")
 OPTIONS = ("what you can choose", "best mechanism", "it costs", "copies gain")
 MOST_SEGMENTS = 12  # in a table
@@ -33,8 +32,7 @@ def sections(advice: Recommendation) -> Iterable[Section]:
     choice = advice.choice if advice.ranked else None
     tone = "clone-proof" if advice.fits and advice.settled else "undecided"
     yield Section(_title(advice), [Paragraph(_answer(advice))], tone=tone)
-    if findings := [*price_rows(advice.frontier, choice.name if choice else ""), *finding_rows(advice)]:
-        yield Section("What to do", [Table.of(FINDINGS, findings, left=FINDINGS)])
+    yield from what_to_do([*price_rows(advice.frontier, choice.name if choice else ""), *finding_rows(advice)])
     if choice is not None:
         title = f"{choice.name}, the cheapest as far as is known" if advice.unsettled else f"What {choice.name} does"
         yield Section(title, _details(advice, choice))
@@ -44,8 +42,7 @@ def sections(advice: Recommendation) -> Iterable[Section]:
         yield Section("What you can choose", [_options(advice)])
     if advice.by_segment:
         yield Section("In each segment", [_segments(advice)])
-    if (costs := frontier_section(advice.frontier)) is not None:
-        yield costs
+    yield from frontier_section(advice.frontier)
     how = [] if advice.price is None else [Paragraph(sentence(advice.price.how), role="note")]
     if how or not advice.frontier:
         yield Section("The price of honesty", [Paragraph(price_sentence(advice)), *how])

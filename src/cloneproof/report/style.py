@@ -140,17 +140,6 @@ def picture(figure: Figure, name: str) -> Picture:
     return Picture(figure.title, figure.caption, **drawings)
 
 
-def annotate(axes: Axes, text: str, at: tuple[float, float], colour: str = INK, bold: bool = False) -> None:
-    """Write text above a data point, inside the axes, without parsing formulas."""
-    axes.autoscale_view()
-    across = axes.transAxes.inverted().transform(axes.transData.transform(at))[0]
-    side = "left" if across < 0.2 else "right" if across > 0.8 else "center"
-    axes.annotate(
-        text, at, (0, 9), textcoords="offset points", ha=side, va="bottom",
-        color=colour, weight="bold" if bold else "normal", parse_math=False, zorder=6,
-    )  # fmt: skip
-
-
 def inline_svg(figure: Drawing, name: str) -> str:
     """Return the figure as an `<svg>` element with unique ids and no external references."""
     buffer = io.StringIO()
